@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <jansson.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +49,13 @@ char *tfy__sys_printf(const char *format, ...)
     if (vasprintf(&text, format, args) < 0) text = NULL;
     va_end(args);
     return noted(text, 1);
+}
+
+void tfy__sys_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 void tfy__sys_refused(void)

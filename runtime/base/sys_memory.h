@@ -17,6 +17,8 @@ void *tfy__sys_realloc(void *old, size_t size);
 char *tfy__sys_strdup(const char *text);
 char *tfy__sys_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Gives free pages of the heap back to the system. It takes as long as the heap is large: call it before a long wait. */
+void tfy__sys_trim(void);
 /* Notes that this thread was refused memory. */
 void tfy__sys_refused(void);
 /* Whether this thread was refused memory since the last call. */

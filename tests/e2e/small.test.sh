@@ -14,6 +14,22 @@ check "... and nothing of the debugger" sh -c 'nm hello | grep -q " tfy_main$" &
 tfy build --debug hello.tfy -o stepped >/dev/null
 check "... which one built with --debug has" sh -c 'nm stepped | grep -q " tfy__debugger$"'
 
+# ---- what it holds while it waits ----
+
+cat >waits.tfy <<'END'
+workflow main() {
+    yield sleep(1h)
+}
+END
+tfy build waits.tfy -o waits >/dev/null
+./waits >waits.out 2>&1 &
+waits=$!
+own() { sed -n 's/^RssAnon:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$waits/status"; }
+gives_back() { for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ "$(own)" -le 510 ] && return; sleep 0.3; done; own; return 1; }
+check "a process that waits gives memory back, and keeps 510 kB of its own at most" gives_back
+kill "$waits"
+wait "$waits" 2>/dev/null
+
 cat >asks.tfy <<'END'
 workflow main() -> string {
     let found = "a1".find_match("[0-9]")

@@ -123,7 +123,8 @@ bool tfy__log_full(const TfyLog *log);
 bool tfy__log_notice(TfyLog *log, char *text);
 
 /* Checks whether the files of a writing log still have their names; if not, the log fails. Commits check this, too:
- * this call is for times without commits. */
+ * this call is for times without commits. The second call without a commit since the first also gives back memory that
+ * only makes commits faster. */
 void tfy__log_look(TfyLog *log);
 
 /* Hands appended rows to the writer; returns at once (unless it commits inline). Call it once per turn. */

@@ -92,6 +92,8 @@ struct TfyLog {
     /* the store, under store_mutex */
     pthread_mutex_t store_mutex;
     TfyHeads heads;     /* of the tail as far as it is read */
+    int64_t looked_lsn; /* newest synced lsn at the last look */
+    bool gave_back;     /* the store's memory was given back since the last commit */
     TfyWitness witness; /* as read; on a writing log, as last written */
 };
 
@@ -120,7 +122,7 @@ void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row); /* an update
 void tfy__writer_hand_over(TfyLog *log);
 int tfy__writer_wait(TfyLog *log);   /* until the queue is empty; TFY_E_STATE: the disk is full */
 bool tfy__writer_round(TfyLog *log); /* by hand: one commit or checkpoint */
-void tfy__writer_look(TfyLog *log);  /* fails the log if its files have lost their names */
+void tfy__writer_look(TfyLog *log);  /* for tfy__log_look */
 void tfy__writer_stop(TfyLog *log);
 void tfy__writer_fail(TfyLog *log, int code, const char *why);
 TfyBatch *tfy__writer_batch(TfyLog *log); /* an empty one; NULL: out of memory */

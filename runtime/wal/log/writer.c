@@ -8,6 +8,7 @@
  * nobody knows what the disk holds. A full disk is different: the transaction did not happen, its batches return to
  * the head of the queue, and the writer retries after a pause. */
 #include "base/check.h"
+#include "base/sys_memory.h"
 #include "wal/log/log_state.h"
 #include "base/kill_point.h"
 
@@ -184,12 +185,28 @@ static void checkpoint(TfyLog *log)
     pthread_mutex_unlock(&log->mutex);
 }
 
+/* The second look without a commit since the first: whoever waits now may wait for days. The caller holds
+ * store_mutex. */
+static void give_back(TfyLog *log)
+{
+    const int64_t durable = tfy__log_durable(log);
+    if (durable != log->looked_lsn)
+        log->gave_back = false;
+    else if (!log->gave_back) {
+        log->store->ops->shrink(log->store);
+        tfy__sys_trim();
+        log->gave_back = true;
+    }
+    log->looked_lsn = durable;
+}
+
 void tfy__writer_look(TfyLog *log)
 {
     char why[sizeof log->store->error];
     /* The current user of the store checks after its commit; a slow disk must not block this call. */
     if (atomic_load(&log->error) || pthread_mutex_trylock(&log->store_mutex) != 0) return;
     const int code = tfy__guard_look(log);
+    if (!code) give_back(log);
     memcpy(why, log->store->error, sizeof why);
     pthread_mutex_unlock(&log->store_mutex);
     if (!code) return;

@@ -160,6 +160,7 @@ typedef struct TfyStoreOps {
     int (*see_columns)(TfyStore *store, const char *table, TfyStoreSeeColumn *see, void *state);
     int (*see_tables)(TfyStore *store, TfyStoreSeeTable *see, void *state); /* the saved ones, by name */
     int (*see_saved)(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state);
+    void (*shrink)(TfyStore *store); /* gives back memory that only speeds up the next calls */
     int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
     void (*close)(TfyStore *store, bool clean); /* clean: moves committed rows to the main file */
 } TfyStoreOps;

@@ -746,6 +746,11 @@ static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
     return code;
 }
 
+static void shrink(TfyStore *store)
+{
+    sqlite3_db_release_memory(inside(store)->db);
+}
+
 static int last_ids(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid)
 {
     SqliteStore *self = inside(store);
@@ -795,6 +800,7 @@ const TfyStoreOps tfy__store_sqlite_ops = {
     .checkpoint_due = checkpoint_due,
     .checkpoint = checkpoint,
     .move_all = move_all,
+    .shrink = shrink,
     .look = look,
     .look_away = look_away,
     .get_meta = get_meta,
