@@ -46,8 +46,8 @@ void tfy__say_through(TfyLoop *loop)
     through = loop;
 }
 
-/* A message must be heard most of all when memory has run out: up to ROOM bytes need none. A longer one then loses
- * its end, and the rest leaves room for what is put around it. */
+/* Messages up to ROOM bytes need no memory, because "memory ran out" is one of them. A longer message that gets no
+ * memory is cut, so that its place and JSON fit around it. */
 #define ROOM 4096
 
 typedef struct Message {
@@ -60,7 +60,7 @@ typedef struct Message {
 static size_t shorten(char *text, size_t len)
 {
     static const char CUT[] = "…";
-    while (len && ((unsigned char)text[len] & 0xc0) == 0x80) len--; /* not within a character */
+    while (len && ((unsigned char)text[len] & 0xc0) == 0x80) len--; /* cut between characters */
     memcpy(text + len, CUT, sizeof CUT);
     return len + sizeof CUT - 1;
 }
@@ -144,7 +144,7 @@ bool tfy__says_json(void)
     return say_json;
 }
 
-/* Want of memory is found in many places that are in no position to write a sentence about it. */
+/* Callers that run out of memory pass an empty message; the reason is added here. */
 static bool is_empty(const char *format, va_list args)
 {
     char first[2];
@@ -199,7 +199,7 @@ int tfy__db_resolve(TfyArgs *args)
 
 const char *tfy__db_path(const TfyArgs *args)
 {
-    return args->db ? args->db : default_db(); /* --help is all that is read */
+    return args->db ? args->db : default_db(); /* only --help is read */
 }
 
 /* Appends a word as a shell reads it back. */
@@ -232,12 +232,12 @@ bool tfy__standard_files(void)
     bool stdout_open = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
     int fd;
     do {
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* closed again for a program that replaces this one */
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* a program that replaces this one does not inherit it */
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) close(fd);
     tfy__terminal_guard();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and for the log like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* writes beyond `ulimit -f` fail instead; for the log, that is a full disk */
     return stdout_open;
 }
 

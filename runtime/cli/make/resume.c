@@ -1,5 +1,5 @@
-/* resume.c: tfy resume and replay: what begins with a run in the database. The database holds the program's
- * source, so a run can be taken up or looked at with exactly the code it began with, whatever became of the file. */
+/* resume.c: tfy resume and tfy replay, which start from a run in the database. The database holds the program's source,
+ * so a run is continued or replayed with exactly the code that it started with, even if the file has changed. */
 #include "base/grow.h"
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
@@ -28,14 +28,14 @@ static int first_extra(const TfyArgs *args)
     return args->word_count && run_of(args) == args->words[0] ? 1 : 0;
 }
 
-/* Is the run to be looked at, not only compared? */
+/* Whether the run is shown to a person instead of only compared. */
 static bool steps(const TfyArgs *args)
 {
     return args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
 }
 
-/* A program made to be stepped through keeps more variables than a snapshot of the other one has: a run that begins
- * at one is shown without them. */
+/* A program that is built with --steps keeps more variables than snapshots of the other build contain. A run that
+ * starts from such a snapshot is shown without these variables. */
 int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, int extra_count, bool steps,
                           char **program)
 {
@@ -63,8 +63,8 @@ static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char
     return tfy__compile_recorded(history, args->words + from, args->word_count - from, steps(args), program);
 }
 
-/* Becomes the program: COMMAND [RUN] with the options that were given. run "": none is named. Returns only on
- * failure. */
+/* Replaces this process with the program, run as COMMAND [RUN] with the given options. An empty run: no run is named.
+ * Returns only on failure. */
 static int exec_with(const TfyArgs *args, const char *program, const char *command, const char *run)
 {
     char *words[OPT_COUNT + 2] = {NULL};
@@ -82,15 +82,14 @@ static int exec_with(const TfyArgs *args, const char *program, const char *comma
     return status;
 }
 
-/* Does the process for the current directory, or that of --root, take it up? Others are told theirs, and leave runs
- * that do not say where they work. */
+/* Whether a process in the current directory, or in that of --root, continues the run. Processes for other directories
+ * are given theirs by --root, and skip runs that name no directory. */
 static bool is_here(const TfyArgs *args, const TfyHistory *history)
 {
     return args->option[OPT_ROOT] || !history->root.path || tfy__where_is(history, ".");
 }
 
-/* Takes up the unfinished runs that one program has in one directory, in a process of their own; the status it ended
- * with. */
+/* Continues the unfinished runs of one program in one directory, in a process of its own. Returns its exit status. */
 static int resume_program(const TfyArgs *args, const TfyHistory *history, bool here)
 {
     char *program = NULL;
@@ -111,8 +110,8 @@ static int resume_program(const TfyArgs *args, const TfyHistory *history, bool h
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Runs that name every program that has something to do: those in memory when their process ended, and one for all
- * that a program has parked, which its process looks after by itself. */
+/* Finds runs of every program that has work to do: all runs that were in memory when their process ended, and one parked
+ * run of each program, whose process continues the others by itself. */
 static int find_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
 {
     int64_t *parked = NULL;
@@ -125,7 +124,7 @@ static int find_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
     return code;
 }
 
-/* Are they taken up by the same process? */
+/* Whether the same process continues both. */
 static bool are_together(const TfyHistory *a, bool a_here, const TfyHistory *b, bool b_here)
 {
     if (memcmp(a->program_hash, b->program_hash, sizeof a->program_hash) != 0) return false;
@@ -133,7 +132,7 @@ static bool are_together(const TfyHistory *a, bool a_here, const TfyHistory *b, 
     return strcmp(a->root.path, b->root.path) == 0 && tfy__root_is(&a->root, &b->root);
 }
 
-/* With --root only the runs of that directory are meant. */
+/* With --root, only the runs of that directory count. */
 static uint32_t leave_others(const TfyArgs *args, TfyHistory **histories, uint32_t count)
 {
     uint32_t kept = 0;
@@ -149,7 +148,8 @@ static uint32_t leave_others(const TfyArgs *args, TfyHistory **histories, uint32
     return kept;
 }
 
-/* Every unfinished run, by program and directory: one process at a time may write the database. */
+/* Continues every unfinished run, grouped by program and directory, one process after the other: only one may write the
+ * database. */
 static int resume_all(const TfyArgs *args)
 {
     TfyLog *log = NULL;
@@ -167,7 +167,7 @@ static int resume_all(const TfyArgs *args)
         status = tfy__db_read(log, tfy__history_read_tail, id, &histories[i]);
     }
     tfy__log_close(log, false);
-    const bool read = status == EXIT_DONE; /* what becomes of one program's runs does not keep the others */
+    const bool read = status == EXIT_DONE; /* a program that fails does not stop the others */
     if (histories && read) count = leave_others(args, histories, count);
     bool *here = calloc(count + 1, sizeof *here);
     for (uint32_t i = 0; histories && here && i < count && read; i++) {
@@ -186,7 +186,7 @@ static int resume_all(const TfyArgs *args)
     return status;
 }
 
-/* Reads the run, finds or compiles the program, and becomes it. */
+/* Reads the run, finds or compiles the program, and replaces this process with it. */
 static int continue_as(const TfyArgs *args, const char *command)
 {
     TfyLog *log = NULL;
@@ -194,12 +194,12 @@ static int continue_as(const TfyArgs *args, const char *command)
     char run[37], *program = NULL;
     int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
-    const bool resumes = strcmp(command, "resume") == 0; /* from its newest snapshot on is enough */
+    const bool resumes = strcmp(command, "resume") == 0; /* needs only the newest snapshot and what follows */
     status = tfy__db_read(log, resumes ? tfy__history_read_tail : tfy__history_read, run_of(args), &history);
     tfy__log_close(log, false);
     if (status != EXIT_DONE) return status;
     tfy__uuid_text(history->run.uuid, run);
-    if (resumes && history->run.state >= TFY_TASK_COMPLETED) { /* needs no program any more */
+    if (resumes && history->run.state >= TFY_TASK_COMPLETED) { /* no program is needed */
         status = tfy__result_again(history);
         tfy__history_free(history);
         return status;

@@ -11,17 +11,17 @@
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-/* What is being worked out. */
+/* A fork while it is prepared. */
 typedef struct Plan {
     const TfyHistory *history;
     TfyFork fork;
     uint32_t task;       /* index of the task that was named */
-    uint32_t step_first; /* the step's records: its first … */
+    uint32_t step_first; /* index of the step's first record … */
     uint32_t step_last;  /* … and its last */
-    uint32_t outcome;    /* the one that says what the step came to; UINT32_MAX: none */
-    uint32_t base;       /* the snapshot that a compacted run begins at; UINT32_MAX: it is whole */
-    const json_t *value; /* what it is to come to instead; NULL: what it came to */
-    char *payload;       /* made for it, owned */
+    uint32_t outcome;    /* index of the record with the step's result; UINT32_MAX: none */
+    uint32_t base;       /* index of the snapshot that starts a compacted run; UINT32_MAX: the run is whole */
+    const json_t *value; /* the new result; NULL: the old one */
+    char *payload;       /* the new result's record; owned */
     char run[37];        /* the run that is forked */
     char *error_text;
 } Plan;
@@ -48,7 +48,7 @@ static bool is_outcome(const TfyLogRecord *record)
     case TFY_R_COMMIT:
     case TFY_R_APPROVAL:
     case TFY_R_WOKE: return true;
-    case TFY_R_RESOLVED: return !tfy__record_is(record, TFY_P_HOW, "retry"); /* that one has not come to anything yet */
+    case TFY_R_RESOLVED: return !tfy__record_is(record, TFY_P_HOW, "retry"); /* its attempt has no result yet */
     default: return false;
     }
 }
@@ -72,7 +72,7 @@ static int find_task(Plan *plan, const char *path)
     return refuse(plan, TFY_E_ABSENT, "run %s has no task %.60s; 'tfy tasks' lists its tasks", plan->run, path);
 }
 
-/* Step 0 is the task's beginning. */
+/* Step 0 is the start of the task. */
 static int find_step(Plan *plan)
 {
     const TfyHistory *history = plan->history;
@@ -96,8 +96,8 @@ static int find_step(Plan *plan)
                   plan->fork.task, plan->run, (long long)step, (long long)newest);
 }
 
-/* Of a run that was compacted every fork has at least what its snapshot holds: a task can be left at the step where
- * it stood then, or later. */
+/* A fork of a compacted run copies at least its snapshot. So each task can be left only at the step that the snapshot
+ * shows, or later. */
 static int check_reach(Plan *plan)
 {
     const TfyHistory *history = plan->history;
@@ -123,14 +123,14 @@ static int check_value(const Plan *plan)
     return tfy__step_type_check(plan->history, plan->step_first, plan->value, plan->error_text);
 }
 
-/* A person's answer is kept as it is typed. */
+/* A person's answer is kept as text. */
 static json_t *answer_of(const json_t *value)
 {
     if (json_is_boolean(value)) return json_string(json_is_true(value) ? "yes" : "no");
     return json_is_string(value) ? json_copy((json_t *)value) : json_string("?");
 }
 
-/* What was written, malloc'ed; NULL: no memory. */
+/* Returns the text, malloc'ed; NULL: no memory. */
 static char *text_in(TfyBuffer *out)
 {
     if (!out->failed) return out->data;
@@ -138,7 +138,7 @@ static char *text_in(TfyBuffer *out)
     return NULL;
 }
 
-/* Those members of the old record that hold for every result. */
+/* Copies the members of the old record that do not depend on the result. */
 static void keep(TfyBuffer *out, const TfyLogRecord *record, TfyMember member)
 {
     size_t len;
@@ -146,7 +146,7 @@ static void keep(TfyBuffer *out, const TfyLogRecord *record, TfyMember member)
     if (raw) tfy__put_json(out, member, raw, len);
 }
 
-/* The outcome's record with the other result in it. What else it knew is about the old one. */
+/* Returns the outcome's record with the new result. Members that describe the old result are left out. */
 static char *changed_outcome(const Plan *plan, const TfyLogRecord *record)
 {
     TfyBuffer out = {0};
@@ -179,8 +179,8 @@ static int refuse_settled(const Plan *plan)
                   (long long)plan->fork.step, plan->run);
 }
 
-/* A signal's value stands where it arrived: in the root's chain. Of a run that was compacted, the snapshot has
- * counted those before it. */
+/* The value of a signal is in the root's chain, at the place where it arrived. The snapshot of a compacted run has the
+ * number of signals before it. */
 static int change_signal(Plan *plan, const TfyLogRecord *woke)
 {
     const TfyHistory *history = plan->history;
@@ -201,7 +201,7 @@ static int change_signal(Plan *plan, const TfyLogRecord *woke)
                   (long long)plan->fork.step);
 }
 
-/* A step in flight is said to have been done, as a person would resolve it. */
+/* Resolves a step in flight as done, as a person would. */
 static int resolve_in_flight(Plan *plan)
 {
     const TfyLogRecord *last = &plan->history->records[plan->step_last];
