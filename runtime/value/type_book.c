@@ -243,3 +243,8 @@ void tfy__misfit_nothing(int64_t step, char *error_text)
     snprintf(error_text, TFY_ERROR_TEXT, "step %lld returns nothing; give null to say that it was done",
              (long long)step);
 }
+
+void tfy__misfit_signal(const char *file, uint32_t line, const char *type, const char *why, char *error_text)
+{
+    snprintf(error_text, TFY_ERROR_TEXT, "%.100s:%u waits for %.100s: %.250s", file, line, type, why);
+}

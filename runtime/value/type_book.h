@@ -25,5 +25,7 @@ bool tfy__type_book_fits(const TfyType *type, const json_t *json, char *error_te
 void tfy__misfit_text(int64_t step, const char *type, const char *why, char *error_text);
 /* The same for a step that returns nothing but was given a value other than null. */
 void tfy__misfit_nothing(int64_t step, char *error_text);
+/* The same for a signal and the place that would take it. */
+void tfy__misfit_signal(const char *file, uint32_t line, const char *type, const char *why, char *error_text);
 
 #endif

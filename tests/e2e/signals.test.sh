@@ -38,6 +38,11 @@ check "inspect says what it waits for" printed "waits for signal order"
 check "... and the command" printed "tfy signal"
 run tfy signal last order '{"item":'
 check "a value that is no JSON: 64" ended 64 "JSON"
+run tfy signal last order '{"item":"bolt","n":"3"}'
+check "a value that does not fit the wait: 65, with its path" ended 65 'order.tfy:4 waits for Order: $.n: expected int, got "3"'
+run tfy signal last early '[3]'
+check "... that fits no wait of the program: 65" ended 65 'order.tfy:4 waits for Order: $: expected Order, got a list of 1'
+check "... nothing is recorded" [ "$(sqlite3 .tfy/runs.db "select count(*) from history where type='Signal'")" = 0 ]
 run tfy signal last order '{"item":"bolt","n":3}' --id a1
 check "a signal to a sleeping run: 0" ended 0 "go on with: tfy resume"
 run tfy signal last order '{"item":"nut","n":1}' --id a1
@@ -76,9 +81,44 @@ run tfy replay last
 check "replay: 0 divergences" printed " 0 divergences"
 start tfy run order.tfy --workflow outlived
 within 20 waits_for_n
-check "a signal of another type is taken" tfy signal last n '"x"'
+run tfy signal last n '"x"'
+check "a signal of another type: 65, with the path" ended 65 'order.tfy:16 waits for int: $: expected int, got "x"'
+run tfy signal last n '{"item":"nut","n":1}'
+check "... though another wait of the program would take it" ended 65 'waits for int'
+check "... and the next one wakes the task" tfy signal last n 18
 finish
-check "... and its value is an error" grep -q "expected int" out
+check "... with its value" printed_exactly "got 18"
+
+# Sent before its wait began, and of the type of another wait: kept aside, over crashes and snapshots.
+rm -rf .tfy
+cat >early.tfy <<'END'
+workflow main() -> string {
+    yield approve("go on?")
+    let n: int = yield signal("n")
+    let s: string = yield signal("n")
+    return "${n} ${s}"
+}
+END
+tfy run early.tfy >out 2>&1
+run tfy signal last n '"seven"'
+check "a signal that comes early fits a wait of the program" ended 0 "tfy: sent; no process runs it now"
+check "... the question is answered" tfy approve last
+run tfy resume last
+check "... it is kept aside and reported" ended 75 'keeps a signal n aside, which does not fit: early.tfy:3 waits for int: $: expected int, got "seven"'
+run tfy inspect last
+check "... inspect shows it" printed 'keeps one aside: early.tfy:3 waits for int'
+check "... and the command that sends another" grep -q "tfy signal [0-9a-f-]* n .JSON." out
+run tfy gc --compact
+check "... the run is compacted" ended 0
+run tfy inspect last
+check "... inspect shows it still" printed 'keeps one aside: early.tfy:3 waits for int'
+check "... one that fits" tfy signal last n 7
+run tfy inspect last
+check "... has come" printed 'waits for signal n, which has come'
+run tfy resume last
+check "... and the one kept aside reaches the wait it fits" printed_exactly '"7 seven"'
+run tfy replay last
+check "replay: 0 divergences" printed " 0 divergences"
 
 run tfy run order.tfy --workflow stuck
 check "a run that nothing can move: 75" ended 75 "deadlock"

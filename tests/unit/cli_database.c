@@ -19,6 +19,7 @@
 #include "cli/look/inspect.c"
 #include "cli/look/output.c"
 #include "cli/look/ps.c"
+#include "cli/look/signal_type.c"
 #include "cli/keep/export.c"
 #include "cli/keep/wal_lines.c"
 #include "cli/keep/saved_lines.c"

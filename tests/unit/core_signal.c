@@ -83,9 +83,12 @@ static void test_values(void **state)
     assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"again\"", "id 1", NULL, error), 0);
     settle(&bench);
     assert_string_equal(said, "one\n");
-    assert_int_equal(tfy_signal(bench.loop, root, "go", "17"), 0); /* not a string: consumed, and an error */
+    assert_int_equal(tfy_signal(bench.loop, root, "go", "17"), TFY_E_DATA); /* not a string: not recorded */
     settle(&bench);
-    assert_string_equal(said, "one\nbad\n");
+    assert_string_equal(said, "one\n");
+    assert_int_equal(tfy_signal(bench.loop, root, "go", "\"two\""), 0);
+    settle(&bench);
+    assert_string_equal(said, "one\ntwo\nnever\nbad\n");
     assert_int_equal(tfy_signal(bench.loop, root, "go", "1"), TFY_E_STATE);
     close_bench(&bench);
 }
@@ -147,7 +150,7 @@ static void test_again_while_full(void **state)
     assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
     settle(&bench);
     assert_string_equal(said, "one\n");
-    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "17", "id 2", NULL, error), 0);
+    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"two\"", "id 2", NULL, error), 0);
     settle(&bench);
     close_bench(&bench);
 }
@@ -168,7 +171,7 @@ static void test_wake_while_full(void **state)
     bench.world->jump(bench.world->state, 200000000); /* the writer's pause is over */
     settle(&bench);
     assert_false(bench.loop->wake_due);
-    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "17", "id 2", NULL, error), 0);
+    assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"two\"", "id 2", NULL, error), 0);
     settle(&bench);
     close_bench(&bench);
 }

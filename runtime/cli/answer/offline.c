@@ -1,5 +1,6 @@
 #include "cli/answer/offline.h"
 #include "cli/frame/cli.h"
+#include "cli/look/signal_type.h"
 #include "cli/program/fork.h"
 #include "cli/program/sent.h"
 #include "cli/program/step_type.h"
@@ -183,11 +184,13 @@ static int kill_task(TfyLog *log, const TfyHistory *history, const json_t *reque
     return fail(error_text, TFY_E_ABSENT, "run %s has no task %s", run, path);
 }
 
-static int send_signal(TfyLog *log, const TfyHistory *history, const json_t *request, const char *by)
+static int send_signal(TfyLog *log, const TfyHistory *history, const json_t *request, const char *by, char *error_text)
 {
     const char *id = text_member(request, "id");
     json_t *value = json_object_get(request, "value");
     uint32_t root = 0;
+    const int code = tfy__signal_check(history, text_member(request, "name"), value ? value : json_null(), error_text);
+    if (code != TFY_OK) return code;
     while (history->tasks[root].tid != history->run.root) root++;
     TfyBuffer out = {0};
     tfy__put_begin(&out);
@@ -212,7 +215,7 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
     if (history->run.state >= TFY_TASK_COMPLETED)
         return fail(error_text, TFY_E_STATE, "run %s has already ended%s", run, "");
     if (strcmp(what, "kill") == 0) return kill_task(log, history, request, run, by, error_text);
-    if (strcmp(what, "signal") == 0) return send_signal(log, history, request, by);
+    if (strcmp(what, "signal") == 0) return send_signal(log, history, request, by, error_text);
     bool doubt = strcmp(what, "resolve") == 0;
     int code = find_open(history, request, doubt, run, &target, error_text);
     if (code != TFY_OK) return code;

@@ -13,6 +13,7 @@
 
 #include "cli/look/inspect.h"
 #include "cli/look/output.h"
+#include "cli/look/signal_type.h"
 #include "base/buffer.h"
 #include "value/json.h"
 #include "wal/rows/payload.h"
@@ -291,41 +292,89 @@ static void report_due(const Standing *standing, json_t *object)
     tfy__payload_close(&payload);
 }
 
-/* Counts the signals in the snapshot of a compacted run that no task had taken. */
-static int kept_signals(const TfyHistory *history, const char *name)
+/* What one wait can take of the signals that have arrived. */
+typedef struct Arrived {
+    const Inspection *inspection;
+    const TfyLogRecord *wait;
+    bool *taken; /* by number; NULL: no memory for it */
+    json_int_t count;
+    bool fits;
+    char *misfit; /* TFY_ERROR_TEXT bytes: why one that is kept aside does not fit */
+} Arrived;
+
+static json_int_t count_signals(const TfyHistory *history)
 {
-    const json_t *names = tfy__member_get(history->snapshot, TFY_S_SIGNALS), *one;
-    size_t i, kept = 0;
-    json_array_foreach(names, i, one)
-    {
-        const char *known = tfy__member_text(one, TFY_S_NAME);
-        if (known && strcmp(known, name) == 0) kept += json_array_size(tfy__member_get(one, TFY_S_KEPT));
-    }
-    return (int)kept;
+    json_int_t count = tfy__member_int(history->snapshot, TFY_S_SIGNAL_COUNT);
+    for (uint32_t i = 0; i < history->record_count; i++)
+        count += history->records[i].lsn > history->snapshot_lsn && tfy__record_is_run_signal(&history->records[i]);
+    return count;
 }
 
-/* Counts the signals of a name that arrived and that no task has taken. */
-static int left_of_signal(const TfyHistory *history, const char *name)
+static void mark_taken(Arrived *arrived)
 {
-    int left = kept_signals(history, name);
+    const TfyHistory *history = arrived->inspection->history;
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
-        if (record->lsn <= history->snapshot_lsn) continue;
-        if (tfy__record_is_run_signal(record)) left += tfy__record_is(record, TFY_P_NAME, name);
-        if (record->type == TFY_R_WOKE) left -= tfy__record_is(record, TFY_P_NAME, name);
+        if (record->lsn <= history->snapshot_lsn || record->type != TFY_R_WOKE) continue;
+        const json_int_t number = tfy__record_int(record, TFY_P_SEQ);
+        if (number > 0 && number <= arrived->count) arrived->taken[number] = true;
     }
-    return left;
+}
+
+static void look_at_signal(Arrived *arrived, json_int_t number, const json_t *value)
+{
+    if (!arrived->taken || number <= 0 || number > arrived->count || arrived->taken[number]) return;
+    if (!tfy__signal_misfit(&arrived->inspection->map, arrived->wait->point, value, arrived->misfit))
+        arrived->fits = true;
+}
+
+static void look_at_signals(Arrived *arrived, const char *name)
+{
+    const TfyHistory *history = arrived->inspection->history;
+    const json_t *one, *kept;
+    json_int_t number = tfy__member_int(history->snapshot, TFY_S_SIGNAL_COUNT);
+    size_t i, n;
+    json_array_foreach(tfy__member_get(history->snapshot, TFY_S_SIGNALS), i, one)
+    {
+        const char *known = tfy__member_text(one, TFY_S_NAME);
+        if (!known || strcmp(known, name) != 0) continue;
+        json_array_foreach(tfy__member_get(one, TFY_S_KEPT), n, kept)
+            look_at_signal(arrived, tfy__member_int(kept, TFY_S_SEQ), tfy__member_get(kept, TFY_S_VALUE));
+    }
+    for (uint32_t r = 0; r < history->record_count; r++) {
+        const TfyLogRecord *record = &history->records[r];
+        if (record->lsn <= history->snapshot_lsn || !tfy__record_is_run_signal(record)) continue;
+        number++;
+        if (!tfy__record_is(record, TFY_P_NAME, name)) continue;
+        TfyPayload payload;
+        tfy__payload_open(&payload, record);
+        look_at_signal(arrived, number, tfy__payload_get(&payload, TFY_P_VALUE));
+        tfy__payload_close(&payload);
+    }
+}
+
+/* Whether the wait can take a signal that has arrived. */
+static bool has_come(const Inspection *inspection, const TfyLogRecord *wait, const char *name, char *misfit)
+{
+    Arrived arrived = {
+        .inspection = inspection, .wait = wait, .count = count_signals(inspection->history), .misfit = misfit};
+    if (arrived.count) arrived.taken = calloc((size_t)arrived.count + 1, sizeof *arrived.taken);
+    if (arrived.taken) mark_taken(&arrived);
+    look_at_signals(&arrived, name);
+    free(arrived.taken);
+    return arrived.fits;
 }
 
 static void report_signal(Inspection *inspection, const Standing *standing, json_t *object)
 {
-    char *name = member_text(standing->open, TFY_P_NAME);
+    char *name = member_text(standing->open, TFY_P_NAME), misfit[TFY_ERROR_TEXT] = "";
     set_text(object, "waits_for", "signal");
     set_text(object, "signal", name);
-    if (name && left_of_signal(inspection->history, name) > 0)
+    if (name && has_come(inspection, standing->open, name, misfit))
         json_object_set_new(object, "has_come", json_true());
     else
         add_next(inspection, "signal %s %s [JSON]", inspection->run, name ? name : "");
+    if (*misfit) set_text(object, "kept_aside", misfit);
     free(name);
 }
 
@@ -525,6 +574,8 @@ void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
     if (json_object_get(task, "error"))
         fprintf(file, "    %s: %s\n", tfy__json_text(json_object_get(task, "error"), "error"),
                 tfy__json_text(json_object_get(task, "error"), "message"));
+    if (json_object_get(task, "kept_aside"))
+        fprintf(file, "    keeps one aside: %s\n", tfy__json_text(task, "kept_aside"));
 }
 
 static void print_text(const json_t *report)

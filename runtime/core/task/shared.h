@@ -53,8 +53,8 @@ typedef struct Signal {
     struct Signal *next;
 } Signal;
 
-/* The signals of one name that no task has received, oldest first, and the tasks that wait for one; at most one of
- * the two lists has entries. */
+/* The signals of one name that no task has received, oldest first, and the tasks that wait for one; none of the
+ * kept signals fits any of the waiters. */
 typedef struct SignalName {
     TfyObj *text; /* string, kept */
     LIST(Signal) kept;

@@ -2,8 +2,10 @@
  *
  * A signal is recorded in the root's chain when it arrives (Signal), and is durable before the sender receives an
  * answer. The run keeps it until a task takes it: Woke in that task's chain consumes it. If that task is cancelled
- * before it continues, the signal is available again. */
+ * before it continues, the signal is available again. A task takes the oldest signal that fits its type; others are
+ * kept aside, for a wait that they fit. */
 #include "core/step/step.h"
+#include "value/type_book.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,64 +79,64 @@ bool tfy__signal_remember(Run *run, const char *id)
 
 /* ---- taking a signal ---- */
 
-static void write_woke(TfyBuffer *out, const SignalName *name)
+static void write_woke(TfyBuffer *out, const Signal *signal)
 {
-    CHECK(name->kept.first);
     tfy__put_begin(out);
-    tfy__put_string(out, TFY_P_NAME, name->text);
-    tfy__put_int(out, TFY_P_SEQ, (int64_t)name->kept.first->seq);
+    tfy__put_string(out, TFY_P_NAME, signal->name->text);
+    tfy__put_int(out, TFY_P_SEQ, (int64_t)signal->seq);
     tfy__put_end(out);
 }
 
-/* The value as the site's type, or BadValue. */
-static bool read_value(Step *step, const Signal *signal, TfyValue *out)
+/* The value as the type that the step waits for (borrowed). False: `why` says where it does not fit; no error is left
+ * behind, because the signal stays where it is. */
+static bool read_value(Step *step, const Signal *signal, TfyValue *out, char *why)
 {
     const TfyCall *call = &step->call;
     TfyTask *task = call->task;
-    char why[TFY_ERROR_TEXT];
+    const uint32_t mark = tfy_mark(task);
     *out = tfy_of_int(0);
     if (call->result->kind == TFY_NOTHING) return true;
     if (tfy__decode_text(task, call->result, signal->value, strlen(signal->value), out, why)) return true;
-    TfyObj *text = tfy_string_of(task, why, strlen(why)), *path = tfy_string_of(task, "$", 1);
-    if (text && path)
-        tfy_fail(task, &tfy_type_bad_value, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(path)});
-    cut_temps(task);
+    tfy_drop(task, tfy_take_error(task)); /* of a default that panicked */
+    tfy_cut(task, mark);
     return false;
 }
 
-/* Woke is in the log: the first signal of the name belongs to the step. True: *value is the answer (borrowed);
- * else task->error is set. */
-static bool take_first(Step *step, SignalName *name, Signal **taken, TfyValue *value)
+/* The oldest kept signal that fits; NULL: none does, and `why` says it of the oldest. */
+static Signal *first_fitting(Step *step, SignalName *name, TfyValue *value, char *why)
 {
-    *taken = LIST_TAKE(&name->kept, next);
-    CHECK(*taken && (*taken)->name == name);
-    bool ok = read_value(step, *taken, value);
-    if (ok) return true;
-    free_signal(*taken);
-    return false;
+    char later[TFY_ERROR_TEXT];
+    Signal *signal = name->kept.first;
+    while (signal && !read_value(step, signal, value, signal == name->kept.first ? why : later)) signal = signal->next;
+    return signal;
 }
 
-static void wake(Step *step, SignalName *name)
+/* Hands a kept signal to a step that waits for it. */
+static void wake(Step *step, Signal *signal, TfyValue value)
 {
     TfyBuffer out = {0};
-    Signal *taken;
-    TfyValue value;
     TaskRest *rest = step->rest;
-    write_woke(&out, name);
+    if (tfy__loop_starved(step->call.loop)) return;
+    write_woke(&out, signal);
     int64_t lsn = tfy__step_append(step, TFY_R_WOKE, &out);
     tfy__buffer_free(&out);
     tfy__wait_leave(step);
     if (lsn < 0) return;
-    bool ok = take_first(step, name, &taken, &value);
-    tfy__step_outcome(step, ok, value);
+    const bool kept = LIST_REMOVE(&signal->name->kept, signal, next);
+    CHECK(kept);
+    tfy__step_outcome(step, true, value);
     CHECK(!rest->granted_from && !rest->granted_lock && !rest->granted_signal);
-    if (ok) rest->granted_signal = taken;
+    rest->granted_signal = signal;
 }
 
-static void serve(TfyLoop *loop, SignalName *name)
+/* Offers a kept signal to the steps that wait for its name: the first one that it fits gets it. */
+static void offer(Signal *signal)
 {
-    while (!loop->failure && name->kept.first && name->waiters.first) wake(name->waiters.first, name);
-    CHECK(loop->failure || !name->kept.first || !name->waiters.first);
+    char why[TFY_ERROR_TEXT];
+    TfyValue value;
+    Step *step = signal->name->waiters.first;
+    while (step && !read_value(step, signal, &value, why)) step = step->queue_next;
+    if (step) wake(step, signal, value);
 }
 
 static SignalName *asked(const Step *step)
@@ -145,32 +147,73 @@ static SignalName *asked(const Step *step)
     return name;
 }
 
+static void misfit_text(const TfyLoop *loop, const TfySite *site, const char *why, char *text)
+{
+    uint32_t line = site->point->line;
+    const char *file = tfy__line_file(loop->program, &line);
+    tfy__misfit_signal(file ? file : loop->program->name, line, site->result->name, why, text);
+}
+
+static void report_aside(const Step *step, const SignalName *name, const char *why)
+{
+    TfyLoop *loop = step->call.loop;
+    char misfit[TFY_ERROR_TEXT];
+    misfit_text(loop, step->call.site, why, misfit);
+    tfy__report_text(loop, "tfy: run %s keeps a signal %s aside, which does not fit: %s\n", step->rest->run->uuid,
+                     ((const TfyString *)name->text)->bytes, misfit);
+}
+
 static void signal_live(Step *step)
 {
+    TfyValue value;
+    char why[TFY_ERROR_TEXT];
     SignalName *name = asked(step);
     if (!name) return;
     tfy__wait_enter(&name->waiters, step);
-    serve(step->call.loop, name);
+    Signal *signal = first_fitting(step, name, &value, why);
+    if (signal)
+        wake(step, signal, value);
+    else if (name->kept.first && !tfy__loop_starved(step->call.loop))
+        report_aside(step, name, why);
 }
 
+static void raise_misfit(Step *step, const char *why)
+{
+    TfyTask *task = step->call.task;
+    TfyObj *text = tfy_string_of(task, why, strlen(why)), *path = tfy_string_of(task, "$", 1);
+    if (text && path)
+        tfy_fail(task, &tfy_type_bad_value, step->call.site->point->line,
+                 (TfyValue[]){tfy_of_obj(text), tfy_of_obj(path)});
+    cut_temps(task);
+}
+
+/* The record decides between the oldest signal that fits and the oldest of all: version 0.1 once took that one, fit or
+ * not, and raised BadValue when it did not. */
 static void signal_take(Step *step, const TfyLogRecord *record)
 {
     SignalName *name = asked(step);
     if (!name) return;
     TfyBuffer out = {0};
-    Signal *taken;
     TfyValue value;
+    char why[TFY_ERROR_TEXT];
     TaskRest *rest = step->rest;
-    if (name->kept.first) write_woke(&out, name);
+    Signal *signal = first_fitting(step, name, &value, why), *oldest = name->kept.first;
+    const bool misfit = oldest && oldest != signal && (int64_t)oldest->seq == tfy__record_int(record, TFY_P_SEQ);
+    if (misfit) signal = oldest;
+    if (signal) write_woke(&out, signal);
     bool same = tfy__step_same_outcome(step, record, out.data);
     tfy__buffer_free(&out);
     if (!same) return;
     tfy__history_take(rest);
-    if (take_first(step, name, &taken, &value)) {
-        tfy__step_answer(step, value);
-        rest->granted_signal = taken;
-    } else {
+    const bool kept = LIST_REMOVE(&name->kept, signal, next);
+    CHECK(kept);
+    if (misfit) {
+        free_signal(signal);
+        raise_misfit(step, why);
         step->stage = STAGE_SETTLE;
+    } else {
+        tfy__step_answer(step, value);
+        rest->granted_signal = signal;
     }
 }
 
@@ -186,7 +229,7 @@ void tfy__signal_return(TaskRest *rest)
     CHECK(signal && signal->seq <= rest->run->signal_count);
     rest->granted_signal = NULL;
     LIST_PREPEND(&signal->name->kept, signal, next);
-    serve(rest->run->loop, signal->name);
+    offer(signal);
 }
 
 /* ---- arrival ---- */
@@ -205,7 +248,7 @@ static void arrived(Run *run, const char *text, size_t len, char *value, const c
     *signal = (Signal){.value = value, .seq = ++run->signal_count, .name = name};
     CHECK(!name->kept.last || name->kept.last->seq < signal->seq);
     LIST_APPEND(&name->kept, signal, next);
-    serve(run->loop, name);
+    offer(signal);
 }
 
 void tfy__signal_recorded(Run *run, const TfyLogRecord *record)
@@ -244,6 +287,45 @@ static int64_t record_signal(Run *run, const char *name, const char *value, cons
     return lsn;
 }
 
+/* ---- does it fit? ---- */
+
+static bool is_misfit(Run *run, const TfySite *site, const char *value, char *error_text)
+{
+    TfyTask scratch = {.heap = &run->loop->heap, .loop = run->loop};
+    const uint32_t mark = tfy_mark(&scratch);
+    char why[TFY_ERROR_TEXT];
+    TfyValue read;
+    const bool fits =
+        site->result->kind == TFY_NOTHING || tfy__decode_text(&scratch, site->result, value, strlen(value), &read, why);
+    if (!fits) misfit_text(run->loop, site, why, error_text);
+    tfy_cut(&scratch, mark);
+    tfy_drop(&scratch, tfy_take_error(&scratch));
+    return !fits;
+}
+
+/* What no wait can take is refused before it is in the log: otherwise one slip of a sender would stay with a run that
+ * waited for months. While tasks wait for the name, their types decide; else those of every signal() of the program,
+ * since the name of a wait to come is not known. why (TFY_ERROR_TEXT bytes): where it does not fit the first of them. */
+static bool fits_a_wait(Run *run, const char *text, const char *value, char *why)
+{
+    char other[TFY_ERROR_TEXT];
+    const SignalName *name = run->signals;
+    while (name && strcmp(((const TfyString *)name->text)->bytes, text) != 0) name = name->next;
+    const Step *step = name ? name->waiters.first : NULL;
+    bool misfit = false;
+    for (; step; step = step->queue_next) {
+        if (!is_misfit(run, step->call.site, value, misfit ? other : why)) return true;
+        misfit = true;
+    }
+    for (uint32_t n = 1; !(name && name->waiters.first) && n <= run->loop->program->point_count; n++) {
+        const TfySite *site = tfy__site_at(run->loop, n);
+        if (!site || !site->tool || site->tool->family != TFY_F_SIGNAL) continue;
+        if (!is_misfit(run, site, value, misfit ? other : why)) return true;
+        misfit = true;
+    }
+    return !misfit;
+}
+
 static uint32_t kept_signals(const Run *run)
 {
     uint32_t count = 0;
@@ -279,6 +361,12 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
         snprintf(error_text, TFY_ERROR_TEXT, "a signal's value must be JSON, nested at most %d levels deep",
                  TFY_JSON_DEPTH);
         return TFY_E_INVALID;
+    }
+    char why[TFY_ERROR_TEXT];
+    if (!fits_a_wait(run, name, value.data, why)) {
+        tfy__buffer_free(&value);
+        snprintf(error_text, TFY_ERROR_TEXT, "%s", why);
+        return tfy__loop_starved(loop) ? tfy__arrive_refused(loop, error_text) : TFY_E_DATA;
     }
     if (record_signal(run, name, value.data, id, by ? by : "") > 0)
         arrived(run, name, strlen(name), value.data, id);
