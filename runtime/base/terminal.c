@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define CHUNK 512 /* bytes per write, while so many are left */
@@ -141,4 +142,10 @@ void tfy__terminal_codes(FILE *out, const char *codes)
     fflush(out);
     if (guard) guard->codes = false;
     funlockfile(out);
+}
+
+int tfy__terminal_columns(int fd)
+{
+    struct winsize size = {0};
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }

@@ -15,4 +15,7 @@ void tfy__terminal_guard(void);
 /* Writes codes that the terminal must obey. They must not contain anything from outside. */
 void tfy__terminal_codes(FILE *out, const char *codes);
 
+/* Returns the width of the terminal; 0: the descriptor is not a terminal, or its width is unknown. */
+int tfy__terminal_columns(int fd);
+
 #endif

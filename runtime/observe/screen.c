@@ -89,6 +89,13 @@ void tfy__screen_clean(TfyBuffer *out, const char *text)
     }
 }
 
+int tfy__screen_width(const char *text)
+{
+    int columns = 0;
+    for (; *text; text++) columns += (*text & 0xc0) != 0x80;
+    return columns;
+}
+
 /* Appends at most so many code points of a text; returns how many. */
 static int add_cut(TfyBuffer *out, const char *text, int width)
 {

@@ -40,6 +40,7 @@ void tfy__screen_plain(const json_t *line, bool one_run, TfyBuffer *out);
 
 /* Escapes the text as base/shown.h does, on one line: line breaks and tabs become blanks. */
 void tfy__screen_clean(TfyBuffer *out, const char *text);
+int tfy__screen_width(const char *text);                              /* code points of a text made so */
 void tfy__screen_cut(TfyBuffer *out, const char *text, int width);    /* the same, at most so many code points */
 void tfy__screen_column(TfyBuffer *out, const char *text, int width); /* … padded with blanks to that width */
 

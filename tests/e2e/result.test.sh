@@ -3,14 +3,14 @@
 . "$here/lib.sh"
 cat >result.tfy <<'END'
 error Negative { n: int }
-type Total { sum: float, words: list<string> }
+type Total { words: list<string>, sum: float, least: float }
 
 workflow main(n: int = 3) -> Total {
     if n < 0 {
         fail Negative("below zero", n: n)
     }
     yield sleep(1ms)
-    return {sum: 1.5 * 2.0, words: ["a \"b\"", "ü"]}
+    return {sum: 1.5 * 2.0, words: ["a \"b\"", "ü"], least: 0.1}
 }
 
 workflow quiet() {

@@ -159,6 +159,7 @@ static void test_inspect(void **state)
     assert_string_equal(RUN(tfy__cmd_inspect, 0, "inspect", "last"),
                         "run        019aa011-2233-7455-8677-8899aabbccdd\n"
                         "workflow   main\n"
+                        "arguments  {\"goal\":\"better\"}\n"
                         "state      stopped, 10 records\n"
                         "started    2026-01-01T00:00:00.000Z\n"
                         "plan       {\n"
@@ -207,7 +208,7 @@ static void test_ps(void **state)
         RUN(tfy__cmd_ps, 0, "ps", "--json"),
         "[\n  {\"id\":1,\"run\":\"019aa011-2233-7455-8677-8899aabbccdd\",\"workflow\":\"main\",\"state\":\"stopped\","
         "\"started\":\"2026-01-01T00:00:00.000Z\","
-        "\"program\":\"010000000000\"}\n]\n");
+        "\"program\":\"010000000000\",\"args\":{\"goal\":\"better\"}}\n]\n");
     assert_non_null(strstr(RUN(tfy__cmd_ps, 0, "ps"), "019aa011-2233-7455-8677-8899aabbccdd  stopped"));
     RUN(tfy__cmd_ps, EXIT_MISSING, "ps", "--db", "nosuch.db");
 }

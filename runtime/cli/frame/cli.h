@@ -27,6 +27,9 @@ enum {
     EXIT_INTERRUPTED = 130, /* stopped by a signal; can be resumed */
 };
 
+/* The environment variable in which `tfy run` tells the program how many of its operands are the program's files. */
+#define TFY_RUN_FILES "TFY_RUN_FILES"
+
 struct TfyArgs;
 
 /* One command. */
@@ -112,7 +115,9 @@ bool tfy__standard_files(void);
  * one tool. */
 int tfy__enough_files(void);
 
-/* Flushes stdout. Returns status, or EXIT_LOG with a message when writing failed (a full disk, a closed pipe). */
+/* Flushes stdout. Returns status, or EXIT_LOG with a message when writing failed (a full disk). If the reader of a pipe
+ * has left, the process dies of SIGPIPE without a message, as other programs do, unless it was started with SIGPIPE
+ * ignored. */
 int tfy__flush_stdout(int status);
 
 #endif

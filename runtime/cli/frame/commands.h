@@ -35,7 +35,8 @@
             OPT(MAX_QUEUE) | OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) | OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),  \
         1, -1, .takes_params = true)                                                                                   \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
-    ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(JSON), 0, 0)                                            \
+    ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \
+        0)                                                                                                             \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
         OPT(DB) | OPT(JSON) | OPT(OUTPUT), 0, 1)                                                                       \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \

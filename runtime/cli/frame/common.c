@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -227,6 +228,8 @@ const char *tfy__tfy_command(const char *db_path)
     return text;
 }
 
+static bool dies_of_pipe; /* SIGPIPE was not ignored when the process started */
+
 bool tfy__standard_files(void)
 {
     bool stdout_open = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
@@ -236,7 +239,7 @@ bool tfy__standard_files(void)
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) close(fd);
     tfy__terminal_guard();
-    signal(SIGPIPE, SIG_IGN);
+    dies_of_pipe = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
     signal(SIGXFSZ, SIG_IGN); /* writes beyond `ulimit -f` fail instead; for the log, that is a full disk */
     return stdout_open;
 }
@@ -252,8 +255,19 @@ int tfy__enough_files(void)
                      (unsigned long long)files.rlim_cur, FILES_MIN, hard ? " in a shell that was not limited" : "");
 }
 
+/* A reader that has left, such as head, closed its end of the pipe. */
+static bool reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
 int tfy__flush_stdout(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    if (dies_of_pipe && reader_left()) {
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
     return tfy__fail(EXIT_LOG, "cannot write to standard output: %s", strerror(errno));
 }

@@ -72,6 +72,9 @@
     O(ARCHIVE, "archive", "FILE", "copy the runs into this database before they are removed")                          \
     O(COMPACT, "compact", NULL, "remove what the remaining runs have before their newest snapshot")                    \
     O(FROM_SNAPSHOT, "from-snapshot", NULL, "start at the newest snapshot, as a resume does")                          \
+    O(STATE, "state", "running|stopped|unfinished|completed|failed|cancelled", "only runs in this state")              \
+    O(OF_WORKFLOW, "workflow", "NAME", "only runs of this workflow")                                                   \
+    O(LIMIT, "limit", "N", "at most so many")                                                                          \
     O(DRY_RUN, "dry-run", NULL, "show what would be removed; change nothing")                                          \
     O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")
 

@@ -1,8 +1,10 @@
 /* db.c: reads runs, and finds places in the source of their programs. */
 #include "cli/look/db.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,6 +39,11 @@ void tfy__db_say_base(const TfyHistory *history)
     if (history->run.base_lsn)
         tfy__say("the run was compacted: of what came before record %lld little is left",
                  (long long)history->run.base_lsn);
+}
+
+bool tfy__db_is_base(const TfyHistory *history, const TfyLogRecord *record)
+{
+    return history->run.base_lsn && record->lsn == history->run.base_lsn;
 }
 
 void tfy__source_map(TfySourceMap *map, const TfyHistory *history)
@@ -163,6 +170,33 @@ const char *tfy__db_run_state(const TfyLogRun *run, bool held)
     case TFY_TASK_CANCELLED: return "cancelled";
     default: return held ? "running" : "stopped";
     }
+}
+
+int tfy__db_number(const TfyArgs *args, TfyOption option, uint64_t *out)
+{
+    const char *text = args->option[option];
+    char *end = NULL;
+    if (!text) return EXIT_DONE;
+    errno = 0;
+    const unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (!number || errno || *end)
+        return tfy__fail(EXIT_USAGE, "--%s takes a number from 1 on, not '%s'", tfy__option_at(option)->name, text);
+    *out = number;
+    return EXIT_DONE;
+}
+
+/* Tasks are in the order of their creation. */
+uint32_t tfy__db_task_born(const TfyHistory *history, int64_t lsn)
+{
+    uint32_t low = 0, high = history->task_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (history->tasks[middle].born < lsn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < history->task_count && history->tasks[low].born == lsn ? low : UINT32_MAX;
 }
 
 void tfy__db_time(int64_t ms, char text[32])

@@ -21,6 +21,9 @@ int tfy__db_with_history(const TfyArgs *args, TfyHistoryShow *show);
 /* Says on stderr that a compacted run has only the records since its snapshot. Prints nothing for other runs. */
 void tfy__db_say_base(const TfyHistory *history);
 
+/* Returns whether the record is the snapshot of a compacted run: of what came before it, little is left. */
+bool tfy__db_is_base(const TfyHistory *history, const TfyLogRecord *record);
+
 /* Points and lines of a run's program. All zero means empty. */
 typedef struct TfySourceMap {
     json_t *layout;     /* the program's layout, or NULL */
@@ -46,6 +49,13 @@ const char *tfy__source_text(const TfySourceMap *map, uint32_t point, size_t *le
 bool tfy__db_held(const char *db_path);
 /* Returns "completed"; for an unfinished run "running" if a process holds the database, else "stopped". */
 const char *tfy__db_run_state(const TfyLogRun *run, bool held);
+
+/* Reads the value of an option that takes a whole number from 1 on; without the option *out stays as it is. Returns
+ * EXIT_DONE, or the exit status after a message. */
+int tfy__db_number(const TfyArgs *args, TfyOption option, uint64_t *out);
+
+/* Returns the index of the task that was created by this record; UINT32_MAX: none was. */
+uint32_t tfy__db_task_born(const TfyHistory *history, int64_t lsn);
 
 /* Formats "2026-11-20 10:15:20" in the local time zone, for people. */
 void tfy__db_time(int64_t ms, char text[32]);

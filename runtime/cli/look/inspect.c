@@ -1,7 +1,7 @@
 /* inspect.c: tfy inspect: the state of a run, computed from its records alone; it runs no code of the program.
  *
- * It first builds the report as JSON (the output of --json), then prints the same as text for people: the plan, the
- * last confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
+ * It first builds the report as JSON (the output of --json), then prints the same as text for people: the arguments,
+ * the result, the plan, the last confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
  * for; and the commands to type next. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
@@ -14,10 +14,14 @@
 #include "cli/look/inspect.h"
 #include "cli/look/output.h"
 #include "cli/look/signal_type.h"
+#include "cli/program/result.h"
 #include "base/buffer.h"
+#include "observe/screen.h"
 #include "value/json.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
+
+#define VALUE_MOST 1000 /* characters of arguments and result in the text for people */
 
 /* The state while a report is being built. */
 typedef struct Inspection {
@@ -172,6 +176,25 @@ static bool is_patch(const TfyLogRecord *record)
 static const char *path_of(const TfyHistory *history, const TfyLogRecord *record)
 {
     return history->tasks[history->record_tasks[record - history->records]].path;
+}
+
+/* Returns the record that started the run; NULL: it is missing. */
+static const TfyLogRecord *birth_of(const TfyHistory *history)
+{
+    for (uint32_t i = 0; i < history->record_count; i++)
+        if (history->records[i].type == TFY_R_INSTRUCTION_START) return &history->records[i];
+    return NULL;
+}
+
+/* Copies a member of a record into the report, under another name. */
+static void report_member(const Inspection *inspection, const TfyLogRecord *record, TfyMember member, const char *name)
+{
+    TfyPayload payload;
+    if (!record) return;
+    tfy__payload_open(&payload, record);
+    json_t *value = tfy__payload_get(&payload, member);
+    if (value) json_object_set(inspection->report, name, value);
+    tfy__payload_close(&payload);
 }
 
 static void report_plan(Inspection *inspection)
@@ -474,10 +497,13 @@ static void make_report(Inspection *inspection)
     tfy__uuid_text(history->run.uuid, inspection->run);
     set_text(report, "run", inspection->run);
     set_text(report, "workflow", history->workflow);
+    report_member(inspection, birth_of(history), TFY_P_ARGS, "args");
     set_text(report, "state", tfy__db_run_state(&history->run, inspection->held));
     set_time(report, "started", history->run.started_ms);
     report_source(inspection, report);
     if (!unfinished) set_time(report, "ended", history->run.ended_ms);
+    report_member(inspection, tfy__result_record(history), TFY_P_VALUE, "result");
+    report_member(inspection, tfy__result_record(history), TFY_P_ERROR, "error");
     json_object_set_new(report, "records", json_integer(history->record_count));
     report_plan(inspection);
     report_confirmed(inspection);
@@ -505,18 +531,35 @@ static void print_json(const json_t *value)
     free(text);
 }
 
+/* Prints a member of a record as it was written, on one line. A long one is cut. */
+static void print_value(const char *label, const TfyLogRecord *record, TfyMember member)
+{
+    TfyBuffer text = {0}, shown = {0};
+    size_t len;
+    const char *raw = record ? tfy__record_raw(record, member, &len) : NULL;
+    if (!raw || (len == 4 && memcmp(raw, "null", 4) == 0) || (len == 2 && memcmp(raw, "{}", 2) == 0)) return;
+    tfy__buffer_add(&text, raw, len);
+    if (!text.failed) tfy__screen_cut(&shown, text.data, VALUE_MOST);
+    if (!shown.failed && shown.data)
+        printf("%-9s  %s%s\n", label, shown.data,
+               tfy__screen_width(text.data) > VALUE_MOST ? " … (--json shows all)" : "");
+    tfy__buffer_free(&shown);
+    tfy__buffer_free(&text);
+}
+
 static void print_line(const json_t *place)
 {
     printf("line %lld", tfy__json_number(place, "line"));
     if (json_object_get(place, "file")) printf(" of %s", tfy__json_text(place, "file"));
 }
 
-static void print_head(const json_t *report)
+static void print_head(const TfyHistory *history, const json_t *report)
 {
     const json_t *part;
-    printf("run        %s\nworkflow   %s\nstate      %s, %lld records\nstarted    %s\n", tfy__json_text(report, "run"),
-           tfy__json_text(report, "workflow"), tfy__json_text(report, "state"), tfy__json_number(report, "records"),
-           tfy__json_text(report, "started"));
+    printf("run        %s\nworkflow   %s\n", tfy__json_text(report, "run"), tfy__json_text(report, "workflow"));
+    print_value("arguments", birth_of(history), TFY_P_ARGS);
+    printf("state      %s, %lld records\nstarted    %s\n", tfy__json_text(report, "state"),
+           tfy__json_number(report, "records"), tfy__json_text(report, "started"));
     if (json_object_get(report, "origin"))
         printf("fork of    %s, at record %lld\n", tfy__json_text(report, "origin"),
                tfy__json_number(report, "origin_lsn"));
@@ -526,6 +569,7 @@ static void print_head(const json_t *report)
     if (json_object_get(report, "base"))
         printf("compacted  behind the snapshot that is record %lld\n", tfy__json_number(report, "base"));
     if (json_object_get(report, "ended")) printf("ended      %s\n", tfy__json_text(report, "ended"));
+    print_value("result", tfy__result_record(history), TFY_P_VALUE);
     if (json_object_get(report, "deadlock"))
         printf("deadlock   nothing could move it any more:\n%s", tfy__json_text(report, "deadlock"));
     if ((part = json_object_get(report, "plan"))) {
@@ -578,11 +622,11 @@ void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
         fprintf(file, "    keeps one aside: %s\n", tfy__json_text(task, "kept_aside"));
 }
 
-static void print_text(const json_t *report)
+static void print_text(const TfyHistory *history, const json_t *report)
 {
     const json_t *item, *next = json_object_get(report, "next");
     size_t i;
-    print_head(report);
+    print_head(history, report);
     printf("tasks\n");
     json_array_foreach(json_object_get(report, "tasks"), i, item)
     {
@@ -621,7 +665,7 @@ static int inspect(const TfyArgs *args, const TfyHistory *history, bool held)
     if (args->option[OPT_JSON]) {
         tfy__report_print(report, JSON_INDENT(2));
     } else {
-        print_text(report);
+        print_text(history, report);
         json_decref(report);
     }
     return EXIT_DONE;

@@ -1,103 +1,322 @@
-/* ps.c: tfy ps: the runs of a database, newest first. */
+/* ps.c: tfy ps: the runs of a database, newest first.
+ *
+ * On a terminal each run has one line that fits it: ids are cut to what tells the runs apart, and the last column, the
+ * program with its arguments, gets the room that is left. Elsewhere ids, times and hashes are whole. */
 #include "cli/frame/commands.h"
 #include "cli/look/db.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/terminal.h"
+#include "observe/screen.h"
 #include "value/json.h"
+#include "wal/rows/payload.h"
 
-#define HASH_SHOWN 12 /* digits of a program's hash */
+#define HASH_SHOWN 12  /* digits of a program's hash */
+#define ID_WHOLE   36  /* characters of an id */
+#define ID_LEAST   13  /* characters of an id on a terminal: its time in milliseconds */
+#define WIDE       120 /* columns of a terminal that has room for the hash */
+#define MIDDLING   100 /* … for the whole time */
+#define TEXT_MOST  200 /* columns of program and arguments, where no terminal sets a limit */
 
-/* Reads the program hash of each run, shortened. Most runs of a database have one of a few programs. */
-static char (*read_hashes(TfyLog *log, const TfyLogRun *runs, uint32_t count))[33]
+/* A program that runs have. */
+typedef struct Program {
+    int64_t id; /* its row; 0: none was read yet */
+    char hash[33];
+    char *file; /* the name of its main file, owned */
+} Program;
+
+/* The runs of a database, and which of them are shown. */
+typedef struct Listing {
+    const TfyArgs *args;
+    TfyLog *log;
+    TfyLogRun *runs; /* owned, and so are the names */
+    char **names;    /* of their root workflows */
+    uint32_t count;
+    uint64_t limit;
+    int columns;     /* of the terminal; 0: it is not one */
+    int id_width;    /* characters of an id that are shown */
+    bool held;       /* a process has the database open for writing */
+    uint64_t shown;  /* runs printed so far */
+    Program program; /* that of the run before: most runs of a database have one of a few */
+} Listing;
+
+/* ---- reading ---- */
+
+static const Program *program_of(Listing *listing, const TfyLogRun *run)
 {
-    char(*hashes)[33] = calloc(count + 1, sizeof *hashes);
-    for (uint32_t i = 0; hashes && i < count; i++) {
-        if (i && runs[i].program == runs[i - 1].program)
-            memcpy(hashes[i], hashes[i - 1], sizeof *hashes);
-        else if (tfy__log_program_hash(log, runs[i].program, hashes[i]) != 0)
-            strcpy(hashes[i], "?");
-        hashes[i][HASH_SHOWN] = '\0';
-    }
-    return hashes;
+    Program *program = &listing->program;
+    char *layout = NULL;
+    if (program->id == run->program) return program;
+    free(program->file);
+    *program = (Program){.id = run->program, .hash = "?"};
+    if (tfy__log_program_hash(listing->log, run->program, program->hash, &layout) != 0) return program;
+    program->hash[HASH_SHOWN] = '\0';
+    json_t *json = json_loads(layout, 0, NULL);
+    const char *file = json_string_value(json_object_get(json, "file"));
+    program->file = file ? strdup(file) : NULL;
+    json_decref(json);
+    free(layout);
+    return program;
 }
 
-static void print_object(const TfyLogRun *run, const char *name, const char *hash, bool held, bool first)
+static TfyLogRecord payload_of(const char *text)
 {
+    return (TfyLogRecord){.payload = text ? text : "{}", .payload_len = (uint32_t)strlen(text ? text : "{}")};
+}
+
+/* ---- which runs ---- */
+
+static bool is_state(const char *wanted, const char *state)
+{
+    if (strcmp(wanted, "unfinished") == 0) return strcmp(state, "running") == 0 || strcmp(state, "stopped") == 0;
+    return strcmp(wanted, state) == 0;
+}
+
+static bool is_wanted(const Listing *listing, uint32_t i)
+{
+    const char *state = listing->args->option[OPT_STATE], *workflow = listing->args->option[OPT_OF_WORKFLOW];
+    return (!state || is_state(state, tfy__db_run_state(&listing->runs[i], listing->held))) &&
+           (!workflow || strcmp(workflow, listing->names[i]) == 0);
+}
+
+static int check_options(const TfyArgs *args, uint64_t *limit)
+{
+    const char *state = args->option[OPT_STATE];
+    const char *states = tfy__option_at(OPT_STATE)->argument;
+    const char *found = state && *state && !strchr(state, '|') ? strstr(states, state) : NULL;
+    const size_t len = state ? strlen(state) : 0;
+    if (state && !(found && (found == states || found[-1] == '|') && (!found[len] || found[len] == '|')))
+        return tfy__fail(EXIT_USAGE, "'%s' is not the state of a run; --state takes one of %s", state, states);
+    *limit = UINT64_MAX;
+    return tfy__db_number(args, OPT_LIMIT, limit);
+}
+
+/* ---- JSON ---- */
+
+static void add_raw(TfyBuffer *out, const char *name, const TfyLogRecord *record, TfyMember member)
+{
+    size_t len;
+    const char *raw = tfy__record_raw(record, member, &len);
+    if (raw) tfy__buffer_printf(out, ",\"%s\":%.*s", name, (int)len, raw);
+}
+
+static void print_object(const Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
+{
+    const TfyLogRun *run = &listing->runs[i];
+    const TfyLogRecord birth = payload_of(outline->birth), end = payload_of(outline->end);
     TfyBuffer out = {0};
     char uuid[37];
     tfy__uuid_text(run->uuid, uuid);
-    tfy__buffer_printf(&out, "%s\n  {\"id\":%lld,\"run\":\"%s\",\"workflow\":", first ? "" : ",", (long long)run->id,
-                       uuid);
-    tfy__buffer_json_string(&out, name, strlen(name));
-    tfy__buffer_printf(&out, ",\"state\":\"%s\",\"started\":\"", tfy__db_run_state(run, held));
+    tfy__buffer_printf(&out, "%s\n  {\"id\":%lld,\"run\":\"%s\",\"workflow\":", listing->shown ? "," : "",
+                       (long long)run->id, uuid);
+    tfy__buffer_json_string(&out, listing->names[i], strlen(listing->names[i]));
+    tfy__buffer_printf(&out, ",\"state\":\"%s\",\"started\":\"", tfy__db_run_state(run, listing->held));
     tfy__write_time(&out, run->started_ms);
-    tfy__buffer_printf(&out, "\",\"program\":\"%s\"", hash);
+    tfy__buffer_printf(&out, "\",\"program\":\"%s\"", program->hash);
+    if (program->file) {
+        tfy__buffer_text(&out, ",\"file\":");
+        tfy__buffer_json_string(&out, program->file, strlen(program->file));
+    }
+    add_raw(&out, "args", &birth, TFY_P_ARGS);
     if (run->ended_ms) {
         tfy__buffer_text(&out, ",\"ended\":\"");
         tfy__write_time(&out, run->ended_ms);
         tfy__buffer_char(&out, '"');
     }
+    add_raw(&out, "result", &end, TFY_P_VALUE);
+    add_raw(&out, "error", &end, TFY_P_ERROR);
     tfy__buffer_char(&out, '}');
     if (!out.failed) fwrite(out.data, 1, out.len, stdout);
     tfy__buffer_free(&out);
 }
 
-static void print_row(const TfyLogRun *run, const char *name, const char *hash, bool held)
+/* ---- a table ---- */
+
+/* As a person would type it: a plain text without quotes, anything else as JSON. */
+static void add_value(TfyBuffer *out, const json_t *value)
 {
-    char uuid[37], started[32], took[32] = "";
-    tfy__uuid_text(run->uuid, uuid);
-    tfy__db_time(run->started_ms, started);
-    const int64_t took_ms = run->ended_ms - run->started_ms;
-    if (run->ended_ms && took_ms < 0)
-        snprintf(took, sizeof took, "?"); /* the clock was set back meanwhile: the duration is unknown */
-    else if (run->ended_ms)
-        snprintf(took, sizeof took, "%.1f s", (double)took_ms / 1000);
-    printf("%-36s  %-9s  %-19s  %9s  %-12s  %s\n", uuid, tfy__db_run_state(run, held), started, took, hash, name);
+    const char *text = json_string_value(value);
+    if (text && *text && !text[strcspn(text, " \t\n\"'\\$`*?<>|&;()")])
+        tfy__buffer_add(out, text, json_string_length(value));
+    else
+        tfy__encode_json(out, value);
 }
 
-static int list(const TfyArgs *args)
+static void add_arguments(TfyBuffer *out, const TfyLogRecord *birth)
 {
-    TfyLog *log;
-    TfyLogRun *runs;
-    char **names;
-    uint32_t count;
-    const bool before = tfy__db_held(tfy__db_path(args));
-    const int status = tfy__db_open(args, &log);
-    if (status != EXIT_DONE) return status;
-    const int code = tfy__log_runs(log, &runs, &names, &count);
-    char(*hashes)[33] = code ? NULL : read_hashes(log, runs, count);
-    tfy__log_close(log, false);
-    if (code)
-        return tfy__fail(tfy__exit_status(code), "the runs of %s cannot be read; restore it from a copy",
-                         tfy__db_path(args));
-    if (!hashes) return tfy__fail(EXIT_BUG, "memory ran out");
-    const bool held = before || tfy__db_held(tfy__db_path(args)), json = args->option[OPT_JSON];
-    if (json)
-        printf("[");
-    else if (count)
-        printf("%-36s  %-9s  %-19s  %9s  %-12s  %s\n", "RUN", "STATE", "STARTED", "TOOK", "PROGRAM", "WORKFLOW");
-    for (uint32_t i = 0; i < count; i++) {
-        if (json)
-            print_object(&runs[i], names[i], hashes[i], held, i == 0);
-        else
-            print_row(&runs[i], names[i], hashes[i], held);
-        free(names[i]);
+    TfyPayload payload;
+    const char *name;
+    json_t *value;
+    tfy__payload_open(&payload, birth);
+    json_object_foreach(tfy__payload_get(&payload, TFY_P_ARGS), name, value)
+    {
+        tfy__buffer_printf(out, " --%s ", name);
+        add_value(out, value);
     }
+    tfy__payload_close(&payload);
+}
+
+static void add_took(TfyBuffer *out, const TfyLogRun *run)
+{
+    const int64_t ms = run->ended_ms - run->started_ms, seconds = ms / 1000;
+    char text[32] = "";
+    if (run->ended_ms && ms < 0)
+        snprintf(text, sizeof text, "?"); /* the clock was set back meanwhile: the duration is unknown */
+    else if (run->ended_ms && seconds < 1000)
+        snprintf(text, sizeof text, "%.1f s", (double)ms / 1000);
+    else if (run->ended_ms && seconds < 86400)
+        snprintf(text, sizeof text, "%" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600, seconds / 60 % 60,
+                 seconds % 60);
+    else if (run->ended_ms)
+        snprintf(text, sizeof text, "%" PRId64 " d %" PRId64 " h", seconds / 86400, seconds / 3600 % 24);
+    tfy__buffer_printf(out, "  %9s", text);
+}
+
+/* On a narrow terminal "11-20 10:15" of "2026-11-20 10:15:20". */
+static bool cuts_time(const Listing *listing)
+{
+    return listing->columns && listing->columns < MIDDLING;
+}
+
+static bool shows_hash(const Listing *listing)
+{
+    return !listing->columns || listing->columns >= WIDE;
+}
+
+/* Adds the last column, in the room that is left of the line. */
+static void add_rest(const Listing *listing, TfyBuffer *out, const char *text)
+{
+    const int room = listing->columns ? listing->columns - 1 - (int)out->len - 2 : TEXT_MOST;
+    TfyBuffer whole = {0};
+    tfy__buffer_text(out, "  ");
+    tfy__screen_clean(&whole, text);
+    if (!whole.failed && whole.data) {
+        const bool cut = tfy__screen_width(whole.data) > room;
+        tfy__screen_cut(out, whole.data, cut ? (room > 1 ? room - 1 : 0) : room);
+        if (cut) tfy__buffer_text(out, "…");
+    }
+    tfy__buffer_free(&whole);
+}
+
+static void end_row(TfyBuffer *line)
+{
+    tfy__buffer_char(line, '\n');
+    if (!line->failed) fwrite(line->data, 1, line->len, stdout);
+    tfy__buffer_free(line);
+}
+
+static void print_titles(const Listing *listing)
+{
+    TfyBuffer out = {0};
+    tfy__buffer_printf(&out, "%-*s  %-9s  %-*s  %9s", listing->id_width, "RUN", "STATE", cuts_time(listing) ? 11 : 19,
+                       "STARTED", "TOOK");
+    if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, "PROGRAM");
+    add_rest(listing, &out, "FILE, WORKFLOW, ARGUMENTS");
+    end_row(&out);
+}
+
+static void print_row(const Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
+{
+    const TfyLogRun *run = &listing->runs[i];
+    const TfyLogRecord birth = payload_of(outline->birth);
+    TfyBuffer out = {0}, what = {0};
+    char uuid[37], started[32];
+    tfy__uuid_text(run->uuid, uuid);
+    tfy__db_time(run->started_ms, started);
+    tfy__buffer_printf(&out, "%.*s  %-9s  ", listing->id_width, uuid, tfy__db_run_state(run, listing->held));
+    if (cuts_time(listing) && strlen(started) == 19)
+        tfy__buffer_printf(&out, "%.11s", started + 5);
+    else
+        tfy__buffer_printf(&out, "%-19s", started);
+    add_took(&out, run);
+    if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, program->hash);
+    tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", listing->names[i]);
+    add_arguments(&what, &birth);
+    add_rest(listing, &out, what.data && !what.failed ? what.data : listing->names[i]);
+    end_row(&out);
+    tfy__buffer_free(&what);
+}
+
+/* ---- the command ---- */
+
+static int compare_ids(const void *one, const void *other)
+{
+    return strcmp(one, other);
+}
+
+/* Returns how many characters of an id tell all runs of the database apart. */
+static int width_of_ids(const Listing *listing)
+{
+    size_t width = ID_LEAST;
+    if (!listing->columns) return ID_WHOLE;
+    char(*ids)[ID_WHOLE + 1] = calloc((size_t)listing->count + 1, sizeof *ids);
+    if (!ids) return ID_WHOLE;
+    for (uint32_t i = 0; i < listing->count; i++) tfy__uuid_text(listing->runs[i].uuid, ids[i]);
+    qsort(ids, listing->count, sizeof *ids, compare_ids);
+    for (uint32_t i = 0; i + 1 < listing->count; i++) {
+        size_t same = 0;
+        while (ids[i][same] && ids[i][same] == ids[i + 1][same]) same++;
+        if (same + 1 > width) width = same + 1;
+    }
+    free(ids);
+    return width < ID_WHOLE ? (int)width : ID_WHOLE;
+}
+
+static int print_runs(Listing *listing)
+{
+    const bool json = listing->args->option[OPT_JSON];
+    int code = 0;
+    for (uint32_t i = 0; !code && i < listing->count && listing->shown < listing->limit && !ferror(stdout); i++) {
+        TfyLogOutline outline;
+        if (!is_wanted(listing, i)) continue;
+        code = tfy__log_outline(listing->log, &listing->runs[i], &outline);
+        if (code == TFY_E_ABSENT) code = 0; /* it was removed meanwhile */
+        if (code) break;
+        if (!json && !listing->shown) print_titles(listing);
+        (json ? print_object : print_row)(listing, i, program_of(listing, &listing->runs[i]), &outline);
+        listing->shown++;
+        tfy__log_outline_free(&outline);
+    }
+    return code;
+}
+
+static int list(Listing *listing)
+{
+    const bool json = listing->args->option[OPT_JSON];
+    const char *db_path = tfy__db_path(listing->args);
+    int code = tfy__log_runs(listing->log, &listing->runs, &listing->names, &listing->count);
+    listing->held |= tfy__db_held(db_path);
+    listing->id_width = width_of_ids(listing);
+    if (json) printf("[");
+    if (!code) code = print_runs(listing);
+    if (code == TFY_E_NOMEM) return tfy__fail(EXIT_BUG, "memory ran out");
+    if (code)
+        return tfy__fail(tfy__exit_status(code), "the runs of %s cannot be read; restore it from a copy", db_path);
     if (json)
-        printf("%s]\n", count ? "\n" : "");
-    else if (!count)
-        tfy__say("%s has no runs yet", tfy__db_path(args));
-    free(hashes);
-    free(names);
-    free(runs);
-    return tfy__flush_stdout(EXIT_DONE);
+        printf("%s]\n", listing->shown ? "\n" : "");
+    else if (!listing->shown)
+        tfy__say(listing->count ? "no run of %s is of that kind" : "%s has no runs yet", db_path);
+    return EXIT_DONE;
 }
 
 int tfy__cmd_ps(const TfyArgs *args)
 {
-    return list(args);
+    Listing listing = {
+        .args = args, .columns = tfy__terminal_columns(STDOUT_FILENO), .held = tfy__db_held(tfy__db_path(args))};
+    int status = check_options(args, &listing.limit);
+    if (status == EXIT_DONE) status = tfy__db_open(args, &listing.log);
+    if (status != EXIT_DONE) return status;
+    status = list(&listing);
+    tfy__log_close(listing.log, false);
+    for (uint32_t i = 0; i < listing.count; i++) free(listing.names[i]);
+    free(listing.names);
+    free(listing.runs);
+    free(listing.program.file);
+    return tfy__flush_stdout(status);
 }

@@ -2,7 +2,7 @@
  *
  * A live process reports its own counters on request; every other figure comes from the log. There, an attempt of a
  * tool lasts from the previous record in its task (its StepStart, if it has one; after a Retry, the time when it was
- * due) to its result. */
+ * due; for the first record of a task, the one that spawned it) to its result. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"
@@ -89,6 +89,15 @@ static void count_record(TfyMetrics *metrics, const TfySourceMap *map, const Tfy
     tfy__payload_close(&payload);
 }
 
+/* A child starts with its parent's record. What the tasks of a compacted run did before its snapshot is not known. */
+static void begin_tasks(const TfyHistory *history, const TfyLogRecord *record, int64_t *since)
+{
+    const bool base = tfy__db_is_base(history, record);
+    const uint32_t child = record->type == TFY_R_TASK_SPAWN ? tfy__db_task_born(history, record->lsn) : UINT32_MAX;
+    if (child != UINT32_MAX) since[child] = record->ts_ms;
+    for (uint32_t i = 0; base && i < history->task_count; i++) since[i] = record->ts_ms;
+}
+
 static bool count_history(TfyMetrics *metrics, const TfyHistory *history)
 {
     TfySourceMap map;
@@ -99,6 +108,7 @@ static bool count_history(TfyMetrics *metrics, const TfyHistory *history)
     for (uint32_t i = 0; fine && i < history->record_count; i++) {
         uint32_t task = history->record_tasks[i];
         count_record(metrics, &map, &history->records[i], &since[task], &bounded[task]);
+        begin_tasks(history, &history->records[i], since);
     }
     metrics->tasks_started += history->task_count;
     tfy__source_map_free(&map);

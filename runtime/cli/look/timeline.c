@@ -131,16 +131,15 @@ static void add_backoff(Timeline *timeline, uint32_t task, const TfyLogRecord *r
 
 static void begin_child(Timeline *timeline, const TfyLogRecord *record)
 {
-    uint32_t low = 0, high = timeline->history->task_count; /* tasks are in the order of their creation */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline->history->tasks[middle].born < record->lsn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low < timeline->history->task_count && timeline->history->tasks[low].born == record->lsn)
-        timeline->readings[low].since_ms = timeline->end_ms;
+    const uint32_t child = tfy__db_task_born(timeline->history, record->lsn);
+    if (child != UINT32_MAX) timeline->readings[child].since_ms = timeline->end_ms;
+}
+
+/* What the tasks of a compacted run did before its snapshot is not known any more. */
+static void begin_all(Timeline *timeline)
+{
+    for (uint32_t i = 0; i < timeline->history->task_count; i++)
+        if (timeline->readings[i].since_ms) timeline->readings[i].since_ms = timeline->end_ms;
 }
 
 /* Arrivals are in a task's chain but say nothing about the task. */
@@ -172,6 +171,7 @@ static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *r
         add_backoff(timeline, task, record, due_ms);
         if (due_ms > reading->since_ms) reading->since_ms = due_ms;
     }
+    if (tfy__db_is_base(timeline->history, record)) begin_all(timeline);
     if (record->type == TFY_R_TASK_YIELD) reading->timeout = tfy__record_is(record, TFY_P_WHY, "timeout");
     tfy__payload_close(&payload);
 }

@@ -61,7 +61,8 @@ static int take_dirs(int argc, char **argv, const char **dirs, int *count)
     return kept;
 }
 
-/* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: the program parses everything but the files. */
+/* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: the program parses everything but the files, which
+ * it passes over. */
 static int run_file(const TfyCommand *command, int argc, char **argv, const char *const *dirs, int dir_count)
 {
     int file = find_file(command, argc, argv);
@@ -83,12 +84,10 @@ static int run_file(const TfyCommand *command, int argc, char **argv, const char
     char *program = NULL;
     int status = tfy__compile(&what, &program);
     if (status != EXIT_DONE) return status;
-    char **arguments = calloc((size_t)argc + 1, sizeof *arguments);
-    if (!arguments) return tfy__fail(EXIT_BUG, "memory ran out");
-    memcpy(arguments, argv + 1, (size_t)(file - 1) * sizeof *arguments);
-    memcpy(arguments + file - 1, argv + rest, (size_t)(argc - rest) * sizeof *arguments);
-    status = tfy__exec_program(program, "run", arguments, file - 1 + argc - rest);
-    free(arguments);
+    char count[16];
+    snprintf(count, sizeof count, "%d", rest - file);
+    if (setenv(TFY_RUN_FILES, count, 1) < 0) return tfy__fail(EXIT_BUG, "memory ran out");
+    status = tfy__exec_program(program, "run", argv + 1, argc - 1);
     free(program);
     return status;
 }

@@ -36,6 +36,7 @@ typedef struct Session {
     const char *db_path;
     const char *command; /* the words that people type: "tfy", with --db if needed */
     bool stdout_open;
+    int files;          /* operands of run that name the files of the program */
     const char *root;   /* the working root; NULL: the current directory */
     bool move_root;     /* the run worked in another directory, and --root moves it */
     char workflow[128]; /* the root workflow of the run, for messages */
@@ -280,6 +281,7 @@ static int report_result(Session *session, int64_t tid)
     const int reason = tfy__out_finish(session->loop);
     if (!reason) return EXIT_DONE;
     if (reason == EINTR) return report_unread(session);
+    if (reason == EPIPE) return EXIT_LOG; /* the reader has left, and knows it; the result is in the log */
     return tfy__fail(EXIT_LOG, "cannot write to standard output: %s", strerror(reason));
 }
 
@@ -443,8 +445,8 @@ static int command_run(Session *session)
                    name);
         return tfy__flush_stdout(EXIT_DONE);
     }
-    if (session->args->word_count) {
-        tfy__say("unexpected '%s'; parameters are written --NAME VALUE", session->args->words[0]);
+    if (session->args->word_count > session->files) {
+        tfy__say("unexpected '%s'; parameters are written --NAME VALUE", session->args->words[session->files]);
         return refuse_params(program, workflow);
     }
     TfyBuffer params = {0};
@@ -665,6 +667,16 @@ static const OwnCommand *find_command(const char *word)
     return NULL;
 }
 
+/* `tfy run FILE.tfy [FILE.c …]` leaves the files among the words of the process, so that a list of processes shows
+ * what runs, and says here how many they are. Tools that are tfy programs themselves are not meant. */
+static int named_files(void)
+{
+    const char *count = getenv(TFY_RUN_FILES);
+    const int files = count ? atoi(count) : 0;
+    unsetenv(TFY_RUN_FILES);
+    return files;
+}
+
 int tfy_main(int argc, char **argv, const TfyProgram *program)
 {
     bool stdout_open = tfy__standard_files();
@@ -689,7 +701,8 @@ int tfy_main(int argc, char **argv, const TfyProgram *program)
                            .db_path = db_path,
                            .root = args.option[OPT_ROOT],
                            .command = tfy__tfy_command(db_path),
-                           .stdout_open = stdout_open};
+                           .stdout_open = stdout_open,
+                           .files = named_files()};
         status = own->run(&session);
     }
     tfy__args_free(&args);

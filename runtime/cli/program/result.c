@@ -1,25 +1,19 @@
 #include "cli/program/result.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/report.h"
-#include "value/json.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-/* Returns the newest TaskComplete of the root, as JSON; NULL: it cannot be read. */
-static json_t *read_end(const TfyHistory *history)
+const TfyLogRecord *tfy__result_record(const TfyHistory *history)
 {
     for (uint32_t i = history->record_count; i-- > 0;) {
         const TfyLogRecord *record = &history->records[i];
-        if (record->type != TFY_R_TASK_COMPLETE || record->tid != history->run.root) continue;
-        TfyPayload payload;
-        tfy__payload_open(&payload, record);
-        return payload.json;
+        if (record->type == TFY_R_TASK_COMPLETE && record->tid == history->run.root) return record;
     }
     return NULL;
 }
@@ -80,33 +74,35 @@ static int print_failure(const TfyHistory *history, const json_t *error)
     return EXIT_RUN_FAILED;
 }
 
-/* Prints the value as the process does: nothing for a workflow that returns nothing. */
-static int print_value(const json_t *value)
+/* Prints the value as the process does, byte for byte: nothing for a workflow that returns nothing. */
+static int print_outcome(const TfyLogRecord *end)
 {
-    TfyBuffer out = {0};
-    if (!value || json_is_null(value)) return EXIT_DONE;
-    const bool written = tfy__encode_json(&out, value);
-    if (written) puts(out.data);
-    tfy__buffer_free(&out);
-    return written ? tfy__flush_stdout(EXIT_DONE) : tfy__fail(EXIT_BUG, "memory ran out");
+    size_t len;
+    const char *value = tfy__record_raw(end, TFY_P_VALUE, &len);
+    if (!value || (len == 4 && memcmp(value, "null", 4) == 0)) return EXIT_DONE;
+    fwrite(value, 1, len, stdout);
+    putchar('\n');
+    return tfy__flush_stdout(EXIT_DONE);
 }
 
 int tfy__result_print(const TfyHistory *history)
 {
     char run[37];
     int status;
+    TfyPayload payload;
     tfy__uuid_text(history->run.uuid, run);
-    json_t *end = read_end(history);
+    const TfyLogRecord *end = tfy__result_record(history);
+    tfy__payload_open(&payload, end ? end : &(TfyLogRecord){.payload = "{}", .payload_len = 2});
     if (history->run.state == TFY_TASK_CANCELLED)
         status = tfy__fail(EXIT_RUN_FAILED, "%s was cancelled (run %s)",
                            history->workflow ? history->workflow : "the run", run);
     else if (!end)
         status = tfy__fail(EXIT_DATA, "run %s has ended, and the record of its end is missing", run);
     else if (history->run.state == TFY_TASK_FAILED)
-        status = print_failure(history, tfy__member_get(end, TFY_P_ERROR));
+        status = print_failure(history, tfy__payload_get(&payload, TFY_P_ERROR));
     else
-        status = print_value(tfy__member_get(end, TFY_P_VALUE));
-    json_decref(end);
+        status = print_outcome(end);
+    tfy__payload_close(&payload);
     return status;
 }
 

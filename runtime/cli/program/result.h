@@ -5,6 +5,10 @@
 
 #include "wal/history/history.h"
 
+/* Returns the record of the run's end, the newest TaskComplete of its root; NULL: the run has not ended, or the record
+ * is missing. */
+const TfyLogRecord *tfy__result_record(const TfyHistory *history);
+
 /* Prints the result on stdout, or on stderr why there is none, and returns the exit status of the run's process. The
  * run has ended. */
 int tfy__result_print(const TfyHistory *history);

@@ -153,11 +153,19 @@ typedef struct TfyLogEnd {
 int tfy__log_find_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end);
 void tfy__log_end_free(TfyLogEnd *end);
 
+/* How a run started and ended, without its history: the payloads of two records. */
+typedef struct TfyLogOutline {
+    char *birth; /* of its InstructionStart */
+    char *end;   /* of its TaskComplete; NULL: it has not ended */
+} TfyLogOutline;
+int tfy__log_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline);
+void tfy__log_outline_free(TfyLogOutline *outline);
+
 /* The layout (malloc'ed) of the one program whose hash starts with these hexadecimal digits, at least 4.
  * TFY_E_ABSENT: no such program; TFY_E_INVALID: several. */
 int tfy__log_find_layout(TfyLog *log, const char *hash, char **layout);
-/* The hash of a program by its row id, in hex. */
-int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33]);
+/* The hash of a program by its row id, in hex, and its layout (malloc'ed). */
+int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33], char **layout);
 
 /* Ids of unfinished runs, oldest first; *ids is malloc'ed. */
 int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count);

@@ -154,10 +154,59 @@ void tfy__log_end_free(TfyLogEnd *end)
     *end = (TfyLogEnd){0};
 }
 
+/* ---- the start and the end of a run ---- */
+
+/* The end is the last record of the root task, except for arrivals that came too late. */
+enum { ARRIVALS_BEHIND_END = 64 };
+
+static int read_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline)
+{
+    TfyStoreTask root;
+    TfyLogRecord record;
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->root, &root);
+    if (code) return code;
+    const TfyHead *head = tfy__heads_find(&log->heads, run->root);
+    int64_t lsn = head && head->lsn > root.head ? head->lsn : root.head;
+    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, root.born, &record);
+    if (code) return code;
+    if (!(outline->birth = strndup(record.payload, record.payload_len))) return TFY_E_NOMEM;
+    if (run->state < TFY_TASK_COMPLETED) return 0;
+    for (int i = 0; i < ARRIVALS_BEHIND_END && lsn > root.born; i++, lsn = record.prev) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
+        if (code) return code;
+        if (record.type != TFY_R_TASK_COMPLETE) continue;
+        outline->end = strndup(record.payload, record.payload_len);
+        return outline->end ? 0 : TFY_E_NOMEM;
+    }
+    return 0;
+}
+
+int tfy__log_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline)
+{
+    *outline = (TfyLogOutline){0};
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = read_outline(log, run, outline);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (code) tfy__log_outline_free(outline);
+    return code;
+}
+
+void tfy__log_outline_free(TfyLogOutline *outline)
+{
+    free(outline->birth);
+    free(outline->end);
+    *outline = (TfyLogOutline){0};
+}
+
 /* ---- programs ---- */
 
-int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33])
+int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33], char **layout)
 {
+    *layout = NULL;
     TfyStore *store = log->store;
     TfyStoreProgram program;
     pthread_mutex_lock(&log->store_mutex);
@@ -165,6 +214,7 @@ int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33])
     if (!code) {
         code = TFY_STORE(store, TFY_CALL_READ, get_program, id, NULL, &program);
         for (int i = 0; !code && i < 16; i++) sprintf(hash + 2 * i, "%02x", program.hash[i]);
+        if (!code && !(*layout = strdup(program.layout))) code = TFY_E_NOMEM;
         store->ops->look_away(store);
     }
     pthread_mutex_unlock(&log->store_mutex);

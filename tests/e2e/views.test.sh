@@ -1,0 +1,131 @@
+#!/bin/sh
+# Commands that show runs afterwards: what they started with and came to, which of them, in how wide a terminal, to a reader that leaves.
+. "$here/lib.sh"
+cat >views.tfy <<'END'
+error Refused
+
+tool nap(ms: int) -> ExecResult idempotent = exec ["sleep", "0.${ms}"]
+
+workflow child() -> int {
+    yield nap(3)
+    return 1
+}
+
+workflow main(name: string = "a b", n: int = 3) -> string {
+    let task = spawn child()
+    yield join(task)
+    return "${name} ${n}"
+}
+
+workflow broken(why: string) {
+    yield
+    fail Refused(why)
+}
+
+workflow lines(n: int) {
+    for i in 0..n { print("line ${i}, which is long enough to fill a pipe with few of its kind") }
+}
+
+workflow waits() -> string {
+    let go: string = yield signal("go")
+    return go
+}
+END
+tfy build views.tfy -o views
+sql() { sqlite3 :memory: "select json_extract(readfile('out'), '$1')"; }
+
+# ---- arguments and result of a run that has ended ----
+
+run ./views --n 4
+run tfy inspect last
+check "inspect shows the arguments, defaults too" printed 'arguments  {"name":"a b","n":4}'
+check "... and the result" printed 'result     "a b 4"'
+run tfy inspect last --json
+check "... as JSON" [ "$(sql '$.args.n')|$(sql '$.result')" = "4|a b 4" ]
+run tfy ps --json
+check "ps --json has file, arguments and result" [ "$(sql '$[0].file')|$(sql '$[0].args.name')|$(sql '$[0].result')" = "views.tfy|a b|a b 4" ]
+run ./views --workflow broken --why "no good"
+run tfy inspect last --json
+check "why a run failed" [ "$(sql '$.error.error')|$(sql '$.error.message')|$(sql '$.args.why')" = "Refused|no good|no good" ]
+run tfy ps --json
+check "... in ps --json" [ "$(sql '$[0].error.message')" = "no good" ]
+long=$(printf '%02000d' 7)
+run ./views --name "$long"
+run tfy inspect last
+check "a long argument is cut, and says so" sh -c 'grep "^arguments  .* … (--json shows all)$" out && ! grep -q "'"$long"'" out'
+run tfy inspect last --json
+check "... not in JSON" printed "$long"
+run ./views --workflow waits
+run tfy inspect last
+check "a run that has not ended has no result" sh -c '! grep -q "^result" out && ! grep -q "^arguments" out'
+
+# ---- which runs ----
+
+run tfy ps
+check "ps shows file, workflow and arguments, newest first" [ "$(sed 1d out | sed 's/^.*views.tfy/views.tfy/; s/ 00.*…$/ 0/' | tr '\n' '|')" = \
+    'views.tfy waits|views.tfy main --name 0|views.tfy broken --why "no good"|views.tfy main --name "a b" --n 4|' ]
+run tfy ps --state completed --limit 1
+check "--state and --limit" [ "$(sed 1d out | wc -l)" = 1 -a "$(grep -c 'completed .* main --name 00' out)" = 1 ]
+run tfy ps --state unfinished --json
+check "--state unfinished" [ "$(sql '$[0].state')|$(sql '$[1]')" = "stopped|" ]
+run tfy ps --workflow broken
+check "--workflow" sh -c '[ "$(wc -l <out)" = 2 ] && grep -q "failed .*broken" out'
+run tfy ps --state cancelled
+check "none of that kind: an empty list, and why" sh -c '[ ! -s out ] && grep -q "no run of .* is of that kind" err'
+run tfy ps --state cancelled --json
+check "... as JSON" printed_exactly "[]"
+run tfy ps --state complete
+check "a state that is none: 64" ended 64 "--state takes one of running|stopped"
+run tfy ps --limit none
+check "a number that is none: 64" ended 64 "--limit takes a number from 1 on, not 'none'"
+
+# ---- a terminal ----
+
+on_terminal() # COLUMNS COMMAND: what a terminal of that width shows
+{
+    NO_COLOR=1 TERM=xterm timeout 60 script -qec "stty cols $1 rows 24; $2" /dev/null 2>err </dev/null | tr -d '\r' >screen
+}
+fits() { python3 -c 'import sys; sys.exit(max(len(line.rstrip("\n")) for line in open("screen")) >= int(sys.argv[1]))' "$1"; }
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    for columns in 60 80 100 120 200; do
+        on_terminal $columns "tfy ps"
+        check "ps fits $columns columns" fits $columns
+    done
+    on_terminal 80 "tfy ps"
+    check "... with a line for each run" [ "$(wc -l <screen)" = 5 ]
+    check "... cut ids still name their runs" sh -c 'sed 1d screen | while read -r id rest; do tfy inspect "$id" || exit 1; done'
+    check "... and what was cut ends so" grep -q "main --name 00*…$" screen
+fi
+
+# ---- figures ----
+
+rm -rf .tfy
+run ./views
+run tfy stats last --tools --json
+check "the first tool of a child task took its time" [ "$(sqlite3 :memory: "select json_extract(readfile('out'), '$.tools[0].seconds') > 0.25")" = 1 ]
+run tfy stats last --prometheus
+check "... in the histogram, too" grep -q 'tfy_tool_duration_seconds_bucket{tool="nap",le="0.25"} 0$' out
+
+# ---- readers that leave ----
+
+run ./views --workflow lines --n 4000
+for command in "tfy ps" "tfy output last" "tfy timeline last" "tfy inspect last --output" "tfy output last --json" "tfy --help"; do
+    { sleep 0.1; $command 2>err; echo $? >code; } | true
+    check "$command | true: it dies of the pipe, quietly" [ ! -s err -a "$(cat code)" = 141 ]
+done
+{ sleep 0.1; (trap '' PIPE; exec tfy output last) 2>err; echo $? >code; } | true
+check "... unless SIGPIPE was ignored before" sh -c '[ "$(cat code)" = 74 ] && grep -q "cannot write to standard output" err'
+{ sleep 0.1; ./views --workflow main 2>err; echo $? >code; } | true
+check "a run goes on without its reader, and is quiet about it: 74" [ ! -s err -a "$(cat code)" = 74 ]
+check "... to its end" sh -c 'tfy result last | grep -q "a b 3"'
+
+# ---- the list of processes ----
+
+start tfy run --db waits.db views.tfy --wait --workflow waits
+within 20 sh -c 'tfy inspect last --db waits.db | grep -q "waits for signal"'
+check "the command line of a process shows the file" [ "$(tr '\0' ' ' </proc/$pid/cmdline)" = "tfy run --db waits.db views.tfy --wait --workflow waits " ]
+tfy signal last go '"on"' --db waits.db 2>/dev/null
+finish
+check "it runs as ever" printed_exactly '"on"'
+run tfy run views.tfy --workflow waits more
+check "a word too many is refused, and it is not the file" ended 64 "unexpected 'more'"
