@@ -39,7 +39,7 @@ typedef struct TfyCommand {
     const char *operands;                   /* the operands in its usage line */
     /* one line that starts with a verb and says what the command is for */
     const char *summary;
-    uint64_t options;         /* bit 1 << TfyOption for each option; every command takes --help */
+    TfyOptionSet options;     /* every command takes --help */
     int min_words, max_words; /* number of operands; max -1: any number */
     bool takes_params;        /* unknown options are parameters of a workflow */
     bool reads_words;         /* in tfy, the command reads its words itself, as they were typed */

@@ -5,7 +5,7 @@
 
 #include "cli/frame/cli.h"
 
-#define OPT(NAME) (UINT64_C(1) << OPT_##NAME)
+#define OPT(NAME) ((TfyOptionSet)1 << OPT_##NAME)
 #define TFY__RUNNING                                                                                                   \
     (OPT(DB) | OPT(YES) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) |            \
      OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(POLICY) | OPT(GRACE))

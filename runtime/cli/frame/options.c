@@ -11,7 +11,7 @@ static const TfyOptionInfo OPTIONS[OPT_COUNT] = {TFY_OPTIONS(INFO)};
 
 bool tfy__command_takes(const TfyCommand *command, int option)
 {
-    return option == OPT_HELP || (command->options & UINT64_C(1) << option) != 0;
+    return option == OPT_HELP || (command->options & (TfyOptionSet)1 << option) != 0;
 }
 
 void tfy__command_usage(const TfyCommand *command, void *file)

@@ -82,6 +82,10 @@
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;
 #undef TFY_OPTION_ENUM
 
+/* Bit 1 << TfyOption for each option. */
+__extension__ typedef unsigned __int128 TfyOptionSet;
+_Static_assert(OPT_COUNT <= 128, "a set of options has a bit for each");
+
 typedef struct TfyOptionInfo {
     const char *name;     /* without the dashes */
     const char *argument; /* NULL: a flag */
