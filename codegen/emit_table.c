@@ -411,9 +411,21 @@ static void emit_channel_tools(Emit *e)
     }
 }
 
+static void emit_retry_on(Emit *e, const Point *point)
+{
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfyType *const tfyg_retry_on%u[] = {", point->number);
+    for (const CatchName *name = point->retry_on; name; name = name->next) {
+        emit_type(e, &p, name->type);
+        text_put(&p, ", ");
+    }
+    ctext_pieces(&e->c, point->line, "%sNULL};", p.data);
+}
+
 static void emit_site(Emit *e, const Point *point)
 {
     Text p = {.arena = e->arena};
+    if (point->retry_on) emit_retry_on(e, point);
     text_format(&p, "static const TfySite tfyg_site%u = {.point = &tfyg_p%u, ", point->number, point->number);
     if (point->effect)
         text_format(&p, ".tool = &tfy_effect_%s, ", point->effect);
@@ -425,6 +437,7 @@ static void emit_site(Emit *e, const Point *point)
         text_format(&p, ".tool = &tfyg_tool_%s, ", point->callee->c_name);
     text_put(&p, ".result = ");
     emit_type(e, &p, point->result);
+    if (point->retry_on) text_format(&p, ", .retry_on = tfyg_retry_on%u", point->number);
     ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 

@@ -225,6 +225,8 @@ Val *lower_root(Lower *l, const Expr *e, const char *name);         /* any root 
 
 /* lower_test.c */
 void lower_assert(Lower *l, const Stmt *s);
+/* Is the pending error one of these? NULL: no names. */
+Val *lower_error_is(Lower *l, const CatchName *names);
 void lower_mock(Lower *l, const Stmt *s);
 Val *lower_test_call(Lower *l, const Expr *e); /* calls(f), output() */
 

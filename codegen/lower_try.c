@@ -78,6 +78,17 @@ MBlock *lower_landing(Lower *l)
     return landing;
 }
 
+Val *lower_error_is(Lower *l, const CatchName *names)
+{
+    Val *test = NULL;
+    for (const CatchName *name = names; name; name = name->next) {
+        CHECK(name->type && name->type->kind == TYPE_ERROR);
+        Val *is = val_pure(l, RT_ERROR_IS, REP_BOOL, 1, val_type(l, name->type));
+        test = test ? val_binary(l, VAL_OR, REP_BOOL, test, is) : is;
+    }
+    return test;
+}
+
 static void lower_catches(Lower *l, const Stmt *s, Scope *fin, MBlock *done, MBlock *beyond)
 {
     MBlock *next = machine_block(l->routine);
@@ -86,12 +97,7 @@ static void lower_catches(Lower *l, const Stmt *s, Scope *fin, MBlock *done, MBl
         MBlock *take = machine_block(l->routine);
         l->line = lower_line_of(l, k->span);
         lower_begin(l, next);
-        Val *test = NULL;
-        for (const CatchName *name = k->names; name; name = name->next) {
-            CHECK(name->type && name->type->kind == TYPE_ERROR);
-            Val *is = val_pure(l, RT_ERROR_IS, REP_BOOL, 1, val_type(l, name->type));
-            test = test ? val_binary(l, VAL_OR, REP_BOOL, test, is) : is;
-        }
+        Val *test = lower_error_is(l, k->names);
         next = k->next ? machine_block(l->routine) : beyond;
         if (test)
             lower_branch(l, test, take, next);
@@ -99,8 +105,15 @@ static void lower_catches(Lower *l, const Stmt *s, Scope *fin, MBlock *done, MBl
             lower_go(l, take);
         lower_begin(l, take);
         lower_instr(l, IN_TAKE_ERROR, lower_local(l, k->variable), NULL);
+        for (const CatchField *f = k->fields; f; f = f->next) {
+            Val *field = val_field(l, val_of(l, lower_local(l, k->variable)), f->index, f->variable->type);
+            lower_store(l, lower_local(l, f->variable), field, false);
+        }
         lower_end(l);
+        uint32_t scope = l->kept_count;
+        for (const CatchField *f = k->fields; f; f = f->next) lower_keep(l, f->variable);
         lower_block(l, k->block);
+        lower_keep_end(l, scope);
         leave_try(l, s, fin, done);
         if (!test) break;
     }

@@ -9,6 +9,7 @@
 typedef struct Policies {
     const Expr *retry, *backoff, *timeout, *key, *otherwise;
     const Expr *approve;
+    const CatchName *retry_on; /* NULL: every error that can be tried again */
     const Policy *undo;
     const char *label;
 } Policies;
@@ -24,7 +25,10 @@ static Policies read_policies(Lower *l, const Expr *e)
     Policies p = {0};
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         switch (policy->kind) {
-        case POL_RETRY: p.retry = policy->value; break;
+        case POL_RETRY:
+            p.retry = policy->value;
+            p.retry_on = policy->errors;
+            break;
         case POL_BACKOFF: p.backoff = policy->value; break;
         case POL_TIMEOUT: p.timeout = policy->value; break;
         case POL_KEY: p.key = policy->value; break;
@@ -178,6 +182,7 @@ static void lower_effect(Lower *l, const Expr *e, const Policies *p, const Targe
     Val *retry = p->retry ? lower_expr(l, p->retry) : NULL, *backoff = p->backoff ? lower_expr(l, p->backoff) : NULL;
     Val *timeout = p->timeout ? lower_expr(l, p->timeout) : NULL, *key = p->key ? lower_expr(l, p->key) : NULL;
     Point *point = effect_point(l, call, p->label);
+    point->retry_on = p->retry_on;
     Undo undo = {0};
     if (p->undo) undo = lower_undo_begin(l, p->undo, point);
     Term *term = lower_stop_at(l, point, errors.first);
@@ -225,6 +230,7 @@ static void steady_args(Lower *l, const Expr *call, Val **args)
 
 typedef struct Retry {
     Val *count, *backoff;
+    const CatchName *on; /* NULL: every error that can be tried again */
     Var *attempt;
     MBlock *again;
 } Retry;
@@ -237,7 +243,8 @@ static void lower_retry(Lower *l, const Expr *call, const Retry *r, MBlock *arri
     arrives->landing = true;
     lower_begin(l, arrives);
     Val *left = val_compare(l, OP_LT, attempt, r->count);
-    lower_branch(l, val_binary(l, VAL_AND, REP_BOOL, left, val_pure(l, RT_RETRIABLE, REP_BOOL, 0)), pause, beyond);
+    Val *meant = r->on ? lower_error_is(l, r->on) : val_pure(l, RT_RETRIABLE, REP_BOOL, 0);
+    lower_branch(l, val_binary(l, VAL_AND, REP_BOOL, left, meant), pause, beyond);
     lower_forget(l);
     lower_begin(l, pause);
     lower_instr(l, IN_SET, r->attempt, val_unary(l, VAL_NEXT, REP_INT, attempt));
@@ -266,6 +273,7 @@ static void lower_nested(Lower *l, const Expr *e, const Policies *p, const Targe
     if (p->retry) {
         steady_args(l, call, args);
         if (timeout) timeout = lower_steady(l, timeout, integer, "timeout");
+        r.on = p->retry_on;
         r.count = lower_steady(l, lower_expr(l, p->retry), integer, "retries");
         r.backoff = p->backoff ? lower_steady(l, lower_expr(l, p->backoff), integer, "backoff") : NULL;
         r.attempt = lower_hidden(l, integer, "attempt");

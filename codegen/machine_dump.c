@@ -148,6 +148,8 @@ static void put_point(FILE *out, const Term *term)
         if (!policies[i]) continue;
         fprintf(out, " %s ", names[i]);
         put_val(out, policies[i]);
+        for (const CatchName *on = i == 0 ? point->retry_on : NULL; on; on = on->next)
+            fprintf(out, "%s%s", on == point->retry_on ? " on " : " | ", on->type->name);
     }
     for (uint32_t i = 0; i < term->dying_count; i++) fprintf(out, "%s %s", i ? "," : "  release", term->dying[i]->name);
     fprintf(out, "  state %u -> B%u, error -> B%u", point->pc, term->to->id, term->landing->id);

@@ -494,6 +494,29 @@ Catch *ast_catch(Build *b, Token keyword, Token var, CatchName *names, Block *bl
     return node;
 }
 
+Catch *ast_catch_fields(Build *b, Token keyword, CatchName *name, CatchField *fields, Block *block)
+{
+    Catch *node = arena_new(b->arena, Catch);
+    node->span = span_from(b, token_span(keyword));
+    node->names = name;
+    node->fields = fields;
+    node->block = block;
+    return node;
+}
+
+CatchField *ast_catch_field_as(Build *b, Name field, Token var)
+{
+    CatchField *node = arena_new(b->arena, CatchField);
+    node->field = field;
+    node->var = ast_word(b, var);
+    return node;
+}
+
+CatchField *ast_catch_field(Build *b, Token name)
+{
+    return ast_catch_field_as(b, ast_word(b, name), name);
+}
+
 Stmt *ast_with(Build *b, Token keyword, Expr *call, Expr *timeout, Name label, Block *block)
 {
     Stmt *stmt = new_stmt(b, ST_WITH, token_span(keyword), token_span(keyword));
@@ -797,6 +820,13 @@ Policy *ast_policy(Build *b, PolicyKind kind, Token keyword, Expr *value, Block 
     policy->span = span_from(b, token_span(keyword));
     policy->value = kind == POL_AS ? literal_plain(b, value, "a label") : value;
     policy->block = block;
+    return policy;
+}
+
+Policy *ast_retry_on(Build *b, Token keyword, Expr *value, CatchName *errors)
+{
+    Policy *policy = ast_policy(b, POL_RETRY, keyword, value, NULL);
+    policy->errors = errors;
     return policy;
 }
 

@@ -142,7 +142,9 @@ typedef struct Closure {
 typedef struct Policy {
     PolicyKind kind;
     Span span;
-    Expr *value;      /* all but undo; for `as` an EX_STRING */
+    Expr *value; /* all but undo; for `as` an EX_STRING */
+    /* retry N on A | B; NULL: every error that can be tried again */
+    struct CatchName *errors;
     Block *block;     /* undo */
     Closure *closure; /* undo; set by check */
     struct Policy *next;
@@ -292,10 +294,21 @@ typedef struct CatchName {
     const Type *type; /* set by check */
 } CatchName;
 
+/* catch E(step, code: c): a field and the variable that takes it, which is called like it unless another is given. */
+typedef struct CatchField {
+    Name field, var;
+    struct CatchField *next;
+    /* set by check */
+    const Type *error; /* NULL: it has no such field */
+    uint32_t index;    /* of the field */
+    Variable *variable;
+} CatchField;
+
 typedef struct Catch {
     Span span;
-    Name var;
-    CatchName *names; /* none: catches every error that can be caught */
+    Name var;           /* absent when fields are bound */
+    CatchName *names;   /* none: catches every error that can be caught */
+    CatchField *fields; /* of the one error that names names */
     Block *block;
     struct Catch *next;
     Variable *variable; /* set by check */

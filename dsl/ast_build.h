@@ -37,6 +37,7 @@ DEFINE_LIST(Arm, arm)
 DEFINE_LIST(Attr, attr)
 DEFINE_LIST(Binding, binding)
 DEFINE_LIST(Catch, catch)
+DEFINE_LIST(CatchField, catch_field)
 DEFINE_LIST(CatchName, catch_name)
 DEFINE_LIST(EnumCase, enum_case)
 DEFINE_LIST(Expr, expr)
@@ -129,6 +130,9 @@ Pattern *ast_pattern_else(Build *b, Token keyword);
 Stmt *ast_jump(Build *b, StmtKind kind, Token keyword, Expr *value);
 Stmt *ast_try(Build *b, Token keyword, Block *block, CatchList catches, Block *finally);
 Catch *ast_catch(Build *b, Token keyword, Token var, CatchName *names, Block *block);
+Catch *ast_catch_fields(Build *b, Token keyword, CatchName *name, CatchField *fields, Block *block);
+CatchField *ast_catch_field(Build *b, Token name);
+CatchField *ast_catch_field_as(Build *b, Name field, Token var);
 Stmt *ast_with(Build *b, Token keyword, Expr *call, Expr *timeout, Name label, Block *block);
 Stmt *ast_mock(Build *b, Token keyword, const CatchName *callee, ArgList args, Expr *value, bool fails);
 
@@ -158,6 +162,7 @@ Name ast_label(Build *b, Expr *string);
 Expr *ast_spawn(Build *b, Token keyword, Expr *call, With with, bool detached);
 Expr *ast_yield(Build *b, Token keyword, Expr *call, PolicyList policies);
 Policy *ast_policy(Build *b, PolicyKind kind, Token keyword, Expr *value, Block *block);
+Policy *ast_retry_on(Build *b, Token keyword, Expr *value, CatchName *errors);
 Expr *ast_concurrent(Build *b, ExprKind kind, Token keyword, ParallelBodyList bodies, Name label);
 Expr *ast_parallel_for(Build *b, Token keyword, Vars vars, Range range, Expr *limit, Block *block, Name label);
 ParallelBody *ast_parallel_body(Build *b, Name name, Expr *yield, Block *block);

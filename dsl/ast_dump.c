@@ -98,11 +98,20 @@ static void dump_args(Dump *d, const Arg *args)
     for (; args; args = args->next) dump_expr(d, args->name.text ? args->name.text : "arg", args->value);
 }
 
+static void dump_names(Dump *d, const char *role, const CatchName *names)
+{
+    open_line(d, NULL);
+    fputs(role, d->out);
+    for (; names; names = names->next) dump_qualified(d, names->module, names->name);
+    fputc('\n', d->out);
+}
+
 static void dump_policies(Dump *d, const Policy *policies)
 {
     static const char *const names[] = {"retry", "backoff", "timeout", "else", "undo", "as", "key", "approve"};
     for (; policies; policies = policies->next) {
         dump_expr(d, names[policies->kind], policies->value);
+        if (policies->errors) dump_names(d, "on", policies->errors);
         dump_block(d, names[policies->kind], policies->block);
     }
 }
@@ -188,11 +197,16 @@ static void dump_catches(Dump *d, const Catch *catches)
 {
     for (; catches; catches = catches->next) {
         open_line(d, NULL);
-        fprintf(d->out, "catch %s", catches->var.text);
+        fputs("catch", d->out);
+        dump_name(d, catches->var);
         for (const CatchName *name = catches->names; name; name = name->next)
             dump_qualified(d, name->module, name->name);
         fputc('\n', d->out);
         d->depth++;
+        for (const CatchField *f = catches->fields; f; f = f->next) {
+            open_line(d, NULL);
+            fprintf(d->out, "field %s as %s\n", f->field.text, f->var.text);
+        }
         dump_block(d, NULL, catches->block);
         d->depth--;
     }

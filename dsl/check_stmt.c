@@ -489,11 +489,38 @@ static TryScope *open_try(Check *c, Stmt *s)
     return scope;
 }
 
+static void report_no_field(Check *c, const Type *error, Name field)
+{
+    const char **names = arena_alloc(c->arena, (error->field_count + 1) * sizeof *names);
+    for (uint32_t i = 0; i < error->field_count; i++) names[i] = error->fields[i].name;
+    const char *near = diag_nearest(field.text, strlen(field.text), names, error->field_count);
+    Diag *diag =
+        diag_error(c->diags, field.span, near ? "%s has no field '%s'; did you mean '%s'?" : "%s has no field '%s'",
+                   error->name, field.text, near);
+    if (near) diag_replace(diag, near);
+    if (error->decl) diag_other(c->diags, diag, error->decl->name.span, "declared here");
+}
+
+/* The error itself has no name then; the variable that holds it is a hidden one. */
+static void check_catch_fields(Check *c, const Catch *k, const Type *error)
+{
+    for (CatchField *f = k->fields; f; f = f->next) {
+        int index = error->kind == TYPE_ERROR && f->field.text
+                        ? type_find_field(error->fields, error->field_count, f->field.text)
+                        : -1;
+        if (error->kind == TYPE_ERROR && f->field.text && index < 0) report_no_field(c, error, f->field);
+        f->error = index < 0 ? NULL : error;
+        f->index = index < 0 ? 0 : (uint32_t)index;
+        f->variable = check_add_variable(c, f->var, index < 0 ? c->core->bad : error->fields[index].type, false);
+    }
+}
+
 static bool check_catch(Check *c, const Stmt *s, Catch *k, Clause *clause)
 {
     uint32_t scope = check_scope_enter(c);
     const Type *type = check_catch_names(c, s->catches, k);
     k->variable = check_add_variable(c, k->var, type, false);
+    check_catch_fields(c, k, type);
     CatchVariable *bound = arena_new(c->arena, CatchVariable);
     *bound = (CatchVariable){k->variable, clause, c->body->catch_variables};
     c->body->catch_variables = bound;

@@ -59,11 +59,41 @@ static void check_retry_count(Check *c, Expr *e)
         diag_error(c->diags, e->span, "'retry' counts further attempts: 0 or more");
 }
 
-static void check_policy(Check *c, const Policy *policy)
+static bool is_final(const CoreTypes *core, const Type *type)
+{
+    return type == core->denied || type == core->task_failed || type == core->channel_closed || type == core->lost;
+}
+
+/* `retry N on A | B`: names that can never be met there are mistakes. */
+static void check_retry_errors(Check *c, const Expr *call, const Policy *policy)
+{
+    for (CatchName *name = policy->errors; name; name = name->next) {
+        const Type *type = name->type = check_error_name(c, name);
+        if (type->kind == TYPE_BAD) continue;
+        for (const CatchName *n = policy->errors; n != name; n = n->next) {
+            if (n->type != type) continue;
+            Diag *diag = diag_error(c->diags, name->name.span, "'%s' is given twice", name->name.text);
+            diag_other(c->diags, diag, n->name.span, "first given here");
+        }
+        if (is_final(c->core, type)) {
+            diag_error(c->diags, name->name.span, "%s is never tried again", type->name);
+        } else if (type->decl && call->call != CALL_WORKFLOW && call->call != CALL_NONE) {
+            Diag *diag = diag_error(c->diags, name->name.span, "'%s' never fails with %s",
+                                    call->decl ? call->decl->name.text : call->builtin->name, type->name);
+            diag_hint(c->diags, diag,
+                      "a step fails with ToolError, Timeout or BadValue; a workflow with its own errors");
+        }
+    }
+}
+
+static void check_policy(Check *c, const Expr *call, const Policy *policy)
 {
     const CoreTypes *core = c->core;
     switch (policy->kind) {
-    case POL_RETRY: check_retry_count(c, policy->value); break;
+    case POL_RETRY:
+        check_retry_count(c, policy->value);
+        check_retry_errors(c, call, policy);
+        break;
     case POL_BACKOFF:
     case POL_TIMEOUT: check_expr_to(c, policy->value, core->duration, (Why){0}); break;
     case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;
@@ -127,7 +157,7 @@ static const Type *check_policies(Check *c, Expr *e, const Type *type, Name let_
             continue;
         }
         seen[policy->kind] = policy;
-        check_policy(c, policy);
+        check_policy(c, e->left, policy);
         if (policy->kind == POL_ELSE) type = check_else_policy(c, e->left, policy, type);
     }
     if (seen[POL_UNDO]) check_undo(c, (Policy *)seen[POL_UNDO], e->left->type, let_name);

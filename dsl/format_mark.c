@@ -255,6 +255,7 @@ static void mark_stmt(Format *f, const Stmt *stmt)
     for (const Arm *arm = stmt->arms; arm; arm = arm->next) mark_arm(f, arm);
     for (const Catch *clause = stmt->catches; clause; clause = clause->next) {
         mark(f, clause->span.off, MARK_CLAUSE);
+        if (clause->fields) mark_paren(f, clause->names->name.span, MARK_TIGHT | MARK_COMMAS);
         mark_block(f, clause->block);
     }
     if (stmt->else_block) mark_clause(f, stmt->else_block->span.off, TOK_ELSE);

@@ -21,7 +21,7 @@
 
 %token BAD.
 %fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
-  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON.
+  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -149,6 +149,8 @@ tlist(A) ::= tlist(L) COMMA type(T). { A = type_expr_push(L, T); }
 %type pat {Pattern *}
 %type cid {Pattern *}
 %type catches {CatchList}
+%type cfields {CatchFieldList}
+%type cfield {CatchField *}
 %type idbar {CatchNameList}
 %type fin {Block *}
 %type tmo {Expr *}
@@ -225,6 +227,16 @@ stmt(A) ::= TRY(K) block(B) catches(C) fin(F). { A = ast_try(b, K, B, C, F); }
 catches(A) ::= . { A = (CatchList){0}; }
 catches(A) ::= catches(L) CATCH(K) ID(N) block(B). { A = catch_push(L, ast_catch(b, K, N, NULL, B)); }
 catches(A) ::= catches(L) CATCH(K) ID(N) COLON idbar(I) block(B). { A = catch_push(L, ast_catch(b, K, N, I.first, B)); }
+catches(A) ::= catches(L) CATCH(K) qid(Q) LP cfields(F) RP block(B). {
+    A = catch_push(L, ast_catch_fields(b, K, Q, F.first, B));
+}
+catches(A) ::= catches(L) CATCH(K) qid(Q) LP cfields(F) COMMA RP block(B). {
+    A = catch_push(L, ast_catch_fields(b, K, Q, F.first, B));
+}
+cfields(A) ::= cfield(F). { A = catch_field_push((CatchFieldList){0}, F); }
+cfields(A) ::= cfields(L) COMMA cfield(F). { A = catch_field_push(L, F); }
+cfield(A) ::= ID(N). { A = ast_catch_field(b, N); }
+cfield(A) ::= name(N) COLON ID(V). { A = ast_catch_field_as(b, N, V); }
 idbar(A) ::= qid(Q). { A = catch_name_push((CatchNameList){0}, Q); }
 idbar(A) ::= idbar(L) BAR qid(Q). { A = catch_name_push(L, Q); }
 fin(A) ::= . { A = NULL; }
@@ -259,6 +271,7 @@ call(A) ::= pcall(X). { A = X; }
 pols(A) ::= . { A = (PolicyList){0}; }
 pols(A) ::= pols(L) pol(P). { A = policy_push(L, P); }
 pol(A) ::= RETRY(K) opx(V). { A = ast_policy(b, POL_RETRY, K, V, NULL); }
+pol(A) ::= RETRY(K) opx(V) ON idbar(I). { A = ast_retry_on(b, K, V, I.first); }
 pol(A) ::= BACKOFF(K) opx(V). { A = ast_policy(b, POL_BACKOFF, K, V, NULL); }
 pol(A) ::= TIMEOUT(K) opx(V). { A = ast_policy(b, POL_TIMEOUT, K, V, NULL); }
 pol(A) ::= ELSE(K) opx(V). { A = ast_policy(b, POL_ELSE, K, V, NULL); }

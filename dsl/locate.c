@@ -309,10 +309,17 @@ static void walk_concurrent(Walk *w, const Expr *e)
     walk_expr(w, e->limit);
 }
 
+static void walk_error_name(Walk *w, const CatchName *name)
+{
+    if (name->module.text) offer_decl(w, name->module.span, find_import(w, name->module.text));
+    offer_type(w, name->name.span, name->type);
+}
+
 static void walk_policies(Walk *w, const Expr *e)
 {
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         if (policy->value) walk_expr(w, policy->value);
+        for (const CatchName *name = policy->errors; name; name = name->next) walk_error_name(w, name);
         if (policy->block && policy->closure && meets(w, policy->block->span)) meet(w, policy->closure->answer);
         walk_block(w, policy->block);
     }
@@ -383,10 +390,15 @@ static void walk_arms(Walk *w, const Type *subject, const Arm *arms)
     }
 }
 
-static void walk_error_name(Walk *w, const CatchName *name)
+/* A name that stands for both is a use of the field and the place where the variable is declared. */
+static void walk_catch_fields(Walk *w, const Catch *k)
 {
-    if (name->module.text) offer_decl(w, name->module.span, find_import(w, name->module.text));
-    offer_type(w, name->name.span, name->type);
+    for (const CatchField *f = k->fields; f; f = f->next) {
+        if (f->error)
+            offer_field(w, f->field.span, f->error->name, f->error->fields, f->error->field_count, f->field.text);
+        walk_declared(w, f->var, f->variable);
+        if (k->block && meets(w, k->block->span)) meet(w, f->variable);
+    }
 }
 
 static void walk_catches(Walk *w, const Catch *catches)
@@ -394,6 +406,7 @@ static void walk_catches(Walk *w, const Catch *catches)
     for (const Catch *k = catches; k; k = k->next) {
         for (const CatchName *name = k->names; name; name = name->next) walk_error_name(w, name);
         walk_declared(w, k->var, k->variable);
+        walk_catch_fields(w, k);
         if (k->block && meets(w, k->block->span)) meet(w, k->variable);
         walk_block(w, k->block);
     }

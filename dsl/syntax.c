@@ -199,6 +199,7 @@ static void check_stmt(const Build *b, Stmt *stmt)
     for (Arm *arm = stmt->arms; arm; arm = arm->next) check_arm(b, arm);
     for (Catch *clause = stmt->catches; clause; clause = clause->next) {
         check_name(b, clause->var);
+        for (const CatchField *f = clause->fields; f; f = f->next) check_name(b, f->var);
         check_block(b, clause->block);
     }
     check_block(b, stmt->finally);

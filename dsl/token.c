@@ -79,6 +79,7 @@ static const KindInfo kinds[] = {
     {TOK_NOT, "!", 'm'},
     {TOK_NULL, "null", 'w'},
     {TOK_ONCE, "once", 'w'},
+    {TOK_ON, "on", 'w'},
     {TOK_OR, "||", 'm'},
     {TOK_PARALLEL, "parallel", 'w'},
     {TOK_PERCENT, "%", 'm'},

@@ -129,6 +129,8 @@ typedef struct TfySite {
     const TfyPoint *point;
     const TfyTool *tool;
     const TfyType *result; /* what the place needs: the tool's result, join's T, an enum */
+    /* `retry N on A | B`: the errors after which it is tried again, then NULL. NULL: those of tfy_retriable */
+    const TfyType *const *retry_on;
 } TfySite;
 
 /* The policies written at a yield; a NULL pointer: none. */

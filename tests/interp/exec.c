@@ -191,6 +191,7 @@ static Flow run_try(Frame *f, const Stmt *s)
     const Catch *k = flow == FLOW_RAISED ? catch_for(f, s) : NULL;
     if (k) {
         bind(f, k->variable, task->raised.error);
+        for (const CatchField *b = k->fields; b; b = b->next) bind(f, b->variable, task->raised.error->items[b->index]);
         task->raised = (Raised){0};
         flow = run_block(f, k->block);
     }

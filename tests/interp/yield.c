@@ -9,6 +9,7 @@
 /* The policies of one yield, evaluated. */
 typedef struct Policies {
     int64_t retry, backoff_ms, timeout_ms; /* timeout below 0: none */
+    const CatchName *retry_on;             /* NULL: every error that can be tried again */
     const Expr *otherwise;
     const Policy *undo;
 } Policies;
@@ -30,19 +31,25 @@ static bool read_policies(Frame *f, const Expr *e, Policies *p)
             continue;
         const Value *value = eval(f, policy->value);
         if (!value) return false;
-        if (policy->kind == POL_RETRY) p->retry = value->i;
+        if (policy->kind == POL_RETRY) {
+            p->retry = value->i;
+            p->retry_on = policy->errors;
+        }
         if (policy->kind == POL_BACKOFF) p->backoff_ms = value->i;
         if (policy->kind == POL_TIMEOUT) p->timeout_ms = value->i > 0 ? value->i : 0;
     }
     return true;
 }
 
-static bool is_retriable(const Frame *f)
+static bool is_retriable(const Frame *f, const Policies *p)
 {
     const CoreTypes *core = &f->task->interp->program->core;
     const Raised *raised = &f->task->raised;
     if (raised->kind != RAISED_ERROR) return false;
     const Type *type = raised->error->type;
+    const CatchName *name = p->retry_on;
+    while (name && name->type != type) name = name->next;
+    if (p->retry_on && !name) return false;
     return type != core->denied && type != core->task_failed && type != core->channel_closed && type != core->lost;
 }
 
@@ -149,7 +156,7 @@ static const Value *run_effect(Frame *f, const Expr *call, const Policies *p, co
         doubt->in_flight = true;
         const Value *value = attempt_effect(f, call, args, p);
         note_end(f, doubt);
-        if (value || attempt > p->retry || !is_retriable(f)) return value;
+        if (value || attempt > p->retry || !is_retriable(f, p)) return value;
         if (!pause_before(f, p, attempt + 1)) return NULL;
     }
 }
@@ -164,7 +171,7 @@ static const Value *run_nested(Frame *f, const Expr *call, const Policies *p, co
         doubt->in_flight = true;
         if (activate(f->task, f, code, vars_of(call->decl, args), p->timeout_ms, &value, NULL)) return value;
         note_end(f, doubt);
-        if (attempt > p->retry || !is_retriable(f)) return NULL;
+        if (attempt > p->retry || !is_retriable(f, p)) return NULL;
         if (task_deliver(f->task) || !pause_before(f, p, attempt + 1)) return NULL;
     }
 }

@@ -68,6 +68,36 @@ workflow main(step: Step) -> string {
     return step.name
 }
 >>
+open catching.tfy <<
+error Broken {
+    /// Where.
+    step: string
+    code: int
+}
+workflow work() fails Broken { fail Broken("no", step: "s", code: 3) }
+workflow main() -> string {
+    try {
+        yield work() retry 2 on Broken | Timeout
+    } catch Broken(step, code: c) {
+        return "${step} ${c}"
+    }
+    return ""
+}
+>>
+# the fields behind catch, and the errors behind on
+hover catching.tfy 9:35
+hover catching.tfy 9:44
+hover catching.tfy 10:14
+hover catching.tfy 10:22
+hover catching.tfy 10:28
+hover catching.tfy 10:34
+definition catching.tfy 10:28
+references catching.tfy 4:6
+references catching.tfy 3:6
+rename catching.tfy 4:6 number
+rename catching.tfy 3:6 place
+rename catching.tfy 11:27 d
+close catching.tfy
 # doc comments of fields and cases
 hover docs.tfy 14:22
 hover docs.tfy 16:18

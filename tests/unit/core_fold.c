@@ -22,7 +22,7 @@ typedef struct Number {
 
 static TfyStatus number_run(TfyTask *task, void *top)
 {
-    static const TfySite site = {&point_sleep, &tfy_effect_sleep, &tfy_type_nothing};
+    static const TfySite site = {&point_sleep, &tfy_effect_sleep, &tfy_type_nothing, NULL};
     Number *frame = top;
     if (!frame->head.pc) {
         frame->head.pc = 1;
@@ -48,8 +48,8 @@ static const TfyWorkflow number = {.name = "number",
 /* Spawns some, sleeps until all have ended, joins one of them twice; answers the sum. */
 static TfyStatus crowd_run(TfyTask *task, void *top)
 {
-    static const TfySite sleep = {&number_point, &tfy_effect_sleep, &tfy_type_nothing};
-    static const TfySite join = {&number_point, &tfy_effect_join, &tfy_type_int};
+    static const TfySite sleep = {&number_point, &tfy_effect_sleep, &tfy_type_nothing, NULL};
+    static const TfySite join = {&number_point, &tfy_effect_join, &tfy_type_int, NULL};
     Number *frame = top;
     switch (frame->head.pc++) {
     case 0:
@@ -69,7 +69,7 @@ static TfyStatus crowd_run(TfyTask *task, void *top)
     }
 }
 
-static const TfyPoint *const crowd_points[] = {&number_point, &number_point, &number_point};
+static const TfyPoint *const crowd_points[] = {&number_point, &number_point, &number_point, NULL};
 static const TfyWorkflow crowd = {.name = "crowd",
                                   .run = crowd_run,
                                   .frame_size = sizeof(Number),

@@ -99,7 +99,7 @@ static void record_failure(Step *step, const char *outcome)
 
 static bool retries(const Step *step)
 {
-    return step->retry > 0 && tfy_retriable(step->call.task);
+    return step->retry > 0 && tfy__step_retriable(step);
 }
 
 /* A once step that must not simply fail: this attempt may have been done, or it is the last one and an earlier one
@@ -150,7 +150,7 @@ void tfy__step_doubt_stays(Step *step)
     TfyTask *task = step->call.task;
     if (step->retry > 0 && tfy__step_raise_failure(step)) {
         /* `retry` and `key` in the source say that a repetition is harmless */
-        if (tfy_retriable(task)) {
+        if (tfy__step_retriable(step)) {
             record_failure(step, "unknown");
             return;
         }

@@ -361,6 +361,15 @@ static bool ask_again(Step *step)
     return true;
 }
 
+bool tfy__step_retriable(const Step *step)
+{
+    const TfyTask *task = step->call.task;
+    const TfyType *const *on = step->call.site->retry_on;
+    if (!tfy_retriable(task)) return false;
+    while (on && *on && *on != task->error->type) on++;
+    return !on || *on;
+}
+
 /* False: waits, was answered, or halted. */
 static bool settle(Step *step)
 {
@@ -369,7 +378,7 @@ static bool settle(Step *step)
     CHECK(task->error);
     tfy__limit_leave(step);
     if (!step->backoff_only && ask_again(step)) return true;
-    if (step->retry <= 0 || (!step->backoff_only && !tfy_retriable(task))) {
+    if (step->retry <= 0 || (!step->backoff_only && !tfy__step_retriable(step))) {
         tfy__step_raise(step);
         return false;
     }

@@ -172,6 +172,7 @@ void tfy__step_synced(TfyLoop *loop);
 bool tfy__step_is_synced(const TfyLoop *loop);     /* at least one of them could start */
 void tfy__step_answer(Step *step, TfyValue value); /* final: takes a borrowed value */
 void tfy__step_raise(Step *step);                  /* final: task->error is set */
+bool tfy__step_retriable(const Step *step);        /* does its `retry` handle task->error? */
 Step *tfy__step_new(TfyTask *task, const TfySite *site);
 /* A step from a snapshot; args NULL: a pause between two attempts of a call. NULL: no memory. */
 Step *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args, const char *key);
