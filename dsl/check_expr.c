@@ -456,8 +456,20 @@ static const Type *infer_list(Check *c, Expr *e, const Type *want)
 
 /* ---- maps ---- */
 
+/* A bare name before ':' where the key is not a string: a variable, or a case of the enum that the keys are of. */
+static bool refuse_bare_key(Check *c, Name name, const Type *key)
+{
+    bool is_case = false;
+    for (uint32_t i = 0; i < key->case_count; i++) is_case |= strcmp(key->cases[i].name, name.text) == 0;
+    Diag *diag = diag_error(c->diags, name.span, "a key that is not a string is written in brackets");
+    diag_hint(c->diags, diag, "write [%s%s%s]: …", is_case ? key->name : "", is_case ? "." : "", name.text);
+    return false;
+}
+
 static bool check_map_key(Check *c, MapEntry *entry, const Type *key)
 {
+    if (entry->name.text && key && (key->kind == TYPE_ENUM || key->kind == TYPE_INT))
+        return refuse_bare_key(c, entry->name, key);
     if (entry->name.text) {
         Diag *diag = diag_error(c->diags, entry->name.span, "a map's key is written \"%s\"", entry->name.text);
         diag_hint(c->diags, diag, "for a record, name its type: Type(%s: …)", entry->name.text);

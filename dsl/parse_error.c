@@ -348,6 +348,10 @@ static void hint_for(Parser *p, Diag *diag, Token found)
     if (before.kind == TOK_JSON && parse_wants(p, TOK_LBRACE))
         diag_hint(p->build.diags, diag,
                   "'json' starts a literal, as in json { \"a\": [1, x] }; no value has this name");
+    bool bare_key = (found.kind == TOK_DOT && parse_wants(p, TOK_COLON)) ||
+                    (found.kind == TOK_INT && parse_wants(p, TOK_LSQ) && parse_wants(p, TOK_RBRACE));
+    if (bare_key)
+        diag_hint(p->build.diags, diag, "a key that is not a string is written in brackets, as in { [1]: … }");
     bool unnamed =
         p->open_count && p->opens[p->open_count - 1].list && parse_wants(p, TOK_COLON) && before.kind == TOK_YIELD;
     if (unnamed)

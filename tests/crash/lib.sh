@@ -112,6 +112,14 @@ crash_example()
     build_loop)
         crash build_loop --setup "cp -R '$example/project' ." --effects 'cat project/sum.c' \
             --again "--llm=cassette:$example/session.jsonl" "$@" -- "--llm=cassette:$example/session.jsonl" ;;
+    rag)
+        crash rag --setup "cp -R '$example/notes' ." --again "--llm=cassette:$example/session.jsonl" "$@" -- \
+            "--llm=cassette:$example/session.jsonl" --question "How long is a backup kept?" ;;
+    triage) # four messages at a time
+        crash triage --loose --setup "cp -R '$example/inbox' ." --again --yes --again "--llm=cassette:$example/session.jsonl" "$@" -- \
+            --yes "--llm=cassette:$example/session.jsonl" ;;
+    approval_chain) # its rows say when somebody decided
+        crash approval_chain --loose --again --yes "$@" -- --yes --what "ten chairs" --cents 180000 ;;
     kill | sleep) crash "$name" --loose "$@" -- ;; # what is first depends on the clock
     *) crash "$name" "$@" -- ;;
     esac
