@@ -79,6 +79,60 @@ check "a state that is none: 64" ended 64 "--state takes one of running|stopped"
 run tfy ps --limit none
 check "a number that is none: 64" ended 64 "--limit takes a number from 1 on, not 'none'"
 
+# ---- the records of a run ----
+
+cat >many.tfy <<'END'
+tool pay(n: int) -> string once = exec ["printf", "paid %s", "${n}"]
+tool bad() -> string idempotent = exec ["false"]
+
+workflow child(n: int) -> int {
+    emit("Progress", "half way")
+    yield sleep(2ms)
+    return n
+}
+
+workflow main(name: string = "Ada") -> string {
+    let task = spawn child(2)
+    let said = yield pay(3)
+    log("a remark\u{1b}[31m", level: "warn")
+    print(said)
+    try { yield bad() retry 1 backoff 5ms } catch e { print("caught") }
+    yield join(task)
+    yield approve("go on?")
+    return said
+}
+END
+run tfy run many.tfy --yes --db many.db
+lines() { sed -E '1d; s/[0-9]{4}-[0-9-]+ [0-9:.]+/T/g' out; }
+run tfy history last --db many.db
+check "a line for each record" sh -c '[ "$(sed 1d out | wc -l)" = "$(sqlite3 many.db "select count(*) from history where run is not null")" ]'
+lines >all
+for line in ' 1  T  1            InstructionStart  main(name: "Ada")' '1.1 child(n: 2)' 'Progress: half way' 'sleep until T' 'pay(n: 3)' 'pay -> "paid 3"' \
+    'warn: a remark\u{1b}[31m' 'stdout: paid 3' "bad: ToolError: 'bad' exited with status 1" 'attempt 1 failed: ToolError' '1.1 -> 2' 'approve: go on?' '"yes" by --yes'; do
+    check "it says: $line" grep -qF -- "$line" all
+done
+check "the step is written as a place of replay" sh -c 'tfy replay last --db many.db --until "$(grep -F "pay(n: 3)" all | sed "s/.*T  \([^ ]*\).*/\1/")" | grep -q "task 1, step 2"'
+run tfy history last --db many.db --task 1.1
+check "--task" sh -c '[ "$(sed 1d out | wc -l)" = 4 ] && grep -q TimerFired out'
+run tfy history last --db many.db --type ToolResult,Retry --json
+check "--type" [ "$(sed -n 's/.*"type":"\([A-Za-z]*\)".*/\1/p' out | sort | uniq -c | tr -s ' \n' ' ')" = " 1 Retry 3 ToolResult " ]
+run tfy history last --db many.db --task 1 --steps 2..3
+check "--steps" [ "$(lines | sed 's/.*T  \([^ ]*\).*/\1/' | uniq | tr '\n' ' ')" = "1/2 1/3 " ]
+run tfy history last --db many.db --limit 3
+cp err more
+check "a page, and how to go on" grep -q "there are more; see: tfy --db many.db history .* --from 4" more
+check "... which goes on there" sh -c '$(sed "s/.*see: //" more) >rest && sed 1d rest | cat out - | sed 1d | sed "s/^ *//; s/ .*//" | tr "\n" " " | grep -qx "$(seq -s " " 1 19) "'
+run tfy history last --db many.db --json
+check "JSON: whole payloads, a line each" [ "$(sqlite3 :memory: "select group_concat(json_extract(value, '$.payload.value')) from json_each('[' || replace(trim(readfile('out'), char(10)), char(10), ',') || ']') where json_extract(value, '$.type') = 'ToolResult'")" = "paid 3" ]
+run tfy history last --db many.db --task 7
+check "a task that is none: 69" ended 69 "the run has no task 7"
+run tfy history last --db many.db --type Toolresult
+check "a type that is none: 64" ended 64 "did you mean 'ToolResult'?"
+run tfy history last --db many.db --steps 3-4
+check "steps that are none: 64" ended 64 "such as 7, 3..7 or 3.."
+run tfy history last --db many.db --from 100
+check "nothing fits" ended 0 "none of the 19 records"
+
 # ---- a terminal ----
 
 on_terminal() # COLUMNS COMMAND: what a terminal of that width shows
@@ -90,6 +144,8 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     for columns in 60 80 100 120 200; do
         on_terminal $columns "tfy ps"
         check "ps fits $columns columns" fits $columns
+        on_terminal $columns "tfy history last --db many.db"
+        check "history fits $columns columns" fits $columns
     done
     on_terminal 80 "tfy ps"
     check "... with a line for each run" [ "$(wc -l <screen)" = 5 ]

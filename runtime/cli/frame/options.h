@@ -75,6 +75,9 @@
     O(STATE, "state", "running|stopped|unfinished|completed|failed|cancelled", "only runs in this state")              \
     O(OF_WORKFLOW, "workflow", "NAME", "only runs of this workflow")                                                   \
     O(LIMIT, "limit", "N", "at most so many")                                                                          \
+    O(TYPE, "type", "TYPE", "only records of this type, such as ToolResult; several are separated by commas")          \
+    O(STEPS, "steps", "A..B", "only these steps of each task, such as 7, 3..7 or 3..")                                 \
+    O(FROM, "from", "N", "start at this record of the run")                                                            \
     O(DRY_RUN, "dry-run", NULL, "show what would be removed; change nothing")                                          \
     O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")
 
