@@ -75,8 +75,12 @@ run=$("$tfy" ps --json | sed -n 's/.*"run": *"\([0-9a-f-]*\)".*/\1/p' | head -n 
 say "The finished run"
 show inspect "$run"
 say "What it left in git"
-printf '\n$ git log --oneline --all\n'
-git --no-pager log --oneline --all
+printf '\n$ git log --oneline --all --decorate\n'
+git --no-pager log --oneline --all --decorate
+printf '\n$ git status --short --branch\n'
+git status --short --branch
+[ -z "$(git diff --cached --name-only)" ] || fail "the person's index was changed"
+[ "$(git rev-list --count HEAD)" = 1 ] || fail "what was checked out was moved"
 printf '\n$ make test\n'
 make -s test
 twice=$(git log --all --format=%B | grep '^Tiffany-Step:' | sort | uniq -d)

@@ -63,11 +63,15 @@ struct TfyPerformer {
      * answer). payload is the whole JSON object. true: *out (borrowed) is the result; false: task->error is set as
      * it was then. NULL: not needed. */
     bool (*replay)(TfyTask *task, const TfySite *site, const struct TfyPayload *payload, TfyValue *out);
+    /* The history answered a step of this performer: with its result, or so that it may have been done (a failure of
+     * that kind, or its time ran out). For state that `replay` cannot rebuild, because it needs the arguments. NULL:
+     * not needed. */
+    void (*recorded)(TfyCall *call, const struct TfyPayload *payload);
     /* Releases a descriptor of this performer; handle 0: all of the run. Called twice: first for the program
      * (durable false: the program may not use it any more), then for the world, once everything recorded before is
      * durable. NULL: the performer makes no descriptors. */
     void (*let_go)(TfyLoop *loop, const char *run_uuid, int64_t handle, bool durable);
-    /* State of a run that the performer keeps beyond its calls and rebuilds in `replay`: save writes it as one
+    /* State of a run that the performer keeps beyond its calls and rebuilds in `replay` or `recorded`: save writes it as one
      * JSON value for a snapshot, restore reads it back. NULL: none. */
     void (*save)(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
     void (*restore)(TfyLoop *loop, const char *run_uuid, const json_t *json);
@@ -149,7 +153,7 @@ const char *tfy__task_path(TfyTask *task); /* "1.3.2" */
 int64_t tfy__epoch(TfyLoop *loop);         /* the ordinal of this opening of the database, from 1 */
 
 /* One slot per module for its data with the loop; NULL at first. */
-enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_COUNT };
+enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_WROTE, TFY_M_COUNT };
 void **tfy__effect_slot(TfyLoop *loop, int module);
 
 /* Live activity (PAL). stage: see the table in docs/runtime.md; the event is published once everything appended

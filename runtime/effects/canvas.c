@@ -9,8 +9,8 @@
  *            content of the diff's new id is done; so is one where the patch can only be undone, not done.
  *   commit   carries the trailer `Tiffany-Step: <key>`, and searches the branch for it before it commits.
  *
- * Applying and committing take turns within a loop: git locks its index, and a second git would fail instead of
- * waiting. git runs without a terminal, a pager, an editor or a prompt, in English, and every process has a time
+ * Applying and committing take turns within a loop: a commit takes whole files, and its parent is the branch's newest
+ * commit. git runs without a terminal, a pager, an editor or a prompt, in English, and every process has a time
  * limit. It runs no command that the repository names: a model may have written that. */
 #include "effects/canvas.h"
 #include "base/list.h"
@@ -27,6 +27,7 @@
 
 #include "effects/file.h"
 #include "effects/git.h"
+#include "effects/wrote.h"
 
 #define DIFF_CAP ((size_t)64 << 20) /* bytes of a diff; more is an error, never a part */
 #define GIT_MS   300000             /* how long one git process may take */
@@ -60,6 +61,7 @@ static void free_job(TfyCanvasJob *job)
     free(job->path);
     free(job->trailer);
     free(job->tree);
+    for (int i = 0; i < 2; i++) tfy__buffer_free(&job->names[i]);
     tfy__buffer_free(&job->text);
     free(job);
 }
@@ -322,6 +324,7 @@ void tfy__canvas_close(TfyLoop *loop)
     Canvas **place = (Canvas **)tfy__effect_slot(loop, TFY_M_CANVAS);
     free(*place);
     *place = NULL;
+    tfy__wrote_close(loop);
     /* git ran under the watcher; a program need not have exec, which closes it too */
     tfy__process_close(loop);
 }

@@ -49,15 +49,18 @@ struct TfyCanvasJob {
     int dir_fd; /* of dir; -1: none */
     /* apply: the id of the new text as the diff's index line gives it; empty: the line gives none */
     char new_id[TFY_GIT_ID_LEN + 1];
-    char branch[64]; /* commit: "tiffany/feature/<run>" */
+    char branch[32]; /* commit: "tiffany/feature/<run>" */
+    /* commit: the files to take, below the top, each name ended by NUL: those that are gone, those that exist */
+    TfyBuffer names[2];
+    uint64_t as_of;  /* commit: the newest of the run's notes (wrote.h) when the files were named */
+    bool found;      /* commit: it was made before a crash; commit_id and parent are its id */
+    bool has_branch; /* commit: the branch exists */
     /* commit: the committer is determined; a job that starts again asks git only once */
     bool named;
-    char *trailer;                    /* commit: the key as written in the message, owned */
-    char *tree;                       /* commit: the work tree's top, owned */
-    void (*ready)(TfyCanvasJob *job); /* commit: called when dir exists */
-    /* commit: the commit that is checked out; empty: there is none yet */
-    char head[TFY_GIT_ID_LEN + 1];
-    char branch_id[TFY_GIT_ID_LEN + 1]; /* commit: the commit of the run's branch, if it is another */
+    char *trailer;                      /* commit: the key as written in the message, owned */
+    char *tree;                         /* commit: the work tree's top, owned */
+    void (*ready)(TfyCanvasJob *job);   /* commit: called when dir exists */
+    char parent[TFY_GIT_ID_LEN + 1];    /* commit: what it builds on; empty: the repository has no commit yet */
     char tree_id[TFY_GIT_ID_LEN + 1];   /* commit: the tree to be committed */
     char commit_id[TFY_GIT_ID_LEN + 1]; /* commit: the new commit, before the branch refers to it */
 };

@@ -1,48 +1,77 @@
-/* canvas_commit.c: commit: everything that changed below the working root, on the run's branch, once per step.
+/* canvas_commit.c: commit: the files that the run wrote, on the run's branch, once per step.
  *
- *   where is the repository? → does the history have this step's trailer? (then its SHA is the answer)
- *   → who commits? → the run's branch, created at HEAD or switched to → what changed → into the index → its tree
- *   → is it another one? → the commit → the branch
+ *   where is the repository? → does the history have this step's trailer? (then its SHA is the answer, and the
+ *   files are only compared with it)
+ *   → who commits? → the parent: the run's branch, else its last commit, else what is checked out → its tree, in an
+ *   index of the commit's own → the run's files (wrote.h) into that → its tree → is it another one? → the commit
+ *   → the branch
  *
- * Git's plumbing commands do all of it: none of them runs a hook, and those that read the work tree or the index
- * run apart from the repository's own settings (canvas_repository.c). Visible changes happen in two places only,
- * the index and the branch, each atomically; a crash in between leaves the changes staged, and the repeated step
- * commits them. */
+ * Nothing else changes: not the work tree, the person's index, or what is checked out. Git's plumbing commands do all
+ * of it: none of them runs a hook, and those that read the work tree run apart from the repository's own settings
+ * (canvas_repository.c). The only visible change is the branch, which moves atomically; after a crash before that, the
+ * repeated step commits the same files. */
 #include "effects/canvas.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "effects/former.h"
+#include "effects/git.h"
+#include "effects/wrote.h"
 #include "wal/rows/payload.h"
 
 #define TRAILER "Tiffany-Step"
 #define FORMAT  "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"
 /* commits searched for the trailer: those since the last crash, and many more */
-#define HISTORY    "-1000"
-#define RUN_DIGITS 13 /* digits of the run's uuid in the branch: its whole millisecond */
+#define HISTORY "-1000"
 
-static void commit_done(TfyCanvasJob *job, const char *id, size_t id_len)
+static const TfyWrote *first_file(const TfyCanvasJob *job)
 {
+    const TfyWroteRun *run = tfy__wrote_of(job->call->loop, tfy__run_uuid(job->call->task));
+    return run ? run->files.first : NULL;
+}
+
+/* The commit with job->commit_id exists. settled: the notes that it settles, taken over; NULL: no memory. */
+static void commit_done(TfyCanvasJob *job, json_t *settled)
+{
+    if (!settled) {
+        tfy__call_starved(tfy__canvas_leave(job));
+        return;
+    }
     TfyCall *call = job->call;
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
     uint32_t mark = tfy_mark(task);
-    TfyObj *sha = tfy_string_of(task, id, id_len);
+    TfyObj *sha = tfy_string_of(task, job->commit_id, strlen(job->commit_id));
     call->outcome = TFY_UNKNOWN; /* the commit exists, whatever becomes of its answer */
     if (sha) {
         tfy__put_string(&call->extra, TFY_P_MESSAGE, call->args[0].o);
         tfy__put_text(&call->extra, TFY_P_KEY, call->key);
+        tfy__put_tree(&call->extra, TFY_P_PATHS, settled);
+        tfy__wrote_committed(call->loop, tfy__run_uuid(task), ((const TfyString *)sha)->bytes, settled);
         tfy__call_done(tfy__canvas_leave(job), tfy_of_obj(sha));
     } else {
         tfy_drop(task, tfy_take_error(task));
         tfy__canvas_error(job, ENOMEM, "memory ran out");
     }
+    json_decref(settled);
     if (heap->temp_count > mark) tfy__cut(heap, mark);
+}
+
+/* Those of its files that were not written again meanwhile. */
+static json_t *settled_now(const TfyCanvasJob *job)
+{
+    json_t *paths = json_array();
+    for (const TfyWrote *file = first_file(job); file && paths; file = file->next) {
+        if (file->noted > job->as_of || json_array_append_new(paths, json_string(file->path)) == 0) continue;
+        json_decref(paths);
+        paths = NULL;
+    }
+    return paths;
 }
 
 /* Keeps the id that git printed; false after the job was failed with `what`. */
@@ -59,23 +88,23 @@ static bool take_id(TfyCanvasJob *job, const TfyProcessEnd *end, char id[TFY_GIT
 
 static void on_branch_moved(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    char id[TFY_GIT_ID_LEN + 1];
-    memcpy(id, job->commit_id, sizeof id);
     if (end->code && !end->signal) job->call->outcome = TFY_NOT_DONE; /* the branch is where it was */
-    if (end->code == 0)
-        commit_done(job, id, strlen(id));
-    else if (!tfy__git_try_later(job, end))
+    if (end->code == 0) {
+        commit_done(job, settled_now(job));
+    } else if (!tfy__git_try_later(job, end)) {
         tfy__git_fail(job, end, "the commit was made, but the run's branch cannot be moved to it");
+    }
 }
 
 /* The branch moves from the commit that was read to the new one, or not at all. */
 static void on_commit_made(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    char why[128];
+    char why[128], ref[100];
     if (!take_id(job, end, job->commit_id, "git commit-tree failed")) return;
     int len = (int)strcspn(job->text.data, "\n");
-    snprintf(why, sizeof why, "commit%s: %.*s", *job->head ? "" : " (initial)", len, job->text.data);
-    TfyGit git = {.args = {"update-ref", "-m", why, "HEAD", job->commit_id, job->head}};
+    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
+    snprintf(why, sizeof why, "commit%s: %.*s", *job->parent ? "" : " (initial)", len, job->text.data);
+    TfyGit git = {.args = {"update-ref", "-m", why, ref, job->commit_id, job->has_branch ? job->parent : ""}};
     job->call->outcome = TFY_UNKNOWN;
     tfy__git_run(job, on_branch_moved, &git);
 }
@@ -91,22 +120,23 @@ static void on_message(TfyCanvasJob *job, const TfyProcessEnd *end)
     TfyGit git = {.args = {"commit-tree", job->tree_id, "-F", "-"},
                   .input = end->out.data ? end->out.data : "",
                   .input_len = end->out.len};
-    if (*job->head) {
+    if (*job->parent) {
         git.args[4] = "-p";
-        git.args[5] = job->head;
+        git.args[5] = job->parent;
     }
     tfy__git_run(job, on_commit_made, &git);
 }
 
-/* The tree of the commit that is checked out; without one, whether the new tree has entries. */
+/* The parent's tree; without a parent, whether the new tree has entries. */
 static void on_compared(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     size_t len = tfy__git_line_len(&end->out);
-    bool same = *job->head ? len == strlen(job->tree_id) && memcmp(end->out.data, job->tree_id, len) == 0 : len == 0;
+    bool same = *job->parent ? len == strlen(job->tree_id) && memcmp(end->out.data, job->tree_id, len) == 0 : len == 0;
     if (end->code) {
-        tfy__git_fail(job, end, "cannot read the commit that is checked out");
+        tfy__git_fail(job, end, "cannot read the commit that the new one follows");
     } else if (same) {
-        tfy__canvas_error(job, 1, "nothing to commit: the working root is as it was at the last commit");
+        tfy__canvas_error(job, 1,
+                          "nothing to commit: the files that the run wrote are as they were at its last commit");
     } else {
         TfyGit git = {.args = {"stripspace"}, .input = job->text.data, .input_len = job->text.len, .apart = true};
         tfy__git_run(job, on_message, &git);
@@ -115,17 +145,12 @@ static void on_compared(TfyCanvasJob *job, const TfyProcessEnd *end)
 
 static void on_tree(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    char of_head[TFY_GIT_ID_LEN + 8];
+    char of_parent[TFY_GIT_ID_LEN + 8];
     if (!take_id(job, end, job->tree_id, "git write-tree failed")) return;
-    snprintf(of_head, sizeof of_head, "%s^{tree}", job->head);
-    TfyGit git = {.args = {"rev-parse", "--verify", of_head}, .apart = true};
-    if (!*job->head) git = (TfyGit){.args = {"ls-tree", job->tree_id}, .apart = true};
+    snprintf(of_parent, sizeof of_parent, "%s^{tree}", job->parent);
+    TfyGit git = {.args = {"rev-parse", "--verify", of_parent}, .apart = true};
+    if (!*job->parent) git = (TfyGit){.args = {"ls-tree", job->tree_id}, .apart = true};
     tfy__git_run(job, on_compared, &git);
-}
-
-static void write_tree(TfyCanvasJob *job)
-{
-    tfy__git_run(job, on_tree, &(TfyGit){.args = {"write-tree", "--missing-ok"}, .apart = true});
 }
 
 /* Git failed while it read files. */
@@ -138,164 +163,226 @@ static void fail_files(TfyCanvasJob *job, const TfyProcessEnd *end, const char *
     tfy__git_fail(job, end, what);
 }
 
-static void on_staged(TfyCanvasJob *job, const TfyProcessEnd *end)
-{
-    if (end->code == 0)
-        write_tree(job);
-    else if (!tfy__git_try_later(job, end))
-        fail_files(job, end, "git update-index failed");
-}
+/* ---- the files ---- */
 
-/* Adds the names that git listed, each "TAG NAME" ended by NUL: either the new ones or those that were in the
- * index. A nested repository is listed with a slash after its name; a deleted file is listed as modified too. */
-static void add_names(TfyBuffer *names, const TfyBuffer *list, bool new)
-{
-    const char *before = "";
-    for (size_t at = 0, len; at < list->len; at += len + 1) {
-        const char *entry = list->data + at;
-        len = strlen(entry);
-        if (len < 3 || (*entry == '?') != new || strcmp(entry + 2, before) == 0) continue;
-        before = entry + 2;
-        tfy__buffer_add(names, entry + 2, len - 2 - (entry[len - 1] == '/'));
-        tfy__buffer_add(names, "", 1);
-    }
-}
+enum { GONE, EXISTING };
 
-/* Deleted and changed names go first: a file may have become a directory. */
-static void on_listed(TfyCanvasJob *job, const TfyProcessEnd *end)
+/* Runs git at the top of the work tree, with names from the program on its input. */
+static void run_on_names(TfyCanvasJob *job, TfyCanvasNext *next, int which, const TfyGit *words)
 {
-    TfyBuffer names = {0};
-    if (end->code || end->out_cut) {
-        fail_files(job, end, end->code ? "git ls-files failed" : "too many files have changed");
-        return;
-    }
-    add_names(&names, &end->out, false);
-    add_names(&names, &end->out, true);
-    if (names.failed) {
-        tfy__call_starved(tfy__canvas_leave(job));
-    } else if (!names.len) {
-        write_tree(job);
-    } else {
-        TfyGit git = {.args = {"update-index", "--add", "--remove", "--replace", "-z", "--stdin"},
-                      .input = names.data,
-                      .input_len = names.len,
-                      .apart = true};
-        tfy__git_run(job, on_staged, &git);
-    }
-    tfy__buffer_free(&names);
-}
-
-/* A pattern that makes git leave out the log's files below the root; false: they are elsewhere. It starts with a
- * wildcard, because git takes the literal start of a pattern, even of an exclusion, for a requested path, and
- * complains if that path is ignored. */
-static bool log_pattern(TfyCanvasJob *job, char *pattern, size_t cap)
-{
-    char root[PATH_MAX], log[PATH_MAX];
-    const char *lock_path = tfy__lock_path(job->call->loop);
-    if (!lock_path || !realpath(tfy__root(job->call->loop), root) || !realpath(lock_path, log)) return false;
-    size_t root_len = strlen(root), log_len = strlen(log);
-    if (strncmp(log, root, root_len) != 0 || log[root_len] != '/') return false;
-    if (log_len > 4 && strcmp(log + log_len - 4, "-tfy") == 0) log[log_len - 4] = 0;
-    size_t at = (size_t)snprintf(pattern, cap, ":(exclude,glob)");
-    const char *from = log + root_len + 1;
-    at += (size_t)snprintf(pattern + at, cap - at, isalnum((unsigned char)*from) || *from == '.' ? "[%c]" : "?", *from);
-    for (from++; *from && at + 3 < cap; from++) {
-        if (strchr("*?[\\", *from)) pattern[at++] = '\\';
-        pattern[at++] = *from;
-    }
-    pattern[at++] = '*';
-    pattern[at] = 0;
-    return true;
-}
-
-static void list_changes(TfyCanvasJob *job)
-{
-    char pattern[PATH_MAX + 64];
-    TfyGit git = {.args = {"ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard", "--",
-                           ".", ":(exclude,glob)[.]tfy/**", ":(exclude,glob)**/.tfy-*.tmp"},
+    TfyGit git = {.args = {"-C", job->tree},
+                  .input = job->names[which].data ? job->names[which].data : "",
+                  .input_len = job->names[which].len,
                   .apart = true};
-    if (log_pattern(job, pattern, sizeof pattern)) git.args[11] = pattern;
-    tfy__git_run(job, on_listed, &git);
+    for (int i = 0; words->args[i]; i++) git.args[i + 2] = words->args[i];
+    tfy__git_run(job, next, &git);
 }
 
-static void on_switched(TfyCanvasJob *job, const TfyProcessEnd *end)
+/* The file's real path; of one that is gone, its directory's, as far as that exists. 0 or -errno. */
+static int real_path(const char *path, char real[PATH_MAX])
 {
-    if (end->code == 0)
-        list_changes(job);
-    else if (!tfy__git_try_later(job, end))
-        tfy__git_fail(job, end, "cannot switch to the run's branch");
+    char above[PATH_MAX], directory[PATH_MAX];
+    if (realpath(path, real)) return 0;
+    if (errno != ENOENT && errno != ENOTDIR) return -errno;
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return -ENOENT;
+    if (snprintf(above, sizeof above, "%.*s", (int)(slash - path), path) >= (int)sizeof above) return -ENAMETOOLONG;
+    int error = real_path(above, directory);
+    if (!error && snprintf(real, PATH_MAX, "%s%s", directory, slash) >= PATH_MAX) error = -ENAMETOOLONG;
+    return error;
 }
 
-/* Makes HEAD name the run's branch. */
-static void switch_head(TfyCanvasJob *job)
+/* The file's name below the top, in real. 0 or -errno. */
+static int top_name(const TfyCanvasJob *job, const TfyWrote *file, char real[PATH_MAX], const char **name)
 {
-    char ref[100], why[128];
-    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
-    snprintf(why, sizeof why, "checkout: moving to %s", job->branch);
-    tfy__git_run(job, on_switched, &(TfyGit){.args = {"symbolic-ref", "-m", why, "HEAD", ref}});
+    char path[PATH_MAX];
+    const size_t len = strcmp(job->tree, "/") == 0 ? 0 : strlen(job->tree);
+    if (snprintf(path, sizeof path, "%s/%s", tfy__root(job->call->loop), file->path) >= (int)sizeof path)
+        return -ENAMETOOLONG;
+    int error = real_path(path, real);
+    if (!error && (strncmp(real, job->tree, len) != 0 || real[len] != '/')) error = -EXDEV;
+    *name = real + len + 1;
+    return error;
 }
 
-static void on_made(TfyCanvasJob *job, const TfyProcessEnd *end)
+static bool has_name(const TfyBuffer *names, const char *name)
 {
-    if (end->code == 0)
-        switch_head(job);
-    else if (!tfy__git_try_later(job, end))
-        tfy__git_fail(job, end, "cannot make the run's branch");
+    for (size_t at = 0; at < names->len; at += strlen(names->data + at) + 1)
+        if (strcmp(names->data + at, name) == 0) return true;
+    return false;
 }
 
-/* The files are those of the branch, with the changes made since; from here on the branch's commit is the parent
- * of a new one. */
-static void on_read(TfyCanvasJob *job, const TfyProcessEnd *end)
+/* The notes of a commit that was made before a crash: those whose files are as in the commit. What was written after
+ * it, by another task, stays to be committed. differing: names ended by NUL; NULL: unknown, all stay. */
+static void settle_found(TfyCanvasJob *job, const TfyBuffer *differing)
 {
-    if (end->code == 0) {
-        memcpy(job->head, job->branch_id, sizeof job->head);
-        switch_head(job);
-    } else if (!tfy__git_try_later(job, end)) {
-        fail_files(job, end, "cannot switch to the run's branch");
+    json_t *paths = json_array();
+    const char *name;
+    char real[PATH_MAX];
+    for (const TfyWrote *file = differing ? first_file(job) : NULL; file && paths; file = file->next) {
+        if (top_name(job, file, real, &name) || has_name(differing, name)) continue;
+        if (json_array_append_new(paths, json_string(file->path)) == 0) continue;
+        json_decref(paths);
+        paths = NULL;
     }
+    commit_done(job, paths);
 }
 
-/* Does this run already have a branch, and is it checked out in another work tree? "SHA PATH", or nothing. */
+static void on_differing(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    settle_found(job, end->code ? NULL : &end->out);
+}
+
+static void on_added(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    TfyGit write = {.args = {"write-tree", "--missing-ok"}, .apart = true};
+    TfyGit compare = {.args = {"diff-index", "--cached", "--name-only", "-z", job->commit_id}, .apart = true};
+    if (end->code && job->found)
+        settle_found(job, NULL);
+    else if (end->code)
+        fail_files(job, end, "git update-index failed");
+    else
+        tfy__git_run(job, job->found ? on_differing : on_tree, job->found ? &compare : &write);
+}
+
+static void on_removed(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code)
+        on_added(job, end);
+    else
+        run_on_names(job, on_added, EXISTING,
+                     &(TfyGit){.args = {"update-index", "--add", "--replace", "-z", "--stdin"}});
+}
+
+/* Gone files are removed before others are added: a file may have become a directory. */
+static void remove_gone(TfyCanvasJob *job)
+{
+    run_on_names(job, on_removed, GONE, &(TfyGit){.args = {"update-index", "--force-remove", "-z", "--stdin"}});
+}
+
+/* Which of the files does git ignore? Files of the parent's tree are in the index, and never ignored. */
+static void on_ignored(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->out.len)
+        tfy__canvas_error(job, EPERM,
+                          "cannot commit '%.1000s', which the run wrote: git ignores it; write it elsewhere, remove it "
+                          "before the commit, or change .gitignore",
+                          end->out.data);
+    else if (end->code > 1)
+        tfy__git_fail(job, end, "git check-ignore failed");
+    else
+        remove_gone(job);
+}
+
+static void on_parent_read(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code && job->found)
+        settle_found(job, NULL);
+    else if (end->code)
+        tfy__git_fail(job, end, "git read-tree failed");
+    else if (job->found)
+        remove_gone(job);
+    else
+        run_on_names(job, on_ignored, EXISTING, &(TfyGit){.args = {"check-ignore", "-z", "--stdin"}});
+}
+
+/* The directory of another repository, below this one's top, that the file is in: its length; 0: none. */
+static int repository_inside(const char *real, const char *name)
+{
+    char path[PATH_MAX + 8];
+    for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+        const int len = (int)(slash - real);
+        snprintf(path, sizeof path, "%.*s/.git", len, real);
+        if (access(path, F_OK) == 0) return len;
+    }
+    return 0;
+}
+
+/* False: the job was failed. */
+static bool name_file(TfyCanvasJob *job, const TfyWrote *file)
+{
+    char real[PATH_MAX];
+    const char *name;
+    struct stat info;
+    const int error = top_name(job, file, real, &name), inside = error ? 0 : repository_inside(real, name);
+    if ((error || inside) && job->found) return true;
+    if (error) {
+        tfy__canvas_error(job, -error, "cannot commit '%s': %s", file->path,
+                          error == -EXDEV ? "it is outside the repository" : strerror(-error));
+    } else if (inside) {
+        tfy__canvas_error(job, EXDEV, "cannot commit '%s', which the run wrote: %.*s is another repository", file->path,
+                          inside, real);
+    } else {
+        const bool exists = lstat(real, &info) == 0 && !S_ISDIR(info.st_mode);
+        tfy__buffer_add(&job->names[exists ? EXISTING : GONE], name, strlen(name) + 1);
+    }
+    return !error && !inside;
+}
+
+static void name_files(TfyCanvasJob *job)
+{
+    const TfyWroteRun *run = tfy__wrote_of(job->call->loop, tfy__run_uuid(job->call->task));
+    for (int i = 0; i < 2; i++) tfy__buffer_reset(&job->names[i]);
+    job->as_of = run ? run->notes : 0;
+    for (const TfyWrote *file = first_file(job); file; file = file->next)
+        if (!name_file(job, file)) return;
+    if (job->names[GONE].failed || job->names[EXISTING].failed)
+        tfy__call_starved(tfy__canvas_leave(job));
+    else if (!job->found && !job->names[GONE].len && !job->names[EXISTING].len)
+        tfy__canvas_error(job, 1,
+                          "nothing to commit: the run has written no file since its last commit (what its tools wrote "
+                          "does not count)");
+    else
+        tfy__git_run(job, on_parent_read,
+                     &(TfyGit){.args = {"read-tree", *job->parent ? job->parent : "--empty"}, .apart = true});
+}
+
+/* ---- the parent ---- */
+
+/* The commit that is checked out; none in a new repository. */
+static void on_head(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
+    snprintf(job->parent, sizeof job->parent, "%.*s", (int)len, len ? end->out.data : "");
+    name_files(job);
+}
+
+static void ask_head(TfyCanvasJob *job)
+{
+    tfy__git_run(job, on_head, &(TfyGit){.args = {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"}});
+}
+
+/* The run's last commit by its record: of a fork, and of a run whose branch somebody deleted. */
+static void on_last(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    if (end->code == 0 && tfy__git_line_len(&end->out))
+        on_head(job, end);
+    else
+        ask_head(job); /* it is in another repository */
+}
+
+/* Does the run already have a branch, and is it checked out somewhere? "SHA PATH", or nothing. */
 static void on_branch(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
-    char ref[100];
+    char last[TFY_GIT_ID_LEN + 16];
+    const TfyWroteRun *run = tfy__wrote_of(job->call->loop, tfy__run_uuid(job->call->task));
     size_t len = tfy__git_line_len(&end->out), id_len = len ? strcspn(end->out.data, " \n") : 0;
-    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
+    job->has_branch = id_len > 0;
     if (end->code || id_len > TFY_GIT_ID_LEN) {
         tfy__git_fail(job, end, "cannot look for the run's branch");
     } else if (len > id_len + 1) {
-        tfy__canvas_error(job, EBUSY, "cannot switch to the run's branch: it is checked out in %.*s",
-                          (int)(len - id_len - 1), end->out.data + id_len + 1);
-    } else if (len) {
-        snprintf(job->branch_id, sizeof job->branch_id, "%.*s", (int)id_len, end->out.data);
-        TfyGit git = {.args = {"read-tree", "-m", "-u", job->head, job->branch_id}, .apart = true};
-        tfy__git_run(job, on_read, &git);
-    } else if (*job->head) {
-        tfy__git_run(job, on_made, &(TfyGit){.args = {"update-ref", ref, job->head, ""}});
+        tfy__canvas_error(job, EBUSY,
+                          "cannot commit: the run's branch %s is checked out in %.*s; check out another one there",
+                          job->branch, (int)(len - id_len - 1), end->out.data + id_len + 1);
+    } else if (id_len) {
+        snprintf(job->parent, sizeof job->parent, "%.*s", (int)id_len, end->out.data);
+        name_files(job);
+    } else if (run && *run->last) {
+        snprintf(last, sizeof last, "%s^{commit}", run->last);
+        tfy__git_run(job, on_last, &(TfyGit){.args = {"rev-parse", "--verify", "--quiet", last}});
     } else {
-        switch_head(job);
+        ask_head(job);
     }
-}
-
-/* Which branch is checked out? */
-static void on_head(TfyCanvasJob *job, const TfyProcessEnd *end)
-{
-    char ref[100];
-    size_t len = tfy__git_line_len(&end->out);
-    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
-    if (len == strlen(ref) && memcmp(end->out.data, ref, len) == 0) {
-        list_changes(job);
-        return;
-    }
-    tfy__git_run(job, on_branch, &(TfyGit){.args = {"for-each-ref", "--format=%(objectname) %(worktreepath)", ref}});
-}
-
-/* The commit that is checked out; none in a new repository. */
-static void on_head_id(TfyCanvasJob *job, const TfyProcessEnd *end)
-{
-    size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
-    snprintf(job->head, sizeof job->head, "%.*s", (int)len, len ? end->out.data : "");
-    tfy__git_run(job, on_head, &(TfyGit){.args = {"symbolic-ref", "--quiet", "HEAD"}});
 }
 
 /* Without a name and an address git refuses to commit; a person who never set them gets ours. */
@@ -310,8 +397,10 @@ static void on_identity(TfyCanvasJob *job, const TfyProcessEnd *end)
         tfy__call_starved(tfy__canvas_leave(job));
         return;
     }
+    char ref[100];
     job->named = true;
-    tfy__git_run(job, on_head_id, &(TfyGit){.args = {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"}});
+    snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
+    tfy__git_run(job, on_branch, &(TfyGit){.args = {"for-each-ref", "--format=%(objectname) %(worktreepath)", ref}});
 }
 
 /* Searches for this step's trailer among lines "SHA trailer trailer…": whole words, since one key may be a prefix
@@ -341,7 +430,10 @@ static void on_history(TfyCanvasJob *job, const TfyProcessEnd *end)
     }
     const char *id = end->out.len ? find_commit(&end->out, job->trailer, &id_len) : NULL;
     if (id) {
-        commit_done(job, id, id_len);
+        job->found = true;
+        snprintf(job->commit_id, sizeof job->commit_id, "%.*s", (int)id_len, id);
+        memcpy(job->parent, job->commit_id, sizeof job->parent);
+        name_files(job);
     } else {
         tfy__git_run(job, on_identity,
                      &(TfyGit){.args = {"-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT"}});
@@ -406,7 +498,7 @@ static void commit_start(TfyCall *call)
         tfy__call_starved(tfy__canvas_leave(job));
         return;
     }
-    snprintf(job->branch, sizeof job->branch, "tiffany/feature/%.*s", RUN_DIGITS, tfy__run_uuid(call->task));
+    tfy__run_branch(tfy__run_uuid(call->task), job->branch);
     tfy__canvas_take_turn(job, begin_commit);
 }
 
@@ -414,4 +506,7 @@ const TfyPerformer tfy__perform_commit = {.name = "commit",
                                           .start = commit_start,
                                           .abort = tfy__canvas_abort,
                                           .close = tfy__canvas_close,
+                                          .recorded = tfy__wrote_commit_recorded,
+                                          .save = tfy__wrote_save,
+                                          .restore = tfy__wrote_restore,
                                           .end_former = tfy__former_end};

@@ -13,6 +13,7 @@
 
 #include "effects/file.h"
 #include "effects/former.h"
+#include "effects/wrote.h"
 #include "base/utf8.h"
 #include "wal/rows/record.h"
 
@@ -201,8 +202,20 @@ static const TfyString *diff_of(const TfyCanvasJob *job)
     return (const TfyString *)tfy_field(job->call->args[0].o, 1).o;
 }
 
+static void note_patched(const TfyCall *call)
+{
+    tfy__wrote_note(call, tfy_field(call->args[0].o, 0).o);
+}
+
+static void apply_recorded(TfyCall *call, const struct TfyPayload *payload)
+{
+    (void)payload;
+    note_patched(call);
+}
+
 static void apply_done(TfyCanvasJob *job)
 {
+    note_patched(job->call);
     tfy__call_done(tfy__canvas_leave(job), tfy_of_int(0));
 }
 
@@ -257,11 +270,12 @@ static void install(TfyCanvasJob *job)
         job->call->outcome = replaced ? TFY_UNKNOWN : TFY_NOT_DONE;
     }
     tfy__protect_free(protect);
-    if (error) {
-        tfy__canvas_file_error(job, "apply a patch to", -error);
-    } else {
+    if (!error) {
         apply_done(job);
+        return;
     }
+    if (job->call->outcome == TFY_UNKNOWN) note_patched(job->call);
+    tfy__canvas_file_error(job, "apply a patch to", -error);
 }
 
 static void on_applied(TfyCanvasJob *job, const TfyProcessEnd *end)
@@ -394,4 +408,5 @@ const TfyPerformer tfy__perform_apply = {.name = "apply",
                                          .start = apply_start,
                                          .abort = tfy__canvas_abort,
                                          .close = tfy__canvas_close,
+                                         .recorded = apply_recorded,
                                          .end_former = tfy__former_end};

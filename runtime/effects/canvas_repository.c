@@ -2,10 +2,11 @@
  *
  * A repository's own config can name any number of commands (filters, drivers for diffs and merges, transports),
  * and .gitattributes, which anybody can write, says which files they apply to. Settings on git's command line can
- * switch off only commands whose names are known. So every git that reads or writes the work tree and the index
- * gets a git directory of its own: the repository's objects, its index and its lists of ignored files, and of its
+ * switch off only commands whose names are known. So every git that reads the work tree gets a git directory of its
+ * own: the repository's objects, its lists of ignored files and of attributes, an index of its own, and of its
  * settings those in the list below, which name no command. Hooks, filters and drivers of the repository cannot
- * run, since they are not in it. A person's own ~/.gitconfig and the system's still apply.
+ * run, since they are not in it. A person's own ~/.gitconfig and the system's still apply. The person's index is
+ * neither read nor written.
  *
  * A filter that only the repository defines is kept as "required" without a command: if an attribute selects it,
  * git refuses. */
@@ -23,18 +24,17 @@
 #include "effects/file.h"
 
 /* The lines of git's answer about where everything is. */
-enum { TOP, GIT_DIR, OBJECTS, INDEX, EXCLUDE, ATTRIBUTES, SPARSE, PLACES };
+enum { TOP, OBJECTS, EXCLUDE, ATTRIBUTES, PLACES };
 
 static const char *const harmless[] = {
-    "core.bigfilethreshold",   "core.checkstat",
-    "core.compression",        "core.eol",
-    "core.excludesfile",       "core.filemode",
-    "core.ignorecase",         "core.loosecompression",
-    "core.precomposeunicode",  "core.repositoryformatversion",
-    "core.safecrlf",           "core.sparsecheckout",
-    "core.sparsecheckoutcone", "core.symlinks",
-    "core.trustctime",         "extensions.objectformat",
-    "i18n.commitencoding",     "index.version",
+    "core.bigfilethreshold",  "core.checkstat",
+    "core.compression",       "core.eol",
+    "core.excludesfile",      "core.filemode",
+    "core.ignorecase",        "core.loosecompression",
+    "core.precomposeunicode", "core.repositoryformatversion",
+    "core.safecrlf",          "core.symlinks",
+    "core.trustctime",        "extensions.objectformat",
+    "i18n.commitencoding",    "index.version",
 };
 
 static bool is_harmless(const char *key)
@@ -142,8 +142,7 @@ static int write_text(int dir, const char *name, const char *text, size_t len)
 
 static int fill_directory(TfyCanvasJob *job, char *const places[PLACES])
 {
-    static const char *const links[PLACES] = {
-        [EXCLUDE] = "info/exclude", [ATTRIBUTES] = "info/attributes", [SPARSE] = "info/sparse-checkout"};
+    static const char *const links[PLACES] = {[EXCLUDE] = "info/exclude", [ATTRIBUTES] = "info/attributes"};
     static const char head[] = "ref: refs/heads/none\n";
     static const char *const dirs[] = {"objects", "refs", "info"};
     int error = write_text(job->dir_fd, "HEAD", head, sizeof head - 1);
@@ -157,12 +156,12 @@ static int fill_directory(TfyCanvasJob *job, char *const places[PLACES])
 static int make_directory(TfyCanvasJob *job, char *const places[PLACES])
 {
     char objects[PATH_MAX + 32], index[PATH_MAX + 32];
+    int error = (job->tree = tfy__sys_strdup(places[TOP])) ? tfy__canvas_make_dir(job) : -ENOMEM;
+    if (error) return error;
     snprintf(objects, sizeof objects, "GIT_OBJECT_DIRECTORY=%s", places[OBJECTS]);
-    snprintf(index, sizeof index, "GIT_INDEX_FILE=%s", places[INDEX]);
-    if (!(job->tree = tfy__sys_strdup(places[TOP]))) return -ENOMEM;
+    snprintf(index, sizeof index, "GIT_INDEX_FILE=%s/index", job->dir);
     if (!tfy__canvas_add_env(job, objects) || !tfy__canvas_add_env(job, index)) return -ENOMEM;
-    int error = tfy__canvas_make_dir(job);
-    return error ? error : fill_directory(job, places);
+    return fill_directory(job, places);
 }
 
 /* ---- the chain ---- */
@@ -190,22 +189,6 @@ static void on_settings(TfyCanvasJob *job, const TfyProcessEnd *end)
         job->ready(job);
 }
 
-/* An operation that a person has started in the repository and not finished; NULL: none. */
-static const char *under_way(const char *git_dir)
-{
-    static const char *const names[][2] = {{"MERGE_HEAD", "a merge"},
-                                           {"CHERRY_PICK_HEAD", "a cherry-pick"},
-                                           {"REVERT_HEAD", "a revert"},
-                                           {"rebase-merge", "a rebase"},
-                                           {"rebase-apply", "a rebase"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char path[PATH_MAX];
-        if (snprintf(path, sizeof path, "%s/%s", git_dir, names[i][0]) < (int)sizeof path && access(path, F_OK) == 0)
-            return names[i][1];
-    }
-    return NULL;
-}
-
 /* Cuts git's answer into its lines; false: their number is wrong. */
 static bool cut_lines(char *text, char *places[PLACES])
 {
@@ -220,11 +203,8 @@ static bool cut_lines(char *text, char *places[PLACES])
 
 static void use_places(TfyCanvasJob *job, char *const places[PLACES])
 {
-    const char *begun = under_way(places[GIT_DIR]);
-    int error = begun ? 0 : make_directory(job, places);
-    if (begun)
-        tfy__canvas_error(job, EBUSY, "cannot commit: %s is under way in the repository; finish it first", begun);
-    else if (error)
+    int error = make_directory(job, places);
+    if (error)
         fail_directory(job, error);
     else
         tfy__git_run(job, on_settings, &(TfyGit){.args = {"config", "--list", "-z", "--show-scope"}});
@@ -253,8 +233,7 @@ void tfy__canvas_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job))
         ready(job);
         return;
     }
-    TfyGit git = {.args = {"rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-path",
-                           "objects", "--git-path", "index", "--git-path", "info/exclude", "--git-path",
-                           "info/attributes", "--git-path", "info/sparse-checkout"}};
+    TfyGit git = {.args = {"rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "objects",
+                           "--git-path", "info/exclude", "--git-path", "info/attributes"}};
     tfy__git_run(job, on_places, &git);
 }

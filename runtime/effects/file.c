@@ -21,6 +21,7 @@
 
 #include "base/utf8.h"
 #include "effects/file_job.h"
+#include "effects/wrote.h"
 #include "value/heap.h"
 
 #define LINK_HOPS 8 /* symbolic links followed when a file is written */
@@ -444,6 +445,7 @@ static void write_done(TfyJob *job)
     TfyCall *call = own->call;
     int error = own->error;
     call->outcome = own->replaced ? TFY_UNKNOWN : TFY_NOT_DONE;
+    if (own->replaced) tfy__wrote_note(call, call->args[0].o);
     tfy__file_job_drop(job);
     if (error) {
         tfy__file_error(call, "write", tfy__file_shown(call), -error);
@@ -466,7 +468,14 @@ void tfy__file_settle(TfyCall *call)
 {
     TfyFileJob *own = call->state;
     tfy__pool_settle(call->loop, &own->job);
+    if (own->replaced) tfy__wrote_note(call, call->args[0].o);
     tfy__pool_let_go(call->loop, &own->job);
+}
+
+void tfy__file_close(TfyLoop *loop)
+{
+    tfy__pool_close(loop);
+    tfy__wrote_close(loop);
 }
 
 /* Text and bytes go the same ways. */
@@ -474,8 +483,11 @@ void tfy__file_settle(TfyCall *call)
     const TfyPerformer tfy__perform_##Name = {                                                                         \
         .name = #Name, .start = read_start, .abort = tfy__file_let_go, .close = tfy__pool_close}
 #define WRITER(Name)                                                                                                   \
-    const TfyPerformer tfy__perform_##Name = {                                                                         \
-        .name = #Name, .start = write_start, .abort = tfy__file_settle, .close = tfy__pool_close}
+    const TfyPerformer tfy__perform_##Name = {.name = #Name,                                                           \
+                                              .start = write_start,                                                    \
+                                              .abort = tfy__file_settle,                                               \
+                                              .close = tfy__file_close,                                                \
+                                              .recorded = tfy__wrote_recorded}
 
 READER(read_file);
 READER(read_bytes);

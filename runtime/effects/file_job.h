@@ -32,5 +32,7 @@ void tfy__file_job_drop(TfyJob *job);
 /* For TfyPerformer.abort: work that only reads may go on unnoticed, work that changes files is waited for. */
 void tfy__file_let_go(TfyCall *call);
 void tfy__file_settle(TfyCall *call);
+/* For TfyPerformer.close of effects that change files. */
+void tfy__file_close(TfyLoop *loop);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/utf8.h"
 #include "effects/file_job.h"
+#include "effects/wrote.h"
 #include "value/heap.h"
 
 #define FILES_MOST   10000   /* paths in one answer */
@@ -325,6 +326,8 @@ static void finish_change(TfyJob *job, const char *verb)
 
 static void remove_done(TfyJob *job)
 {
+    const TfyFileJob *own = (TfyFileJob *)job;
+    if (own->replaced) tfy__wrote_note(own->call, own->call->args[0].o);
     finish_change(job, "remove");
 }
 
@@ -349,7 +352,10 @@ const TfyPerformer tfy__perform_list_files = {
     .name = "list_files", .start = list_start, .abort = tfy__file_let_go, .close = tfy__pool_close};
 const TfyPerformer tfy__perform_exists = {
     .name = "exists", .start = exists_start, .abort = tfy__file_let_go, .close = tfy__pool_close};
-const TfyPerformer tfy__perform_remove_file = {
-    .name = "remove_file", .start = remove_start, .abort = tfy__file_settle, .close = tfy__pool_close};
+const TfyPerformer tfy__perform_remove_file = {.name = "remove_file",
+                                               .start = remove_start,
+                                               .abort = tfy__file_settle,
+                                               .close = tfy__file_close,
+                                               .recorded = tfy__wrote_recorded};
 const TfyPerformer tfy__perform_make_dir = {
     .name = "make_dir", .start = make_start, .abort = tfy__file_settle, .close = tfy__pool_close};

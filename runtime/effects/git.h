@@ -6,6 +6,8 @@
 #ifndef TFY_EFFECTS_GIT_H
 #define TFY_EFFECTS_GIT_H
 
+#include <stdio.h>
+
 /* Each is passed after a -c. */
 #define TFY_GIT_SETTINGS                                                                                               \
     "core.autocrlf=false", "gc.auto=0", "maintenance.auto=false", "core.hooksPath=/dev/null", "core.fsmonitor=false",  \
@@ -18,5 +20,12 @@
     "LC_ALL=C", "LANGUAGE=C", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "GIT_PAGER=cat", "GIT_ASKPASS=true",         \
         "SSH_ASKPASS=true", "GIT_SEQUENCE_EDITOR=true", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1",              \
         "GIT_SSH_COMMAND=false"
+
+/* The run's branch, "tiffany/feature/…": from the first digits of its uuid, which are its whole millisecond. */
+#define TFY_RUN_BRANCH 32 /* bytes, with the NUL */
+static inline void tfy__run_branch(const char *uuid, char branch[TFY_RUN_BRANCH])
+{
+    snprintf(branch, TFY_RUN_BRANCH, "tiffany/feature/%.13s", uuid);
+}
 
 #endif

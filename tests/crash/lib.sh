@@ -88,7 +88,7 @@ crash_code_agent()
     crash code_agent \
         --setup "cp -R '$agent/sample/.' . && git init -q && git config user.name T && git config user.email t@localhost &&
             git add -A && git commit -q -m first" \
-        --effects 'git log --all --format=%B; git status --porcelain; git branch; cat people.c people.h; find .git -name "*.lock"' \
+        --effects 'git log --branches="tiffany/*" --format=%B --name-only; git log --format=%s; git status --porcelain; git branch; cat people.c people.h; find .git -name "*.lock"' \
         --again --yes --again "--llm=cassette:$agent/session.jsonl" "$@" \
         -- --yes "--llm=cassette:$agent/session.jsonl" --instruction "Make the parser reject negative ages"
 }

@@ -1,5 +1,6 @@
-/* worktree.c: the work tree against the log (ADR-0006: on restart, Git's state is cross-checked with the last Commit
- * and PatchPreview). */
+/* worktree.c: the repository against the log (ADR-0006: on restart, Git's state is cross-checked with the last Commit
+ * and PatchPreview). Compared are the run's own branch and the file that it patched last; what is checked out, and
+ * other files, are the person's. */
 #include "cli/program/worktree.h"
 
 #include <errno.h>
@@ -166,28 +167,42 @@ static int git(const char *root, const char *const *words, const char *input, Tf
     return exit_status(pid);
 }
 
-static int compare_head(const Expected *expected, const char *root)
+/* The run's branch is elsewhere than at its last commit. */
+static void explain_branch(const Expected *expected, const char *root, const char *branch, const char *now)
 {
-    TfyBuffer head = {0};
+    if (git(root, (const char *[]){"merge-base", "--is-ancestor", expected->head, now, NULL}, NULL, NULL) == 0)
+        tfy__say("note: the run's branch %s is at %.12s, ahead of the run's last commit %.12s: somebody committed "
+                 "there ('git log %.12s..%s' shows it); the run's next commit follows that",
+                 branch, now, expected->head, expected->head, branch);
+    else
+        tfy__say("note: the run's branch %s is at %.12s, which does not contain the run's last commit %.12s: its "
+                 "history was rewritten; the run's next commit follows that",
+                 branch, now, expected->head);
+}
+
+/* Only the ref counts: what is checked out is not the run's. A fork has no branch before its first own commit. */
+static int compare_branch(const Expected *expected, const TfyHistory *history, const char *root)
+{
+    TfyBuffer now = {0};
+    char branch[TFY_RUN_BRANCH], ref[TFY_RUN_BRANCH + 16], uuid[37];
     if (!expected->head) return 0;
-    int status = git(root, (const char *[]){"rev-parse", "HEAD", NULL}, NULL, &head);
-    int different = 1;
-    if (status != 0) {
+    tfy__uuid_text(history->run.uuid, uuid);
+    tfy__run_branch(uuid, branch);
+    snprintf(ref, sizeof ref, "refs/heads/%s", branch);
+    int status = git(root, (const char *[]){"rev-parse", "--git-dir", NULL}, NULL, NULL), different = 1;
+    bool gone = git(root, (const char *[]){"rev-parse", "--verify", "--quiet", ref, NULL}, NULL, &now) != 0;
+    if (status != 0)
         tfy__say("note: %s is not a git repository now, but the run committed %.12s there", root, expected->head);
-    } else if (strcmp(head.data, expected->head) == 0) {
+    else if (gone && history->run.origin_lsn)
         different = 0;
-    } else if (git(root, (const char *[]){"merge-base", "--is-ancestor", expected->head, "HEAD", NULL}, NULL, NULL) ==
-               0) {
-        tfy__say("note: HEAD is at %.12s, ahead of the run's last commit %.12s: somebody committed meanwhile "
-                 "('git log %.12s..HEAD' shows it)",
-                 head.data, expected->head, expected->head);
-    } else {
-        tfy__say("note: HEAD is at %.12s, which does not contain the run's last commit %.12s: another branch is "
-                 "checked out, "
-                 "or history was rewritten; the run's next commit goes to its own branch",
-                 head.data, expected->head);
-    }
-    tfy__buffer_free(&head);
+    else if (gone)
+        tfy__say("note: the run's branch %s is gone; its next commit makes it again, on the run's last commit %.12s",
+                 branch, expected->head);
+    else if (strcmp(now.data, expected->head) == 0)
+        different = 0;
+    else
+        explain_branch(expected, root, branch, now.data);
+    tfy__buffer_free(&now);
     return different;
 }
 
@@ -215,7 +230,7 @@ int tfy__explain_worktree(const TfyHistory *history, const char *root)
 {
     Expected expected = {0};
     read_expected(history, &expected);
-    int different = compare_head(&expected, root) + compare_patch(&expected, root);
+    int different = compare_branch(&expected, history, root) + compare_patch(&expected, root);
     free(expected.head);
     forget_patch(&expected);
     return different;

@@ -8,7 +8,7 @@
 /* Can the run have a Commit or a PatchPreview? The answer comes from its program, without its records. */
 bool tfy__touches_worktree(const TfyHistory *history);
 
-/* Compares git's HEAD and the work tree below root with the run's last Commit and with the PatchPreview after it, and
+/* Compares the run's branch and the file it patched last with its last Commit and with the PatchPreview after it, and
  * explains every difference on stderr, one per line. Returns the number of differences; 0 also for a run that touched
  * no canvas. Changes nothing: the user decides whether to continue. */
 int tfy__explain_worktree(const TfyHistory *history, const char *root);

@@ -80,6 +80,12 @@ static void ghost_of_tokens(const Step *step, const TfyLogRecord *record, const 
                   (long long)tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS));
 }
 
+static void tell_performer(Step *step, const TfyPayload *payload)
+{
+    const TfyPerformer *performer = step->call.loop->performers[step->call.tool->family];
+    if (performer && performer->recorded) performer->recorded(&step->call, payload);
+}
+
 /* A result record: the value or the error of the attempt. */
 static void take_result(Step *step, const TfyLogRecord *record)
 {
@@ -102,7 +108,9 @@ static void take_result(Step *step, const TfyLogRecord *record)
     bool ok = false;
     if (error) {
         tfy__step_raise_recorded(step, error);
-        tfy__step_note_outcome(step, tfy__payload_text(&payload, TFY_P_OUTCOME));
+        const char *outcome = tfy__payload_text(&payload, TFY_P_OUTCOME);
+        tfy__step_note_outcome(step, outcome);
+        if (outcome && strcmp(outcome, "unknown") == 0) tell_performer(step, &payload);
     } else if (!plain && performer && performer->replay) {
         ok = performer->replay(call->task, call->site, &payload, &value);
     } else if (call->result->kind == TFY_NOTHING) {
@@ -111,6 +119,7 @@ static void take_result(Step *step, const TfyLogRecord *record)
         tfy__history_diverge(step->rest, record, "it returns %s, which the record does not fit: %s", call->result->name,
                              text);
     }
+    if (ok) tell_performer(step, &payload);
     tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
     if (ok) {
@@ -155,6 +164,7 @@ static void take_timer(Step *step, const TfyLogRecord *record)
     tfy__history_take(step->rest);
     const bool out_of_time = step->due_kind == DUE_TIMEOUT;
     if (out_of_time) tfy__step_ghost_ends(step, " ran out of time");
+    if (out_of_time) tell_performer(step, &(TfyPayload){0});
     if (out_of_time)
         tfy__step_raise_timeout(step);
     else

@@ -74,6 +74,7 @@
     M(OUTCOME, "outcome", TEXT)                                                                                        \
     M(PASSAGES, "passages", INT)                                                                                       \
     M(PATH, "path", TEXT)                                                                                              \
+    M(PATHS, "paths", LIST)                                                                                            \
     M(PERMITS, "permits", INT)                                                                                         \
     M(PID, "pid", INT)                                                                                                 \
     M(PRIORITY, "priority", INT)                                                                                       \

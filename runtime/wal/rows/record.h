@@ -22,7 +22,8 @@
  *                      "answer"}
  *                     or {…, "error": {…}}
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
- *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key"}
+ *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key", "paths"?: […]}
+ *                       paths: what the run had written, below its root, and the commit settles
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
  *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has timed out
  *   Woke              {"name", "seq"}: received the run's signal of this number

@@ -52,6 +52,7 @@
     M(KEPT, "kept", LIST)                                                                                              \
     M(KEY, "key", TEXT)                                                                                                \
     M(KILL, "kill", TEXT)                                                                                              \
+    M(LAST, "last", TEXT)                                                                                              \
     M(LOCKS, "locks", LIST)                                                                                            \
     M(MASK, "mask", INT)                                                                                               \
     M(MAX_MEMORY, "max_memory", INT)                                                                                   \
@@ -96,6 +97,7 @@
     M(UNDOS, "undos", LIST)                                                                                            \
     M(UNWINDING, "unwinding", LIST)                                                                                    \
     M(V, "v", INT)                                                                                                     \
-    M(VALUE, "value", ANY)
+    M(VALUE, "value", ANY)                                                                                             \
+    M(WROTE, "wrote", LIST)
 
 #endif
