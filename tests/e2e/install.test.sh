@@ -1,10 +1,10 @@
 #!/bin/sh
-# What `meson install` leaves is complete: two programs, the library, the headers.
+# What `meson install` leaves is complete: two programs, the library, the headers, the manual pages.
 . "$here/lib.sh"
 DESTDIR="$PWD/stage" meson install -C "$build" --no-rebuild >install.log 2>&1
 check "installs" [ "$?" = 0 ]
 prefix=$PWD/stage/usr/local
-for file in bin/tfy bin/tfyc lib/libtfy.a lib/pkgconfig/tfy.pc include/tfy.h include/tfy_task.h include/tfy_program.h; do
+for file in bin/tfy bin/tfyc lib/libtfy.a lib/pkgconfig/tfy.pc include/tfy.h include/tfy_task.h include/tfy_program.h share/man/man1/tfy.1 share/man/man1/tfyc.1; do
     check "$file" [ -s "$prefix/$file" ]
 done
 printf 'workflow main() -> int {\n    return 3\n}\n' >one.tfy
