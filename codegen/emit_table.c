@@ -716,6 +716,7 @@ void emit_program(Emit *e)
     const char *performers = emit_performers(e);
     if (performers) text_format(&p, "    .performers = %s,\n", performers);
     if (e->machine->debug) text_put(&p, "    .debug = true,\n");
+    if (e->machine->saves) text_put(&p, "    .saves = true,\n");
     if (e->machine->tests) text_put(&p, "    .tester = &tfy__tester,\n");
     if (e->machine->debug || e->options->steps) text_put(&p, "    .debugger = &tfy__debugger,\n");
     ctext_line(&e->c, 1, "extern const TfyProgram tfyg_program;");

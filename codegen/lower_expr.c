@@ -547,6 +547,7 @@ Val *lower_effect_now(Lower *l, const Expr *call, const char *label)
     case BI_LOG: return lower_call(l, RT_LOG, NULL, 3, mark_point(l, call, label), args[0], args[1]);
     case BI_EMIT: return lower_call(l, RT_EMIT, NULL, 3, mark_point(l, call, label), args[0], args[1]);
     case BI_SAVE:
+        l->machine->saves = true;
         return lower_call(l, RT_SAVE, NULL, 4, mark_point(l, call, label), args[0], val_type(l, call->argv[1]->type),
                           args[1]);
     case BI_CHANNEL: return lower_call(l, RT_CHANNEL, NULL, 1, args[0]);

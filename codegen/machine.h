@@ -346,6 +346,7 @@ struct Machine {
     bool tests; /* tests are part of the output */
     /* named variables of workflows live as long as their scope, in the frame, and marks know them too */
     bool debug;
+    bool saves;         /* save() occurs */
     Routine **routines; /* workflows, fns, constants, hooks; in source order */
     uint32_t routine_count, routine_cap;
     Point **points; /* by number - 1 */

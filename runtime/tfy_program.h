@@ -367,6 +367,7 @@ struct TfyProgram {
     const TfyPerformer *const *performers; /* by family, TFY_F_COUNT places; NULL: not needed */
     /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
     bool debug;
+    bool saves;                  /* it writes rows of its own */
     const TfyDebugger *debugger; /* compiled with --debug or --steps; NULL: it cannot be stepped through */
     const TfyTester *tester;     /* compiled with --tests; NULL: it has no tests */
 };

@@ -102,7 +102,7 @@ start tfy run hello.tfy
 within 20 grep -q hello out
 cp out first.out
 status=0
-tfy run first.tfy --n 1 >out2 2>err2 </dev/null || status=$?
+tfy run first.tfy --n 1 --db .tfy/runs.db >out2 2>err2 </dev/null || status=$?
 check "a held database: 75" [ "$status" = 75 ]
 check "... names who holds it" grep -q "held by pid" err2
 check "ps looks on meanwhile" sh -c 'tfy ps | grep -q main'

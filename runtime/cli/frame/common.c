@@ -2,6 +2,7 @@
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "cli/frame/cli.h"
+#include "cli/frame/databases.h"
 #include "core/loop.h"
 #include "observe/line.h"
 #include "tfy.h"
@@ -222,6 +223,8 @@ const char *tfy__tfy_command(const char *db_path)
     static char text[4 * 4096 + 16];
     char usual[TFY_PLACE_BYTES];
     if (tfy__place_resolve(default_db(), usual, NULL) == 0 && strcmp(db_path, usual) == 0) return "tfy";
+    const char *from_environment = getenv("TFY_DB");
+    if (!(from_environment && *from_environment) && tfy__db_is_usual(db_path)) return "tfy";
     size_t len = (size_t)snprintf(text, sizeof text, "tfy --db ");
     len = quote(text, sizeof text - 1, len, db_path);
     text[len] = '\0';

@@ -1,5 +1,6 @@
 /* options.c: the one argument parser, and the help of a command. */
 #include "cli/frame/cli.h"
+#include "cli/frame/databases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,7 +240,9 @@ int tfy__args_parse(const TfyCommand *command, int argc, char **argv, TfyArgs *a
     if (!read_words(&reader)) return reader.status;
     if (!args->option[OPT_HELP]) {
         const int status = check_words(args);
-        return status < 0 && tfy__command_takes(args->command, OPT_DB) ? tfy__db_resolve(args) : status;
+        if (status >= 0 || !tfy__command_takes(args->command, OPT_DB)) return status;
+        const int resolved = tfy__db_resolve(args);
+        return resolved < 0 ? tfy__db_choose(args) : resolved;
     }
     if (command->reads_words) return -1; /* the program prints its workflow's own usage */
     tfy__command_usage(args->command, stdout);
@@ -257,11 +260,17 @@ void tfy__args_free(TfyArgs *args)
     args->db = NULL;
 }
 
+static int run_one(const TfyArgs *args, void *state)
+{
+    (void)state;
+    return args->command->run(args);
+}
+
 int tfy__command_run(const TfyCommand *command, int argc, char **argv)
 {
     TfyArgs args = {.command = command, .argc = argc, .argv = argv};
     int status = command->reads_words ? -1 : tfy__args_parse(command, argc, argv, &args);
-    if (status < 0) status = command->run(&args);
+    if (status < 0) status = tfy__db_run(&args, run_one, NULL);
     tfy__args_free(&args);
     return status;
 }

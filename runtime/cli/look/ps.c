@@ -1,8 +1,9 @@
-/* ps.c: tfy ps: the runs of a database, newest first.
+/* ps.c: tfy ps: the runs of a database, or of all databases of a directory, newest first.
  *
  * On a terminal each run has one line that fits it: ids are cut to what tells the runs apart, and the last column, the
  * program with its arguments, gets the room that is left. Elsewhere ids, times and hashes are whole. */
 #include "cli/frame/commands.h"
+#include "cli/frame/databases.h"
 #include "cli/look/db.h"
 
 #include <inttypes.h>
@@ -31,31 +32,53 @@ typedef struct Program {
     char *file; /* the name of its main file, owned */
 } Program;
 
-/* The runs of a database, and which of them are shown. */
+/* A database. */
+typedef struct Source {
+    TfyLog *log;
+    const char *path;
+    bool held; /* a process has it open for writing */
+} Source;
+
+/* The runs of one database, or of all default ones, and which of them are shown. */
 typedef struct Listing {
     const TfyArgs *args;
-    TfyLog *log;
-    TfyLogRun *runs; /* owned, and so are the names */
-    char **names;    /* of their root workflows */
+    Source sources[TFY_DATABASES_MAX];
+    uint32_t source_count;
+    TfyLogRun *runs;      /* owned, as are names and sources_of */
+    char **names;         /* of their root workflows */
+    uint32_t *sources_of; /* the database of each run */
     uint32_t count;
     uint64_t limit;
     int columns;     /* of the terminal; 0: it is not one */
     int id_width;    /* characters of an id that are shown */
-    bool held;       /* a process has the database open for writing */
     uint64_t shown;  /* runs printed so far */
     Program program; /* that of the run before: most runs of a database have one of a few */
+    const Source *program_source;
 } Listing;
 
 /* ---- reading ---- */
 
-static const Program *program_of(Listing *listing, const TfyLogRun *run)
+static const Source *source_of(const Listing *listing, uint32_t i)
 {
+    return &listing->sources[listing->sources_of[i]];
+}
+
+static const char *run_state(const Listing *listing, uint32_t i)
+{
+    return tfy__db_run_state(&listing->runs[i], source_of(listing, i)->held);
+}
+
+static const Program *program_of(Listing *listing, uint32_t i)
+{
+    const TfyLogRun *run = &listing->runs[i];
+    const Source *source = source_of(listing, i);
     Program *program = &listing->program;
     char *layout = NULL;
-    if (program->id == run->program) return program;
+    if (program->id == run->program && listing->program_source == source) return program;
+    listing->program_source = source;
     free(program->file);
     *program = (Program){.id = run->program, .hash = "?"};
-    if (tfy__log_program_hash(listing->log, run->program, program->hash, &layout) != 0) return program;
+    if (tfy__log_program_hash(source->log, run->program, program->hash, &layout) != 0) return program;
     program->hash[HASH_SHOWN] = '\0';
     json_t *json = json_loads(layout, 0, NULL);
     const char *file = json_string_value(json_object_get(json, "file"));
@@ -81,7 +104,7 @@ static bool is_state(const char *wanted, const char *state)
 static bool is_wanted(const Listing *listing, uint32_t i)
 {
     const char *state = listing->args->option[OPT_STATE], *workflow = listing->args->option[OPT_OF_WORKFLOW];
-    return (!state || is_state(state, tfy__db_run_state(&listing->runs[i], listing->held))) &&
+    return (!state || is_state(state, run_state(listing, i))) &&
            (!workflow || strcmp(workflow, listing->names[i]) == 0);
 }
 
@@ -116,12 +139,16 @@ static void print_object(const Listing *listing, uint32_t i, const Program *prog
     tfy__buffer_printf(&out, "%s\n  {\"id\":%lld,\"run\":\"%s\",\"workflow\":", listing->shown ? "," : "",
                        (long long)run->id, uuid);
     tfy__buffer_json_string(&out, listing->names[i], strlen(listing->names[i]));
-    tfy__buffer_printf(&out, ",\"state\":\"%s\",\"started\":\"", tfy__db_run_state(run, listing->held));
+    tfy__buffer_printf(&out, ",\"state\":\"%s\",\"started\":\"", run_state(listing, i));
     tfy__write_time(&out, run->started_ms);
     tfy__buffer_printf(&out, "\",\"program\":\"%s\"", program->hash);
     if (program->file) {
         tfy__buffer_text(&out, ",\"file\":");
         tfy__buffer_json_string(&out, program->file, strlen(program->file));
+    }
+    if (listing->source_count > 1) {
+        tfy__buffer_text(&out, ",\"db\":");
+        tfy__buffer_json_string(&out, source_of(listing, i)->path, strlen(source_of(listing, i)->path));
     }
     add_raw(&out, "args", &birth, TFY_P_ARGS);
     if (run->ended_ms) {
@@ -229,7 +256,7 @@ static void print_row(const Listing *listing, uint32_t i, const Program *program
     char uuid[37], started[32];
     tfy__uuid_text(run->uuid, uuid);
     tfy__db_time(run->started_ms, started);
-    tfy__buffer_printf(&out, "%.*s  %-9s  ", listing->id_width, uuid, tfy__db_run_state(run, listing->held));
+    tfy__buffer_printf(&out, "%.*s  %-9s  ", listing->id_width, uuid, run_state(listing, i));
     if (cuts_time(listing) && strlen(started) == 19)
         tfy__buffer_printf(&out, "%.11s", started + 5);
     else
@@ -243,7 +270,7 @@ static void print_row(const Listing *listing, uint32_t i, const Program *program
     tfy__buffer_free(&what);
 }
 
-/* ---- the command ---- */
+/* ---- ids ---- */
 
 static int compare_ids(const void *one, const void *other)
 {
@@ -275,26 +302,99 @@ static int print_runs(Listing *listing)
     for (uint32_t i = 0; !code && i < listing->count && listing->shown < listing->limit && !ferror(stdout); i++) {
         TfyLogOutline outline;
         if (!is_wanted(listing, i)) continue;
-        code = tfy__log_outline(listing->log, &listing->runs[i], &outline);
+        code = tfy__log_outline(source_of(listing, i)->log, &listing->runs[i], &outline);
         if (code == TFY_E_ABSENT) code = 0; /* it was removed meanwhile */
         if (code) break;
         if (!json && !listing->shown) print_titles(listing);
-        (json ? print_object : print_row)(listing, i, program_of(listing, &listing->runs[i]), &outline);
+        (json ? print_object : print_row)(listing, i, program_of(listing, i), &outline);
         listing->shown++;
         tfy__log_outline_free(&outline);
     }
     return code;
 }
 
+/* ---- the databases ---- */
+
+static void close_sources(Listing *listing)
+{
+    for (uint32_t i = 0; i < listing->count; i++) free(listing->names[i]);
+    for (uint32_t i = 0; i < listing->source_count; i++) {
+        tfy__log_close(listing->sources[i].log, false);
+        free((char *)(uintptr_t)listing->sources[i].path);
+    }
+    free(listing->sources_of);
+    free(listing->names);
+    free(listing->runs);
+    free(listing->program.file);
+}
+
+/* Puts the runs of one more database before or among those that are there, newest first. Returns false if memory ran
+ * out. */
+static bool merge_runs(Listing *listing, const TfyLogRun *runs, char **names, uint32_t count)
+{
+    const uint32_t total = listing->count + count;
+    TfyLogRun *all = calloc((size_t)total + 1, sizeof *all);
+    char **all_names = calloc((size_t)total + 1, sizeof *all_names);
+    uint32_t *from = calloc((size_t)total + 1, sizeof *from), i = 0, j = 0;
+    const bool ok = all && all_names && from;
+    for (uint32_t n = 0; ok && n < total; n++) {
+        const bool old = j == count || (i < listing->count && listing->runs[i].started_ms > runs[j].started_ms);
+        all[n] = old ? listing->runs[i] : runs[j];
+        from[n] = old ? listing->sources_of[i] : listing->source_count - 1;
+        all_names[n] = old ? listing->names[i++] : names[j++];
+    }
+    if (!ok) {
+        free(all);
+        free(all_names);
+        free(from);
+        return false;
+    }
+    free(listing->runs);
+    free(listing->names);
+    free(listing->sources_of);
+    listing->runs = all;
+    listing->names = all_names;
+    listing->sources_of = from;
+    listing->count = total;
+    return true;
+}
+
+/* Reads the runs of the database of the arguments. */
+static int add_source(const TfyArgs *args, void *state)
+{
+    Listing *listing = state;
+    TfyLogRun *runs;
+    char **names, *path = strdup(tfy__db_path(args));
+    uint32_t count;
+    Source *source = &listing->sources[listing->source_count];
+    if (!path) return tfy__fail(EXIT_BUG, "memory ran out");
+    *source = (Source){.path = path, .held = tfy__db_held(path)};
+    const int status = tfy__db_open(args, &source->log);
+    if (status != EXIT_DONE) {
+        free(path);
+        return status;
+    }
+    listing->source_count++;
+    const int code = tfy__log_runs(source->log, &runs, &names, &count);
+    source->held |= tfy__db_held(path);
+    if (code == TFY_E_NOMEM) return tfy__fail(EXIT_BUG, "memory ran out");
+    if (code) return tfy__fail(tfy__exit_status(code), "the runs of %s cannot be read; restore it from a copy", path);
+    const bool merged = merge_runs(listing, runs, names, count);
+    for (uint32_t i = 0; !merged && i < count; i++) free(names[i]);
+    free(runs);
+    free(names);
+    return merged ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
+/* ---- the command ---- */
+
 static int list(Listing *listing)
 {
     const bool json = listing->args->option[OPT_JSON];
-    const char *db_path = tfy__db_path(listing->args);
-    int code = tfy__log_runs(listing->log, &listing->runs, &listing->names, &listing->count);
-    listing->held |= tfy__db_held(db_path);
+    const char *db_path = listing->sources[0].path;
     listing->id_width = width_of_ids(listing);
     if (json) printf("[");
-    if (!code) code = print_runs(listing);
+    const int code = print_runs(listing);
     if (code == TFY_E_NOMEM) return tfy__fail(EXIT_BUG, "memory ran out");
     if (code)
         return tfy__fail(tfy__exit_status(code), "the runs of %s cannot be read; restore it from a copy", db_path);
@@ -307,16 +407,16 @@ static int list(Listing *listing)
 
 int tfy__cmd_ps(const TfyArgs *args)
 {
-    Listing listing = {
-        .args = args, .columns = tfy__terminal_columns(STDOUT_FILENO), .held = tfy__db_held(tfy__db_path(args))};
+    Listing listing = {.args = args, .columns = tfy__terminal_columns(STDOUT_FILENO)};
+    TfyArgs own = *args;
     int status = check_options(args, &listing.limit);
-    if (status == EXIT_DONE) status = tfy__db_open(args, &listing.log);
-    if (status != EXIT_DONE) return status;
-    status = list(&listing);
-    tfy__log_close(listing.log, false);
-    for (uint32_t i = 0; i < listing.count; i++) free(listing.names[i]);
-    free(listing.names);
-    free(listing.runs);
-    free(listing.program.file);
+    own.db = NULL; /* its path changes from one database to the next */
+    if (status == EXIT_DONE && (own.db = strdup(tfy__db_path(args)))) status = tfy__db_each(&own, add_source, &listing);
+    if (listing.source_count) {
+        const int listed = list(&listing);
+        if (listed > status) status = listed;
+    }
+    free(own.db);
+    close_sources(&listing);
     return tfy__flush_stdout(status);
 }

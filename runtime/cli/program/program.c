@@ -4,6 +4,7 @@
  * so messages and usage show the words that the user typed. */
 #include "cli/program/ask.h"
 #include "cli/frame/commands.h"
+#include "cli/frame/databases.h"
 #include "cli/frame/report.h"
 #include "cli/debugger/debugger.h"
 #include "cli/program/owner.h"
@@ -34,7 +35,9 @@ typedef struct Session {
     const TfyProgram *program;
     const TfyArgs *args;
     const char *db_path;
-    const char *command; /* the words that people type: "tfy", with --db if needed */
+    char other_path[TFY_PLACE_BYTES]; /* db_path, when the run went to another default database */
+    bool may_move;                    /* … which it may */
+    const char *command;              /* the words that people type: "tfy", with --db if needed */
     bool stdout_open;
     int files;          /* operands of run that name the files of the program */
     const char *root;   /* the working root; NULL: the current directory */
@@ -192,6 +195,20 @@ static int open_loop(Session *session, const TfyOptions *options, char *error_te
     return code;
 }
 
+/* Another process holds .tfy/runs.db: opens the first of the following databases that is free. */
+static int open_other(Session *session, TfyOptions *options, char *error_text)
+{
+    const int lock = tfy__db_choice_lock();
+    int code = TFY_E_HELD;
+    for (int n = 2; code == TFY_E_HELD && n <= TFY_DATABASES_MAX; n++) {
+        if (!tfy__db_numbered(n, session->other_path)) continue;
+        options->db_path = session->db_path = session->other_path;
+        code = tfy_open(&session->loop, session->program, options, error_text);
+    }
+    if (lock >= 0) close(lock);
+    return code;
+}
+
 static int open_session(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -218,6 +235,7 @@ static int open_session(Session *session)
     int64_t grace_ms;
     if (!read_limits(args, &options) || !read_grace(args, &grace_ms)) return EXIT_USAGE;
     int code = open_loop(session, &options, error);
+    if (code == TFY_E_HELD && session->may_move) code = open_other(session, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
     code = options.llm ? tfy__loop_prepare(session->loop, error) : TFY_OK;
     if (code == TFY_OK) code = rehearse(session->loop, error);
@@ -412,6 +430,8 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
 {
     char error[TFY_ERROR_TEXT] = "";
     int64_t tid = 0;
+    /* rows that it saves belong beside those of the runs before it */
+    session->may_move = tfy__db_is_default(session->args) && !session->program->saves;
     int status = open_session(session);
     if (status != EXIT_DONE) return status;
     snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
@@ -677,6 +697,27 @@ static int named_files(void)
     return files;
 }
 
+typedef struct Invocation {
+    const TfyProgram *program;
+    const OwnCommand *own;
+    bool stdout_open;
+} Invocation;
+
+/* On the database of the arguments. */
+static int run_command(const TfyArgs *args, void *state)
+{
+    const Invocation *invocation = state;
+    const char *db_path = tfy__db_path(args);
+    Session session = {.program = invocation->program,
+                       .args = args,
+                       .db_path = db_path,
+                       .root = args->option[OPT_ROOT],
+                       .command = tfy__tfy_command(db_path),
+                       .stdout_open = invocation->stdout_open,
+                       .files = named_files()};
+    return invocation->own->run(&session);
+}
+
 int tfy_main(int argc, char **argv, const TfyProgram *program)
 {
     bool stdout_open = tfy__standard_files();
@@ -694,17 +735,7 @@ int tfy_main(int argc, char **argv, const TfyProgram *program)
     TfyArgs args = {0};
     int status = named ? tfy__args_parse(&own->command, argc - 1, argv + 1, &args)
                        : tfy__args_parse(&own->command, argc, argv, &args);
-    if (status < 0) {
-        const char *db_path = tfy__db_path(&args);
-        Session session = {.program = program,
-                           .args = &args,
-                           .db_path = db_path,
-                           .root = args.option[OPT_ROOT],
-                           .command = tfy__tfy_command(db_path),
-                           .stdout_open = stdout_open,
-                           .files = named_files()};
-        status = own->run(&session);
-    }
+    if (status < 0) status = tfy__db_run(&args, run_command, &(Invocation){program, own, stdout_open});
     tfy__args_free(&args);
     return status;
 }

@@ -706,6 +706,23 @@ static int read_adapted(TfyLog *log, const char *run, Extent extent, TfyHistory 
                            code == TFY_E_NOMEM ? "no memory to read the run" : "a program of the run is damaged");
 }
 
+int tfy__history_find(TfyLog *log, const char *run, TfyLogRun *found, char *error_text)
+{
+    char text[TFY_ERROR_TEXT] = "";
+    TfyHistory history = {0};
+    Reading reading = {.log = log, .history = &history, .error_text = text};
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (code) refuse_store(&reading, code);
+    if (!code) {
+        code = find_run(&reading, run);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    *found = history.run;
+    return code ? tfy__log_refuse(error_text, code, "%s", text) : 0;
+}
+
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **result, char *error_text)
 {
     return read_adapted(log, run, EXTENT_RECORDS, result, error_text);

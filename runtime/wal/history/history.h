@@ -37,6 +37,8 @@ typedef struct TfyHistory {
     struct TfySavedRows *saved;
 } TfyHistory;
 
+/* Finds a run as tfy__history_read does, and reads only its row. TFY_E_ABSENT; TFY_E_INVALID: several have the name. */
+int tfy__history_find(TfyLog *log, const char *run, TfyLogRun *found, char *error_text);
 /* Finds a run: by its full uuid, a unique prefix of at least 4 characters of it, "last", or its row id. Checks the
  * chains of everything it reads. */
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
