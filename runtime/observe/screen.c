@@ -2,8 +2,11 @@
 #include "base/table.h"
 #include "base/grow.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "value/json.h"
@@ -120,6 +123,36 @@ void tfy__screen_cut(TfyBuffer *out, const char *text, int width)
 void tfy__screen_column(TfyBuffer *out, const char *text, int width)
 {
     for (int columns = add_cut(out, text, width); columns < width; columns++) tfy__buffer_char(out, ' ');
+}
+
+void tfy__screen_elapsed(TfyBuffer *out, int64_t ms)
+{
+    int64_t seconds = ms > 0 ? ms / 1000 : 0;
+    if (seconds < 60)
+        tfy__buffer_printf(out, "%lld.%lld s", (long long)seconds, (long long)(ms > 0 ? ms / 100 % 10 : 0));
+    else if (seconds < 3600)
+        tfy__buffer_printf(out, "%lld:%02lld", (long long)seconds / 60, (long long)seconds % 60);
+    else
+        tfy__buffer_printf(out, "%lld:%02lld:%02lld", (long long)seconds / 3600, (long long)seconds / 60 % 60,
+                           (long long)seconds % 60);
+}
+
+bool tfy__screen_utf8(void)
+{
+    setlocale(LC_CTYPE, "");
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+bool tfy__screen_colour(void)
+{
+    const char *none = getenv("NO_COLOR");
+    return !none || !*none;
+}
+
+bool tfy__screen_obeys(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
 }
 
 static const char *path_of(const char *id)
@@ -310,18 +343,6 @@ static const char *spinner(const TfyScreen *screen, const TfyScreenLook *look, M
     return look->utf8 ? utf8[screen->frame % 10] : ascii[screen->frame % 4];
 }
 
-static void add_elapsed(TfyBuffer *out, int64_t ms)
-{
-    int64_t seconds = ms > 0 ? ms / 1000 : 0;
-    if (seconds < 60)
-        tfy__buffer_printf(out, "%lld.%lld s", (long long)seconds, (long long)(ms > 0 ? ms / 100 % 10 : 0));
-    else if (seconds < 3600)
-        tfy__buffer_printf(out, "%lld:%02lld", (long long)seconds / 60, (long long)seconds % 60);
-    else
-        tfy__buffer_printf(out, "%lld:%02lld:%02lld", (long long)seconds / 3600, (long long)seconds / 60 % 60,
-                           (long long)seconds % 60);
-}
-
 static void end_line(TfyScreen *screen, TfyBuffer *out)
 {
     tfy__buffer_text(out, "\033[K\n");
@@ -351,7 +372,7 @@ static void draw_row(TfyScreen *screen, const TfyScreenLook *look, const Row *ro
     if (row->message) tfy__screen_clean(&what, row->message);
     add_place(&what, row->file, row->line);
     tfy__buffer_printf(&right, "step %lld  ", (long long)row->step);
-    add_elapsed(&right, now_ms - row->since_ms);
+    tfy__screen_elapsed(&right, now_ms - row->since_ms);
     int room = width - 2 - id_width - 2 - (int)right.len - 2;
     tfy__buffer_text(out, "  ");
     tfy__screen_column(out, what.data ? what.data : "", room > 0 ? room : 0);
@@ -377,7 +398,7 @@ static void draw_head(TfyScreen *screen, const TfyScreenLook *look, int64_t now_
     tfy__buffer_printf(&head, "%zu live, %llu ended, %llu failed, %llu events  ", screen->count,
                        (unsigned long long)screen->ended, (unsigned long long)screen->failed,
                        (unsigned long long)screen->events);
-    if (screen->started_ms) add_elapsed(&head, now_ms - screen->started_ms);
+    if (screen->started_ms) tfy__screen_elapsed(&head, now_ms - screen->started_ms);
     int room = width_of(look) - 1;
     bool bar = screen->ended + screen->count > 1 && room >= (int)head.len + 24;
     tfy__buffer_add(out, head.data, head.len < (size_t)room ? head.len : (size_t)room);

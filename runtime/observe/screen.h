@@ -44,4 +44,10 @@ int tfy__screen_width(const char *text);                              /* code po
 void tfy__screen_cut(TfyBuffer *out, const char *text, int width);    /* the same, at most so many code points */
 void tfy__screen_column(TfyBuffer *out, const char *text, int width); /* … padded with blanks to that width */
 
+void tfy__screen_elapsed(TfyBuffer *out, int64_t ms); /* "3.2 s", "1:02", "1:02:03" */
+
+bool tfy__screen_utf8(void);    /* the locale's characters are UTF-8; sets LC_CTYPE */
+bool tfy__screen_colour(void);  /* NO_COLOR is not set */
+bool tfy__screen_obeys(int fd); /* a terminal that obeys codes: TERM is neither unset nor "dumb" */
+
 #endif

@@ -121,7 +121,7 @@ check "a picture" sh -c 'head -n 1 out | grep -q "^<svg xmlns=" && tail -n 1 out
 if command -v python3 >/dev/null; then check "... that is well-formed" python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("out")'; fi
 check "... with what failed" grep -q '<title>bad: .*, failed</title>' out
 run tfy timeline last --format dot
-check "... not for dot" ended 64 "mermaid or svg"
+check "... not for dot" ended 64 "text, mermaid or svg"
 
 run tfy tasks last
 check "tasks for Mermaid" sh -c '

@@ -153,6 +153,68 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     check "... and what was cut ends so" grep -q "main --name 00*…$" screen
 fi
 
+# ---- a run of many tasks, while it is live ----
+
+cat >fold.tfy <<'END'
+error Bad
+
+tool slow() -> string idempotent = exec ["sleep", "30"]
+
+workflow quick(n: int) -> int { return n }
+
+workflow napper() {
+    yield sleep(1h)
+}
+
+workflow broken() {
+    yield
+    fail Bad("no good")
+}
+
+workflow main() {
+    for i in 0..3000 {
+        let task = spawn quick(i)
+        yield join(task)
+    }
+    for i in 0..15 { let task = spawn napper() }
+    for i in 0..15 {
+        let task = spawn broken()
+        try { yield join(task) } catch e { log("bad", level: "trace") }
+    }
+    try { yield slow() timeout 20s } catch e { print("enough") }
+}
+END
+start tfy run fold.tfy --db fold.db
+within 30 sh -c 'tfy inspect last --db fold.db | grep -q "runs slow"'
+run tfy inspect last --db fold.db
+check "inspect says what a live run does, where and how long" grep -Eq '^    runs slow at line 26, for [0-9.]+ s$' out
+check "thousands of completed tasks are a line" [ "$(grep quick out)" = "  3000 tasks quick: completed" ]
+check "of others the first are shown" [ "$(grep -c ' napper: unfinished, step 1' out)|$(grep -c '… and 12 more tasks napper: unfinished, at line 8' out)" = "3|1" ]
+check "... of those that failed, too" [ "$(grep -c ' broken: failed$' out)" = 4 -a "$(grep -c '    Bad: no good' out)" = 3 ]
+check "all that is short" [ "$(wc -l <out)" -lt 40 ]
+run tfy inspect last --db fold.db --json
+check "JSON has every task, and what it does" [ "$(sql '$.tasks[0].doing.tool')|$(sqlite3 :memory: "select json_array_length(readfile('out'), '$.tasks')")" = "slow|3031" ]
+kill -KILL "$pid"
+finish 2>/dev/null
+run tfy inspect last --db fold.db
+check "a run that was killed does nothing" sh -c 'grep -q "state      stopped" out && ! grep -q "    runs " out'
+
+# ---- when tasks did what ----
+
+run tfy timeline last --db many.db
+check "a timeline on a pipe is for Mermaid" sh -c 'head -n 1 out | grep -qx gantt'
+run env LC_ALL=C tfy timeline last --db many.db --format text
+check "as text: a line for each task, an axis and a legend" sh -c '[ "$(wc -l <out)" = 4 ] && sed -n 1p out | grep -Eq "^ +0 +[0-9.]+ s +[0-9.]+ s$" && tail -n 1 out | grep -qx "= run  # tool  \. sleep  - wait  ? person  x failed"'
+check "... what each did" sh -c 'sed -n 2p out | grep -Eq "^1 main  .*#.*x.* [0-9.]+ s$" && sed -n 3p out | grep -Eq "^1\.1 child  .*\..* [0-9.]+ s$"'
+check "... in 100 columns" [ "$(awk 'length > 100' out | wc -l)" = 0 ]
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    for columns in 60 80 120; do
+        LC_ALL=C.UTF-8 on_terminal $columns "tfy timeline last --db many.db"
+        check "a chart fits $columns columns" fits $columns
+    done
+    check "... on a terminal it is the default" grep -q "^1.1 child  .*·" screen
+fi
+
 # ---- figures ----
 
 rm -rf .tfy

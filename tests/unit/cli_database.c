@@ -17,6 +17,8 @@
 #include "unit/cli_commands.h"
 #include "cli/look/db.c"
 #include "cli/look/inspect.c"
+#include "cli/look/inspect_tasks.c"
+#include "cli/look/live.c"
 #include "cli/look/output.c"
 #include "cli/look/ps.c"
 #include "cli/look/signal_type.c"

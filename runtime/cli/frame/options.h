@@ -43,8 +43,8 @@
     O(CHECK, "check", NULL, "list the files that are not formatted and exit with 1 if there are any; change nothing")  \
     O(DIFF, "diff", NULL, "show what would change; change nothing")                                                    \
     O(DIAGNOSTICS, "diagnostics", "json|text", "print errors for people, or one JSON object per line")                 \
-    O(FORMAT, "format", "mermaid|dot|svg",                                                                             \
-      "for Mermaid (the default), for Graphviz (graph, tasks), or a picture (timeline)")                               \
+    O(FORMAT, "format", "mermaid|dot|svg|text",                                                                        \
+      "for Mermaid (the default), for Graphviz (graph, tasks), or a picture or a chart of characters (timeline)")      \
     O(SINCE, "since", "SEQ", "start at this event, as far as events are kept")                                         \
     O(LOG_FORMAT, "log-format", "json|text", "log lines as JSON objects, or as text (the default)")                    \
     O(LOG_LEVEL, "log-level", "LEVEL",                                                                                 \

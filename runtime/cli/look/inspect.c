@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/look/inspect.h"
+#include "cli/look/live.h"
 #include "cli/look/output.h"
 #include "cli/look/signal_type.h"
 #include "cli/program/result.h"
@@ -22,13 +24,16 @@
 #include "wal/history/history.h"
 
 #define VALUE_MOST 1000 /* characters of arguments and result in the text for people */
+#define NEXT_MOST  20   /* commands to type in it */
 
 /* The state while a report is being built. */
 typedef struct Inspection {
     const TfyHistory *history;
     TfySourceMap map;
-    char run[37];        /* the run's uuid */
-    bool held;           /* a process has the database open for writing */
+    char run[37]; /* the run's uuid */
+    bool held;    /* a process has the database open for writing */
+    int64_t now_ms;
+    json_t *live;        /* what that process does now (live.h); NULL: unknown */
     const char *command; /* "tfy", with --db if needed */
     json_t *report;      /* gains one member after the other */
     json_t *next;        /* commands to type; owned by the report */
@@ -422,6 +427,21 @@ static const char *state_of(const Standing *standing)
     return tfy__record_has(standing->end, TFY_P_CANCELLED) ? "cancelled" : "failed";
 }
 
+/* Adds what the process does for the task. It has done so since the task's newest record. */
+static void report_live(const Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
+{
+    const json_t *line = json_object_get(inspection->live, task->path);
+    if (!line) return;
+    json_t *doing = json_object();
+    set_text(doing, "state", tfy__json_text(line, "state"));
+    if (*tfy__json_text(line, "message")) set_text(doing, "tool", tfy__json_text(line, "message"));
+    if (json_object_get(line, "file")) set_text(doing, "file", tfy__json_text(line, "file"));
+    if (json_object_get(line, "line")) json_object_set(doing, "line", json_object_get(line, "line"));
+    if (standing->last) set_time(doing, "since", standing->last->ts_ms);
+    if (standing->last) json_object_set_new(doing, "ms", json_integer(inspection->now_ms - standing->last->ts_ms));
+    json_object_set_new(object, "doing", doing);
+}
+
 static json_t *report_task(Inspection *inspection, uint32_t index, const Standing *standing)
 {
     const TfyLogTask *task = &inspection->history->tasks[index];
@@ -443,6 +463,7 @@ static json_t *report_task(Inspection *inspection, uint32_t index, const Standin
         set_member(object, "tool", standing->open, TFY_P_TOOL);
     }
     if (!standing->end && standing->due && !json_object_get(object, "waits_for")) report_due(standing, object);
+    if (!standing->end) report_live(inspection, task, standing, object);
     return object;
 }
 
@@ -547,12 +568,6 @@ static void print_value(const char *label, const TfyLogRecord *record, TfyMember
     tfy__buffer_free(&text);
 }
 
-static void print_line(const json_t *place)
-{
-    printf("line %lld", tfy__json_number(place, "line"));
-    if (json_object_get(place, "file")) printf(" of %s", tfy__json_text(place, "file"));
-}
-
 static void print_head(const TfyHistory *history, const json_t *report)
 {
     const json_t *part;
@@ -581,7 +596,7 @@ static void print_head(const TfyHistory *history, const json_t *report)
         printf("confirmed  task %s, step %lld: %s", tfy__json_text(part, "task"), tfy__json_number(part, "step"), what);
         if (tfy__json_number(part, "line")) {
             printf(" (");
-            print_line(part);
+            tfy__inspect_place(part);
             putchar(')');
         }
         putchar('\n');
@@ -594,63 +609,35 @@ static void print_head(const TfyHistory *history, const json_t *report)
     }
 }
 
-void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
-{
-    FILE *file = to;
-    const char *waits = tfy__json_text(task, "waits_for");
-    if (strcmp(waits, "approval") == 0)
-        fprintf(file, "    waits for an answer: %s\n", tfy__json_text(task, "question"));
-    else if (strcmp(waits, "signal") == 0)
-        fprintf(file, "    waits for signal %s%s\n", tfy__json_text(task, "signal"),
-                json_object_get(task, "has_come") ? ", which has come" : "");
-    else if (strcmp(waits, "resolve") == 0)
-        fprintf(file, "    in doubt: %s may or may not have happened (key %s)\n", tfy__json_text(task, "tool"),
-                tfy__json_text(task, "key"));
-    else if (strcmp(waits, "result") == 0)
-        fprintf(file,
-                stopped ? "    had begun %s; resuming finds out what became of it\n"
-                        : "    waits for the result of %s\n",
-                tfy__json_text(task, "tool"));
-    else if (strcmp(waits, "time") == 0)
-        fprintf(file, "    waits until %s\n", tfy__json_text(task, "due"));
-    else if (strcmp(waits, "backoff") == 0)
-        fprintf(file, "    tries again at %s\n", tfy__json_text(task, "due"));
-    if (json_object_get(task, "error"))
-        fprintf(file, "    %s: %s\n", tfy__json_text(json_object_get(task, "error"), "error"),
-                tfy__json_text(json_object_get(task, "error"), "message"));
-    if (json_object_get(task, "kept_aside"))
-        fprintf(file, "    keeps one aside: %s\n", tfy__json_text(task, "kept_aside"));
-}
-
 static void print_text(const TfyHistory *history, const json_t *report)
 {
     const json_t *item, *next = json_object_get(report, "next");
     size_t i;
     print_head(history, report);
-    printf("tasks\n");
-    json_array_foreach(json_object_get(report, "tasks"), i, item)
-    {
-        printf("  %s %s: %s", tfy__json_text(item, "task"), tfy__json_text(item, "workflow"),
-               tfy__json_text(item, "state"));
-        if (json_object_get(item, "step")) printf(", step %lld", tfy__json_number(item, "step"));
-        putchar('\n');
-        if (tfy__json_number(item, "line")) {
-            printf("    ");
-            print_line(item);
-            printf(": %s\n", tfy__json_text(item, "source"));
-        }
-        tfy__inspect_waits(stdout, item, strcmp(tfy__json_text(report, "state"), "stopped") == 0);
-    }
+    tfy__inspect_tasks(report);
     if (json_array_size(next)) printf("next\n");
-    json_array_foreach(next, i, item) printf("  %s\n", json_string_value(item));
+    json_array_foreach(next, i, item)
+    {
+        if (i == NEXT_MOST) break;
+        printf("  %s\n", json_string_value(item));
+    }
+    if (json_array_size(next) > NEXT_MOST)
+        printf("  … and %zu more (--json shows all)\n", json_array_size(next) - NEXT_MOST);
 }
 
 json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool held)
 {
     Inspection inspection = {
         .history = history, .held = held || tfy__db_held(db_path), .command = tfy__tfy_command(db_path)};
+    struct timespec now;
+    char run[37];
+    clock_gettime(CLOCK_REALTIME, &now);
+    inspection.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    tfy__uuid_text(history->run.uuid, run);
+    if (inspection.held && history->run.state < TFY_TASK_COMPLETED) inspection.live = tfy__live_tasks(db_path, run);
     tfy__source_map(&inspection.map, history);
     make_report(&inspection);
+    json_decref(inspection.live);
     tfy__source_map_free(&inspection.map);
     return inspection.report;
 }

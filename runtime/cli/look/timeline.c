@@ -1,4 +1,5 @@
-/* timeline.c: tfy timeline: what each task of a run did when, computed from its records alone.
+/* timeline.c: tfy timeline: what each task of a run did when, computed from its records alone: a chart of characters on
+ * a terminal, elsewhere one for Mermaid.
  *
  * Records divide a task's time. The time between two records is named after the second one: the result of a tool, the
  * end of a sleep or of a wait, an answer; else it is running. */
@@ -10,8 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/terminal.h"
+#include "observe/screen.h"
 #include "value/json.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
@@ -320,6 +324,149 @@ static void print_svg(const Timeline *timeline)
     printf("</svg>\n");
 }
 
+/* ---- a chart of characters ---- */
+
+enum {
+    CHART_COLUMNS = 100,
+    CHART_LEAST = 40,
+    NAME_MOST = 24,
+    TOOK_WIDTH = 8,
+    CELLS_MOST = 480,
+    MARKS = KIND_COUNT + 1
+};
+
+/* A chart: a line for each task, its name, its cells, the time it took. Each cell shows what the task did most of its
+ * part of the time; the last mark is a failure, which a cell shows however short it was. */
+typedef struct Chart {
+    int name, cells; /* widths */
+    bool utf8, colour;
+} Chart;
+
+static const char *const MARKS_UTF8[MARKS] = {"▒", "█", "·", "░", "?", "×"};
+static const char *const MARKS_ASCII[MARKS] = {"=", "#", ".", "-", "?", "x"};
+static const char *const MARK_COLOURS[MARKS] = {"34", "32", "2", "33", "35", "1;31"};
+
+static void put_mark(const Chart *chart, int mark, int times)
+{
+    char code[16];
+    snprintf(code, sizeof code, "\033[%sm", MARK_COLOURS[mark]);
+    if (chart->colour) tfy__terminal_codes(stdout, code);
+    for (int i = 0; i < times; i++) fputs((chart->utf8 ? MARKS_UTF8 : MARKS_ASCII)[mark], stdout);
+    if (chart->colour) tfy__terminal_codes(stdout, "\033[0m");
+}
+
+static void cover(const Timeline *timeline, const Chart *chart, const Span *span, double (*cells)[MARKS])
+{
+    const int64_t all = timeline->end_ms - timeline->begin_ms;
+    const double each = (double)(all > 0 ? all : 1) / chart->cells, from = (double)(span->from_ms - timeline->begin_ms),
+                 to = (double)(span->to_ms - timeline->begin_ms);
+    const int mark = span->failed ? KIND_COUNT : (int)span->kind;
+    int first = (int)(from / each), last = (int)(to / each);
+    if (first >= chart->cells) first = chart->cells - 1;
+    if (last >= chart->cells) last = chart->cells - 1;
+    for (int i = first; i <= last; i++) {
+        const double low = from > i * each ? from : i * each, high = to < (i + 1) * each ? to : (i + 1) * each;
+        cells[i][mark] += high > low ? high - low : 0;
+        if (mark != RUNS) cells[i][mark] += 1e-9; /* something without duration is more than nothing */
+    }
+}
+
+/* Returns the mark of a cell; -1: the task did not exist then. */
+static int mark_of(const double cell[MARKS])
+{
+    int best = -1;
+    double most = 0;
+    if (cell[KIND_COUNT] > 0) return KIND_COUNT;
+    for (int i = 0; i < KIND_COUNT; i++) {
+        if (cell[i] > most) best = i;
+        if (cell[i] > most) most = cell[i];
+    }
+    return best;
+}
+
+static void put_cells(const Chart *chart, double (*cells)[MARKS])
+{
+    for (int i = 0, next; i < chart->cells; i = next) {
+        const int mark = mark_of(cells[i]);
+        for (next = i + 1; next < chart->cells && mark_of(cells[next]) == mark; next++) continue;
+        if (mark < 0)
+            printf("%*s", next - i, "");
+        else
+            put_mark(chart, mark, next - i);
+    }
+}
+
+static void chart_task(const Timeline *timeline, const Chart *chart, uint32_t task, size_t *at)
+{
+    static double cells[CELLS_MOST][MARKS];
+    TfyBuffer name = {0}, took = {0};
+    const char *workflow = timeline->history->task_workflows[task];
+    int64_t from_ms = INT64_MAX, to_ms = INT64_MIN;
+    memset(cells, 0, sizeof cells);
+    for (; *at < timeline->count && timeline->spans[*at].task == task; ++*at) {
+        const Span *span = &timeline->spans[*at];
+        if (span->from_ms < from_ms) from_ms = span->from_ms;
+        if (span->to_ms > to_ms) to_ms = span->to_ms;
+        cover(timeline, chart, span, cells);
+    }
+    tfy__buffer_printf(&name, "%s %s", timeline->history->tasks[task].path, workflow ? workflow : "");
+    TfyBuffer column = {0};
+    tfy__screen_column(&column, name.data ? name.data : "", chart->name);
+    printf("%s  ", column.data ? column.data : "");
+    put_cells(chart, cells);
+    if (to_ms >= from_ms) tfy__screen_elapsed(&took, to_ms - from_ms);
+    printf("  %*s\n", TOOK_WIDTH, took.data ? took.data : "");
+    tfy__buffer_free(&name);
+    tfy__buffer_free(&column);
+    tfy__buffer_free(&took);
+}
+
+/* Writes the times at the left, the middle and the right of the cells. */
+static void chart_axis(const Timeline *timeline, const Chart *chart)
+{
+    const int64_t all = timeline->end_ms - timeline->begin_ms;
+    TfyBuffer middle = {0}, right = {0};
+    tfy__screen_elapsed(&middle, all / 2);
+    tfy__screen_elapsed(&right, all);
+    if (!middle.failed && !right.failed)
+        printf("%*s  0%*s%*s\n", chart->name, "", chart->cells / 2 - 1, middle.data, chart->cells - chart->cells / 2,
+               right.data);
+    tfy__buffer_free(&middle);
+    tfy__buffer_free(&right);
+}
+
+static void chart_legend(const Chart *chart)
+{
+    for (int i = 0; i < MARKS; i++) {
+        if (i) fputs("  ", stdout);
+        put_mark(chart, i, 1);
+        printf(" %s", i < KIND_COUNT ? KINDS[i] : "failed");
+    }
+    putchar('\n');
+}
+
+static void print_chart(const Timeline *timeline)
+{
+    const TfyHistory *history = timeline->history;
+    const int columns = tfy__terminal_columns(STDOUT_FILENO);
+    Chart chart = {
+        .name = 4, .utf8 = tfy__screen_utf8(), .colour = tfy__screen_obeys(STDOUT_FILENO) && tfy__screen_colour()};
+    for (uint32_t i = 0; i < history->task_count; i++) {
+        const char *workflow = history->task_workflows[i];
+        const int width = (int)strlen(history->tasks[i].path) + 1 + (workflow ? tfy__screen_width(workflow) : 0);
+        if (width > chart.name) chart.name = width;
+    }
+    if (chart.name > NAME_MOST) chart.name = NAME_MOST;
+    const int width = columns > CHART_LEAST ? columns - 1 : columns ? CHART_LEAST : CHART_COLUMNS;
+    chart.cells = width - chart.name - TOOK_WIDTH - 4;
+    if (chart.cells > CELLS_MOST) chart.cells = CELLS_MOST;
+    chart_axis(timeline, &chart);
+    size_t at = 0;
+    for (uint32_t task = 0; task < history->task_count && !ferror(stdout); task++)
+        chart_task(timeline, &chart, task, &at);
+    chart_legend(&chart);
+}
+
 /* ---- JSON ---- */
 
 static json_t *time_json(int64_t ms)
@@ -354,6 +501,8 @@ static int print(const TfyArgs *args, const Timeline *timeline)
         print_json(timeline);
     else if (format && strcmp(format, "svg") == 0)
         print_svg(timeline);
+    else if (format ? strcmp(format, "text") == 0 : isatty(STDOUT_FILENO))
+        print_chart(timeline);
     else
         print_mermaid(timeline);
     return EXIT_DONE;
@@ -375,7 +524,7 @@ static int draw(const TfyArgs *args, const TfyHistory *history, bool held)
 int tfy__cmd_timeline(const TfyArgs *args)
 {
     const char *format = args->option[OPT_FORMAT];
-    if (format && strcmp(format, "mermaid") != 0 && strcmp(format, "svg") != 0)
-        return tfy__fail(EXIT_USAGE, "a timeline is drawn with --format mermaid or svg, not '%s'", format);
+    if (format && strcmp(format, "mermaid") != 0 && strcmp(format, "svg") != 0 && strcmp(format, "text") != 0)
+        return tfy__fail(EXIT_USAGE, "a timeline is drawn with --format text, mermaid or svg, not '%s'", format);
     return tfy__db_with_history(args, draw);
 }

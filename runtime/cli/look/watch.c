@@ -12,8 +12,6 @@
 #include "wal/history/history.h"
 
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,8 +60,7 @@ static int64_t wall_ms(void)
 
 static bool wants_screen(const TfyArgs *args)
 {
-    const char *term = getenv("TERM");
-    return !args->option[OPT_JSON] && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+    return !args->option[OPT_JSON] && tfy__screen_obeys(STDOUT_FILENO);
 }
 
 static TfyScreenLook look_of(const Watching *watching)
@@ -246,9 +243,8 @@ static int watch(Watching *watching)
         return tfy__fail(EXIT_USAGE, "--task needs the run: %s watch RUN --task %s",
                          tfy__tfy_command(watching->db_path), args->option[OPT_TASK]);
     if (!subscribe(watching)) return tell_state(watching);
-    setlocale(LC_CTYPE, "");
-    watching->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-    watching->colour = !getenv("NO_COLOR") || !*getenv("NO_COLOR");
+    watching->utf8 = tfy__screen_utf8();
+    watching->colour = tfy__screen_colour();
     if (wants_screen(args) && !(watching->screen = tfy__screen_new(watching->run != NULL)))
         return tfy__fail(EXIT_BUG, "memory ran out");
     sigaction(SIGINT, &action, NULL);

@@ -320,6 +320,22 @@ static void say_metrics(Client *client)
     tfy__buffer_free(&text);
 }
 
+/* Answers with the tasks in their current states, and with nothing that happens later. */
+static int say_tasks(Client *client, const json_t *request, char *error)
+{
+    char filter[TFY_PAL_FILTER];
+    TfyBuffer tasks = {0};
+    const int code = tfy__pal_subscribe(client->owner->loop, text_member(request, "run"), NULL, filter, &tasks,
+                                        &client->out_lsn, error);
+    if (code == TFY_OK) {
+        tfy__buffer_text(&client->out, "{\"code\":0}\n");
+        tfy__buffer_add(&client->out, tasks.data, tasks.len);
+        client->closing = true;
+    }
+    tfy__buffer_free(&tasks);
+    return code;
+}
+
 /* The line is short enough for the socket's buffer; a client that does not read it harms only itself. */
 static void send_line(int fd, const char *text)
 {
@@ -340,6 +356,7 @@ static bool answer(Client *client)
     if (figures) say_metrics(client);
     int code = figures                              ? TFY_OK
                : what && strcmp(what, "watch") == 0 ? begin_watching(client, request, error)
+               : what && strcmp(what, "tasks") == 0 ? say_tasks(client, request, error)
                                                     : obey(client->owner->loop, request, by, made, error);
     json_decref(request);
     if (client->watching || client->closing) return pump(client);

@@ -7,12 +7,13 @@
  *   {"do":"signal","run":R,"name":S,"value":V?,"id":S?}
  *   {"do":"fork","run":R,"task":P?,"step":N,"value":V?}
  *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
- *   {"do":"metrics"}
+ *   {"do":"tasks","run":R?}   {"do":"metrics"}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; the process sends code 0 after the request
  * is durable. A fork's answer has the new run's uuid as "run". An answer with "note" reports what happened to an
  * earlier signal with the same id. {"ended":true} says that the process is ending and has not read the request.
  *
- * The answer to metrics is {"code":0,"text":T}, T in Prometheus' text format.
+ * The answer to tasks is {"code":0} and, for each task in its current state, a line as watch has it. The answer to
+ * metrics is {"code":0,"text":T}, T in Prometheus' text format.
  *
  * The answer to watch, {"code":0,"epoch":E,"pid":P,"first":N,"next":N}, starts a stream of lines that ends with the
  * process: {"live":true,…} for each task in its current state; the live events that are still kept, from number N on;
