@@ -63,8 +63,8 @@ struct TfyPerformer {
      * answer). payload is the whole JSON object. true: *out (borrowed) is the result; false: task->error is set as
      * it was then. NULL: not needed. */
     bool (*replay)(TfyTask *task, const TfySite *site, const struct TfyPayload *payload, TfyValue *out);
-    /* The history answered a step of this performer: with its result, or so that it may have been done (a failure of
-     * that kind, or its time ran out). For state that `replay` cannot rebuild, because it needs the arguments. NULL:
+    /* The history answered an attempt of this performer: with its result or failure, or its time ran out (the payload
+     * is empty then). For state that `replay` cannot rebuild: it needs the arguments, or belongs to failures. NULL:
      * not needed. */
     void (*recorded)(TfyCall *call, const struct TfyPayload *payload);
     /* Releases a descriptor of this performer; handle 0: all of the run. Called twice: first for the program
@@ -161,6 +161,7 @@ void **tfy__effect_slot(TfyLoop *loop, int module);
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Adds a model's token counts to the metrics. */
+void tfy__count_repeat(TfyLoop *loop); /* a request to a model is sent again */
 void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion);
 
 /* Prints a line for people, with its newline, on stderr once everything appended so far is synced; prints nothing

@@ -209,8 +209,7 @@ static void note_patched(const TfyCall *call)
 
 static void apply_recorded(TfyCall *call, const struct TfyPayload *payload)
 {
-    (void)payload;
-    note_patched(call);
+    if (tfy__wrote_maybe(payload)) note_patched(call);
 }
 
 static void apply_done(TfyCanvasJob *job)

@@ -68,6 +68,7 @@ typedef struct Asking {
     json_t *request;
     uint64_t digest;  /* of the request */
     int64_t start_ns; /* monotonic */
+    uint32_t tries;   /* HTTP requests before the last one */
 } Asking;
 
 /* ---- the module ---- */
@@ -245,11 +246,12 @@ static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t
     if (reply->completion_tokens >= 0) tfy__put_int(extra, TFY_P_COMPLETION_TOKENS, reply->completion_tokens);
     tfy__put_text(extra, TFY_P_FINISH_REASON, reply->finish_reason);
     tfy__put_int(extra, TFY_P_MS, (tfy__now_ns(asking->call->loop) - asking->start_ns) / 1000000);
+    if (asking->tries) tfy__put_int(extra, TFY_P_TRIES, asking->tries + 1);
     tfy__put_int(extra, TFY_P_ATTEMPT, asking->call->attempt);
     tfy__put_hex(extra, TFY_P_REQUEST, asking->digest);
     tfy__put_int(extra, TFY_P_OCCURRENCE, occurrence);
     tfy__put_bytes(extra, TFY_P_ANSWER, reply->answer, reply->answer_len);
-    asking->call->value_in_extra = true;
+    if (reply->refusal) tfy__put_text(extra, TFY_P_REFUSAL, reply->refusal);
 }
 
 /* "$.a[1]: expected …" is a path and a message; without a path the whole value is meant. */
@@ -262,12 +264,20 @@ static const char *split_path(char *error, const char **path)
     return colon + 2;
 }
 
+/* A reply that is not an answer fails with the error in its record. An answer, also one that does not fit, is decoded
+ * again by a replay. */
 static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
 {
     TfyTask *task = call->task;
     TfyValue value;
     char error[TFY_ERROR_TEXT];
     const char *path, *message;
+    int64_t code;
+    if (tfy__llm_is_refused(reply, &code, error)) {
+        tfy__call_tool_error(call, code, "%s", error);
+        return;
+    }
+    call->value_in_extra = true;
     uint32_t mark = tfy_mark(task);
     if (tfy__llm_decode(task, call->result, reply->answer, reply->answer_len, &value, error)) {
         forget(llm, task);
@@ -283,8 +293,10 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
 }
 
 /* The answer is there: counts it, records it in the session, and finishes the call. */
-static void take_reply(Asking *asking, const TfyLlmReply *reply)
+static void take_reply(Asking *asking, const TfyLlmReply *given)
 {
+    TfyLlmReply whole = *given, *reply = &whole; /* borrows the texts */
+    reply->answer = (char *)tfy__llm_without_thoughts(given->answer, &reply->answer_len);
     Llm *llm = asking->llm;
     TfyCall *call = asking->call;
     Count *count = find_count(llm, call->task, asking->digest);
@@ -325,8 +337,21 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
         take_reply(asking, reply);
         return;
     }
+    tfy__buffer_reset(&call->extra);
+    if (asking->tries) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries + 1);
     free_asking(asking);
     fail(call, code, error);
+}
+
+/* The endpoint is busy or broken: the client asks again by itself. */
+static void on_again(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
+{
+    Asking *asking = arg;
+    TfyCall *call = asking->call;
+    asking->tries = tries;
+    tfy__count_repeat(call->loop);
+    tfy__activity(call->task, "WaitingForLLM", "%s: HTTP %lld, asked again in %.1f s (%u of %u requests sent)",
+                  call->tool->name, (long long)status, (double)wait_ms / 1000, tries, asking->llm->limits.tries);
 }
 
 /* ---- the sources ---- */
@@ -347,7 +372,8 @@ static void ask_endpoint(Asking *asking)
         if (!llm->http) llm->http = tfy__llm_http_new(llm->loop, &llm->limits);
         code = ENOMEM;
         strcpy(error, "memory ran out before the model was asked");
-        if (body && llm->http) asking->ask = tfy__llm_http_ask(llm->http, url, body, on_answer, asking, &code, error);
+        if (body && llm->http)
+            asking->ask = tfy__llm_http_ask(llm->http, url, body, on_again, on_answer, asking, &code, error);
         json_decref(body);
     }
     if (asking->ask) return;
@@ -473,6 +499,13 @@ static void count_again(Llm *llm, TfyTask *task, const TfyPayload *payload)
     if (count && occurrence > count->answered) count->answered = (uint32_t)occurrence;
 }
 
+/* Of a reply that was not an answer, which replay does not see. */
+static void recorded(TfyCall *call, const TfyPayload *payload)
+{
+    Llm *llm = tfy__payload_get(payload, TFY_P_REQUEST) ? find_llm(call->loop) : NULL;
+    if (llm) count_again(llm, call->task, payload);
+}
+
 static bool fail_again(TfyTask *task, const TfySite *site, char *error)
 {
     const char *path, *message = split_path(error, &path);
@@ -587,5 +620,6 @@ const TfyPerformer tfy__perform_llm = {.name = "llm",
                                        .close = close_llm,
                                        .prepare = tfy__llm_prepare,
                                        .replay = replay,
+                                       .recorded = recorded,
                                        .save = save,
                                        .restore = restore};

@@ -39,6 +39,7 @@ typedef struct TfyLlmReply {
     size_t answer_len;         /* bytes */
     char *model;               /* as the endpoint names it */
     char *finish_reason;       /* "stop", "length", …; "" if the endpoint gave none */
+    char *refusal;             /* why the model does not answer; NULL: it answers */
     int64_t prompt_tokens;     /* -1: unknown */
     int64_t completion_tokens; /* -1: unknown */
 } TfyLlmReply;
@@ -63,6 +64,15 @@ uint64_t tfy__llm_digest(const json_t *request);
 
 /* The body for the endpoint. name: the schema's name. The caller owns it; NULL: no memory. */
 json_t *tfy__llm_body(const json_t *request, const char *model, const char *name);
+
+/* Whether an answer with this finish_reason is not the whole answer: it was cut off, or a filter stopped it. */
+bool tfy__llm_is_cut(const char *finish_reason);
+
+/* Why the reply is not an answer: a sentence that says what to do, with a code for ToolError; false: it is one. */
+bool tfy__llm_is_refused(const TfyLlmReply *reply, int64_t *code, char *error);
+
+/* The text without a leading `<think>…</think>`, which servers of reasoning models leave there; *len is its length. */
+const char *tfy__llm_without_thoughts(const char *text, size_t *len);
 
 /* Converts an answer's text to a value: a string as it is, every other type from JSON, with or without code fences
  * around it. The result is borrowed. False: error (TFY_ERROR_TEXT bytes) says what does not fit; task->error is
@@ -95,6 +105,9 @@ int tfy__cassette_append(TfyCassette *cassette, const json_t *request, uint64_t 
 typedef struct TfyLlmHttp TfyLlmHttp;
 typedef struct TfyLlmAsk TfyLlmAsk;
 
+/* The endpoint answered with this status, and is asked again after a pause; tries: requests sent so far. */
+typedef void (*TfyLlmAgain)(void *arg, int64_t status, int64_t wait_ms, uint32_t tries);
+
 /* Finishes a request: reply (borrowed) or, if it is NULL, a code (HTTP status or errno value) and a sentence. The
  * ask is freed after it. */
 typedef void (*TfyLlmDone)(void *arg, const TfyLlmReply *reply, int64_t code, const char *error);
@@ -105,8 +118,8 @@ void tfy__llm_http_free(TfyLlmHttp *http); /* no ask may be in flight */
 
 /* Sends the body (kept as long as needed). The answer arrives on the loop's thread, never inside this call. NULL:
  * error (TFY_ERROR_TEXT bytes) says why nothing was sent, *code as above. */
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmDone done, void *arg,
-                             int64_t *code, char *error);
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmAgain again, TfyLlmDone done,
+                             void *arg, int64_t *code, char *error);
 void tfy__llm_http_cancel(TfyLlmAsk *ask); /* done is not called any more */
 
 /* The address of requests for a TFY_LLM_URL, which may end in /v1, /v1/chat/completions or neither. malloc'ed, or

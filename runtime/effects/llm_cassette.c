@@ -2,7 +2,8 @@
  *
  *   {"digest": "0123456789abcdef", "occurrence": 1,
  *    "request": {"messages": [...], "model": "default", "schema": {...}?},
- *    "answer": "raw text", "model": "gpt-x", "prompt_tokens": 10, "completion_tokens": 5, "finish_reason": "stop"}
+ *    "answer": "raw text", "model": "gpt-x", "prompt_tokens": 10, "completion_tokens": 5, "finish_reason": "stop",
+ *    "refusal": "why there is no answer"?}
  *
  * digest is XXH3-64 of the canonical request; occurrence counts equal requests within a run, from 1. Both may be
  * omitted from a line written by hand: the digest then follows from the request, and the occurrence is 1. A digest
@@ -46,6 +47,7 @@ void tfy__llm_reply_clear(TfyLlmReply *reply)
     free(reply->answer);
     free(reply->model);
     free(reply->finish_reason);
+    free(reply->refusal);
     *reply = (TfyLlmReply){0};
 }
 
@@ -147,8 +149,9 @@ static int64_t tokens(const json_t *line, const char *name)
 static const char *read_reply(const json_t *line, TfyLlmReply *reply)
 {
     if (!json_is_string(json_object_get(line, "answer"))) return "'answer' must be a string";
-    if (!fits(line, "model", JSON_STRING) || !fits(line, "finish_reason", JSON_STRING))
-        return "'model' and 'finish_reason' must be strings";
+    if (!fits(line, "model", JSON_STRING) || !fits(line, "finish_reason", JSON_STRING) ||
+        !fits(line, "refusal", JSON_STRING))
+        return "'model', 'finish_reason' and 'refusal' must be strings";
     if (!fits(line, "prompt_tokens", JSON_INTEGER) || !fits(line, "completion_tokens", JSON_INTEGER))
         return "token counts must be whole numbers";
     reply->answer = copy_text(json_object_get(line, "answer"), &reply->answer_len);
@@ -156,6 +159,8 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
     reply->finish_reason = copy_text(json_object_get(line, "finish_reason"), NULL);
     reply->prompt_tokens = tokens(line, "prompt_tokens");
     reply->completion_tokens = tokens(line, "completion_tokens");
+    const json_t *refusal = json_object_get(line, "refusal");
+    if (refusal && !(reply->refusal = copy_text(refusal, NULL))) return "memory ran out";
     return reply->answer && reply->model && reply->finish_reason ? NULL : "memory ran out";
 }
 
@@ -301,6 +306,8 @@ static void write_line(TfyBuffer *line, const json_t *request, uint64_t digest, 
     write_tokens(line, "completion_tokens", reply->completion_tokens);
     tfy__buffer_text(line, ",\"finish_reason\":");
     tfy__buffer_json_string(line, reply->finish_reason, strlen(reply->finish_reason));
+    if (reply->refusal) tfy__buffer_text(line, ",\"refusal\":");
+    if (reply->refusal) tfy__buffer_json_string(line, reply->refusal, strlen(reply->refusal));
     tfy__buffer_text(line, "}\n");
 }
 

@@ -38,6 +38,7 @@ struct TfyLlmAsk {
     uint32_t tries;        /* requests sent */
     uint64_t timer;        /* before the next try; 0: none */
     char key[KEY_MAX + 1]; /* wiped with the ask; kept so long to search the response for it */
+    TfyLlmAgain again;
     TfyLlmDone done;
     void *arg;
 };
@@ -176,10 +177,43 @@ static int64_t token_count(const json_t *usage, const char *name)
     return json_is_integer(count) && json_integer_value(count) >= 0 ? json_integer_value(count) : -1;
 }
 
+/* The texts of a message's content, joined: a string, or a list of parts. NULL: it has none. */
+static json_t *content_text(const json_t *message)
+{
+    const json_t *content = json_object_get(message, "content"), *part;
+    TfyBuffer text = {0};
+    bool found = false;
+    size_t i;
+    if (json_is_string(content)) return json_incref((json_t *)content);
+    json_array_foreach(content, i, part)
+    {
+        const json_t *one = json_object_get(part, "text");
+        if (!json_is_string(one)) continue;
+        found = true;
+        tfy__buffer_add(&text, json_string_value(one), json_string_length(one));
+    }
+    json_t *joined = found && !text.failed ? json_stringn(text.data ? text.data : "", text.len) : NULL;
+    tfy__buffer_free(&text);
+    return joined;
+}
+
+/* Why the model does not answer: a member of its own, or a part of the content. NULL: it does not say so. */
+static const json_t *refusal_of(const json_t *message)
+{
+    const json_t *refusal = json_object_get(message, "refusal"), *part;
+    size_t i;
+    json_array_foreach(json_object_get(message, "content"), i, part)
+    {
+        if (!json_is_string(refusal)) refusal = json_object_get(part, "refusal");
+    }
+    return json_is_string(refusal) && json_string_length(refusal) ? refusal : NULL;
+}
+
 static bool read_reply(const TfyLlmAsk *ask, const json_t *response, const json_t *content, TfyLlmReply *reply)
 {
     const json_t *choice = json_array_get(json_object_get(response, "choices"), 0),
-                 *usage = json_object_get(response, "usage");
+                 *usage = json_object_get(response, "usage"), *words = refusal_of(json_object_get(choice, "message"));
+    if (words && !(reply->refusal = public_text(ask, words, NULL))) return false;
     reply->answer = public_text(ask, content, &reply->answer_len);
     reply->model = public_text(ask, json_object_get(response, "model"), NULL);
     reply->finish_reason = public_text(ask, json_object_get(choice, "finish_reason"), NULL);
@@ -208,23 +242,26 @@ static void take_response(TfyLlmAsk *ask)
     json_error_t where;
     json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, &where);
     const json_t *choice = json_array_get(json_object_get(response, "choices"), 0);
-    const json_t *content = json_object_get(json_object_get(choice, "message"), "content");
+    const json_t *message = json_object_get(choice, "message");
+    json_t *content = content_text(message);
     char *reason = public_text(ask, json_object_get(choice, "finish_reason"), NULL);
+    const bool judged = reason && tfy__llm_is_cut(reason); /* without a text, too */
     if (!response)
         fail(ask, EBADMSG, "the model's endpoint %s answered with something that is not JSON (line %d, column %d)",
              ask->url, where.line, where.column);
-    else if (json_is_string(content))
+    else if (content || judged || refusal_of(message))
         succeed(ask, response, content);
     else if (reason && reason[0])
         fail(ask, EBADMSG, "the model returned no text (finish_reason %.40s) at %s", reason, ask->url);
     else
         fail(ask, EBADMSG, "the answer of the model's endpoint %s has no choices[0].message.content", ask->url);
     free(reason);
+    json_decref(content);
     json_decref(response);
 }
 
 /* The endpoint's reason for a refusal: error.message, or error, or message, depending on the server. */
-static char *refusal(const TfyLlmAsk *ask)
+static char *words_of_failure(const TfyLlmAsk *ask)
 {
     json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, NULL);
     const json_t *error = json_object_get(response, "error"), *text = json_object_get(error, "message");
@@ -236,7 +273,7 @@ static char *refusal(const TfyLlmAsk *ask)
 
 static void fail_status(TfyLlmAsk *ask, long status)
 {
-    char *words = refusal(ask);
+    char *words = words_of_failure(ask);
     bool has = words && words[0];
     if (status >= 300 && status < 400)
         fail(ask, status,
@@ -305,9 +342,11 @@ static void finish(void *arg, CURLcode result)
     long status = 0;
     curl_easy_getinfo(ask->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
     bool again = result == CURLE_OK && (status == 429 || status >= 500) && ask->tries < http->limits->tries;
-    if (again)
-        ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_of(ask) * 1000000, try_again, ask);
-    else if (result != CURLE_OK)
+    if (again) {
+        const int64_t wait_ms = wait_of(ask);
+        ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_ms * 1000000, try_again, ask);
+        ask->again(ask->arg, status, wait_ms, ask->tries);
+    } else if (result != CURLE_OK)
         fail_transport(ask, result);
     else if (status != 200)
         fail_status(ask, status);
@@ -402,8 +441,8 @@ static bool prepare(TfyLlmAsk *ask, const char *url, const json_t *body, int64_t
     return ok;
 }
 
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmDone done, void *arg,
-                             int64_t *code, char *error)
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmAgain again, TfyLlmDone done,
+                             void *arg, int64_t *code, char *error)
 {
     TfyLlmAsk *ask = tfy__sys_calloc(1, sizeof *ask);
     if (!ask) {
@@ -411,7 +450,7 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *bo
         snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
         return NULL;
     }
-    *ask = (TfyLlmAsk){.http = http, .done = done, .arg = arg};
+    *ask = (TfyLlmAsk){.http = http, .again = again, .done = done, .arg = arg};
     if (prepare(ask, url, body, code, error)) return ask;
     free_ask(ask);
     return NULL;

@@ -4,6 +4,7 @@
 #include "value/json.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -148,6 +149,43 @@ json_t *tfy__llm_body(const json_t *request, const char *model, const char *name
     return body;
 }
 
+/* ---- answers ---- */
+
+static bool is_length(const char *finish_reason)
+{
+    return strcmp(finish_reason, "length") == 0 || strcmp(finish_reason, "max_tokens") == 0;
+}
+
+bool tfy__llm_is_cut(const char *finish_reason)
+{
+    return is_length(finish_reason) || strcmp(finish_reason, "content_filter") == 0;
+}
+
+bool tfy__llm_is_refused(const TfyLlmReply *reply, int64_t *code, char *error)
+{
+    if (reply->refusal) {
+        *code = EPERM;
+        snprintf(error, TFY_ERROR_TEXT, "the model refused: %.400s; ask in another way, or another model",
+                 reply->refusal);
+    } else if (is_length(reply->finish_reason)) {
+        *code = EMSGSIZE;
+        snprintf(error, TFY_ERROR_TEXT,
+                 "the model's answer was cut off after %lld tokens (finish_reason %s); ask for a shorter one, or let "
+                 "the endpoint give longer ones",
+                 (long long)(reply->completion_tokens < 0 ? 0 : reply->completion_tokens), reply->finish_reason);
+    } else if (tfy__llm_is_cut(reply->finish_reason)) {
+        *code = EACCES;
+        snprintf(
+            error, TFY_ERROR_TEXT,
+            "a content filter of the endpoint stopped the model's answer (finish_reason %s); change what is asked, "
+            "or ask another endpoint",
+            reply->finish_reason);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static bool is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
@@ -160,6 +198,19 @@ static void trim(const char **text, size_t *len)
         --*len;
     }
     while (*len > 0 && is_space((*text)[*len - 1])) --*len;
+}
+
+const char *tfy__llm_without_thoughts(const char *text, size_t *len)
+{
+    static const char open[] = "<think>", close[] = "</think>";
+    const char *rest = text, *end = text + *len;
+    while (rest < end && is_space(*rest)) rest++;
+    if ((size_t)(end - rest) < sizeof open - 1 || memcmp(rest, open, sizeof open - 1) != 0) return text;
+    const char *stop = memmem(rest, (size_t)(end - rest), close, sizeof close - 1);
+    if (!stop) return text;
+    for (rest = stop + sizeof close - 1; rest < end && is_space(*rest);) rest++;
+    *len = (size_t)(end - rest);
+    return rest;
 }
 
 /* ```json … ``` around the whole answer is accepted: models trained on chats often add it. */

@@ -79,10 +79,15 @@ void tfy__wrote_note(const TfyCall *call, const TfyObj *path)
     if (run) note_path(call->loop, run, below);
 }
 
+bool tfy__wrote_maybe(const struct TfyPayload *payload)
+{
+    const char *outcome = tfy__payload_text(payload, TFY_P_OUTCOME);
+    return !tfy__payload_get(payload, TFY_P_ERROR) || (outcome && strcmp(outcome, "unknown") == 0);
+}
+
 void tfy__wrote_recorded(TfyCall *call, const struct TfyPayload *payload)
 {
-    (void)payload;
-    tfy__wrote_note(call, call->args[0].o);
+    if (tfy__wrote_maybe(payload)) tfy__wrote_note(call, call->args[0].o);
 }
 
 /* ---- commits ---- */

@@ -30,8 +30,11 @@ typedef struct TfyWroteRun {
 
 /* The step may have changed this file (a TfyString). Without memory the loop stops, as a kill would stop it. */
 void tfy__wrote_note(const TfyCall *call, const TfyObj *path);
-/* The same for performers whose first argument is the path; for TfyPerformer.recorded. */
+/* The same for performers whose first argument is the path, unless the file is certainly as it was; for
+ * TfyPerformer.recorded. */
 void tfy__wrote_recorded(TfyCall *call, const struct TfyPayload *payload);
+/* Whether an attempt that the history answered may have changed its file. */
+bool tfy__wrote_maybe(const struct TfyPayload *payload);
 
 /* The run's notes; NULL: it has none and has not committed. */
 TfyWroteRun *tfy__wrote_of(TfyLoop *loop, const char *run_uuid);

@@ -31,6 +31,8 @@ static const Figure FIGURES[] = {
     {"tfy_tasks_ended_total", COUNTER, BY_END, OF(tasks_ended), "Tasks that finished, by outcome.", false},
     {"tfy_records_total", COUNTER, BY_TYPE, OF(records), "Records in the log, by type.", false},
     {"tfy_model_tokens_total", COUNTER, BY_DIRECTION, OF(tokens), "Tokens reported by models.", false},
+    {"tfy_model_repeats_total", COUNTER, NO_LABEL, OF(model_repeats),
+     "Requests sent again because a model's endpoint answered 429 or 5xx.", false},
     {"tfy_questions_total", COUNTER, NO_LABEL, OF(questions), "Questions to people.", false},
     {"tfy_tool_calls_total", COUNTER, BY_TOOL, OF_TOOL(calls), "Attempts of tools that finished.", false},
     {"tfy_tool_failures_total", COUNTER, BY_TOOL, OF_TOOL(failures), "Attempts of tools that failed.", false},

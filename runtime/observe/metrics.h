@@ -43,6 +43,7 @@ typedef struct TfyMetrics {
     uint64_t runs_ended[TFY_ENDED_COUNT], tasks_ended[TFY_ENDED_COUNT];
     uint64_t runs_started, tasks_started;
     uint64_t tokens[2]; /* prompt, completion */
+    uint64_t model_repeats;
     uint64_t questions; /* put to people */
     uint64_t events, events_missed;
     TfyToolRow *tools; /* in the order of their first calls; owned */

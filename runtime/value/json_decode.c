@@ -138,11 +138,21 @@ static bool read_timed(Reader *reader, const Path *path, const TfyType *type, co
                   duration ? "a duration such as \"90s\"" : "a time such as \"2026-01-31T12:00:00Z\"");
 }
 
+/* 1.0 is a whole number to JSON Schema and to the models that answer by one; beyond 2^53 a fraction is lost unseen. */
+static bool read_int(Reader *reader, const Path *path, const json_t *json, TfyValue *out)
+{
+    const double real = json_is_real(json) ? json_real_value(json) : 0.5;
+    const bool whole = real >= -9007199254740992.0 && real <= 9007199254740992.0 && real == (double)(int64_t)real;
+    out->i = whole ? (int64_t)real : json_integer_value(json);
+    return whole || json_is_integer(json) || refuse(reader, path, json, "int");
+}
+
 static bool read_scalar(Reader *reader, const Path *path, const TfyType *type, const json_t *json, TfyValue *out)
 {
     switch (type->kind) {
     case TFY_NOTHING: return json_is_null(json) || refuse(reader, path, json, "null");
     case TFY_BOOL: out->b = json_is_true(json); return json_is_boolean(json) || refuse(reader, path, json, "bool");
+    case TFY_INT: return read_int(reader, path, json, out);
     case TFY_FLOAT: return read_float(reader, path, json, out);
     case TFY_DURATION:
     case TFY_TIME: return read_timed(reader, path, type, json, out);

@@ -154,6 +154,10 @@ void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
     task->loop->activities++;
 }
 
+void tfy__count_repeat(TfyLoop *loop)
+{
+}
+
 void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion)
 {
 }

@@ -4,6 +4,8 @@
  *
  *   {"match": "substring of a user text",   absent: any request
  *    "answer": "text",                      or any other JSON value: then its text is the answer
+ *    "finish_reason": "length",             "stop" when absent
+ *    "message": {"refusal": "no"},          instead of the message with the answer
  *    "times": 2,                            how often it may be used; 1 when absent
  *    "fault": "NAME",                       instead of a good answer, one of the faults below
  *    "retry_after": 1}                      seconds, a header of the fault 429 and of statuses
@@ -156,6 +158,10 @@ static char *response_of(const json_t *line)
                                  "model", "scripted", "choices", "index", 0, "finish_reason", "stop", "message", "role",
                                  "assistant", "content", bytes ? bytes : "", bytes ? len : (size_t)0, "usage",
                                  "prompt_tokens", 10, "completion_tokens", (int)(len / 4 + 1));
+    json_t *choice = json_array_get(json_object_get(response, "choices"), 0);
+    if (json_object_get(line, "finish_reason"))
+        json_object_set(choice, "finish_reason", json_object_get(line, "finish_reason"));
+    if (json_object_get(line, "message")) json_object_set(choice, "message", json_object_get(line, "message"));
     char *dump = json_dumps(response, JSON_COMPACT);
     json_decref(response);
     free(text);

@@ -268,6 +268,74 @@ static void broken_answers(void **state)
     expect_failure("{\"fault\": \"large\"}", EFBIG, "longer than 8388608 bytes");
 }
 
+/* Each end that is not an answer is an error of its own, and says what to do. */
+static void answers_that_are_none(void **state)
+{
+    expect_failure("{\"answer\": \"once upon a\", \"finish_reason\": \"length\"}", EMSGSIZE,
+                   "cut off after 3 tokens (finish_reason length); ask for a shorter one");
+    expect_failure("{\"message\": {\"content\": null}, \"finish_reason\": \"length\"}", EMSGSIZE, "cut off");
+    expect_failure("{\"answer\": \"no\", \"finish_reason\": \"content_filter\"}", EACCES,
+                   "a content filter of the endpoint stopped");
+    expect_failure("{\"message\": {\"content\": null, \"refusal\": \"I will not\"}}", EPERM,
+                   "the model refused: I will not; ask in another way");
+    expect_failure("{\"message\": {\"content\": [{\"type\": \"refusal\", \"refusal\": \"Never\"}]}}", EPERM,
+                   "the model refused: Never");
+    expect_failure("{\"message\": {\"content\": null, \"tool_calls\": []}}", EBADMSG,
+                   "returned no text (finish_reason stop)");
+}
+
+/* The record of such an end keeps what the model said, and its count. */
+static void a_cut_answer_is_recorded(void **state)
+{
+    World world;
+    world_open(&world, "{\"answer\": \"once upon a\", \"finish_reason\": \"length\"}\n{\"answer\": \"now\"}");
+    ask(&world, &site_llm, "hello");
+    assert_false(world.fake.call.value_in_extra);
+    assert_non_null(strstr(world.fake.call.extra.data, "\"occurrence\":1,\"answer\":\"once upon a\""));
+    done(&world);
+    ask(&world, &site_llm, "hello");
+    assert_non_null(strstr(world.fake.call.extra.data, "\"occurrence\":2"));
+    done(&world);
+    world_close(&world);
+}
+
+static void expect_answer(const char *script, const char *value)
+{
+    World world;
+    world_open(&world, script);
+    ask(&world, &site_llm, "hello");
+    assert_string_equal(world.fake.value, value);
+    done(&world);
+    world_close(&world);
+}
+
+static void other_forms_of_answers(void **state)
+{
+    expect_answer(
+        "{\"message\": {\"content\": [{\"type\": \"text\", \"text\": \"good \"}, {\"type\": \"text\", \"text\": "
+        "\"day\"}]}}",
+        "\"good day\"");
+    expect_answer("{\"answer\": \"\\n<think>they say hello,\\nso</think>\\n\\ngood day\"}", "\"good day\"");
+    expect_answer("{\"answer\": \"<think>never ends\"}", "\"<think>never ends\"");
+    expect_answer("{\"answer\": \"no <think>x</think>\"}", "\"no <think>x</think>\"");
+}
+
+static void repeats_are_recorded(void **state)
+{
+    World world;
+    world_open(&world, "{\"fault\": \"429\"}\n{\"fault\": \"503\"}\n{\"answer\": \"at last\"}\n{\"fault\": \"500\", "
+                       "\"times\": 3}");
+    ask(&world, &site_llm, "hello");
+    assert_non_null(strstr(world.fake.call.extra.data, "\"tries\":3"));
+    assert_int_equal(world.loop.activities, 3); /* two repeats and the tokens */
+    done(&world);
+    ask(&world, &site_llm, "hello");
+    assert_int_equal(world.fake.code, 500);
+    assert_non_null(strstr(world.fake.call.extra.data, "\"tries\":3"));
+    done(&world);
+    world_close(&world);
+}
+
 static void a_hang_times_out(void **state)
 {
     World world;
@@ -422,6 +490,10 @@ int main(void)
         cmocka_unit_test(the_wait_is_bounded),
         cmocka_unit_test(refusals),
         cmocka_unit_test(broken_answers),
+        cmocka_unit_test(answers_that_are_none),
+        cmocka_unit_test(a_cut_answer_is_recorded),
+        cmocka_unit_test(other_forms_of_answers),
+        cmocka_unit_test(repeats_are_recorded),
         cmocka_unit_test(a_hang_times_out),
         cmocka_unit_test(an_abort_in_flight_ends_silently),
         cmocka_unit_test(nobody_listens),

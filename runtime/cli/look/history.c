@@ -170,6 +170,8 @@ static void add_tokens(TfyBuffer *out, const TfyPayload *payload)
     if (tfy__payload_get(payload, TFY_P_PROMPT_TOKENS))
         tfy__buffer_printf(out, ", %lld + %lld tokens", (long long)tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
                            (long long)tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS));
+    if (tfy__payload_int(payload, TFY_P_TRIES) > 1)
+        tfy__buffer_printf(out, ", %lld requests", (long long)tfy__payload_int(payload, TFY_P_TRIES));
     if (tfy__payload_get(payload, TFY_P_MS))
         tfy__buffer_printf(out, ", %.1f s", (double)tfy__payload_int(payload, TFY_P_MS) / 1000);
 }

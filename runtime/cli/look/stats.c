@@ -45,6 +45,8 @@ static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const 
     if (tool)
         tfy__metrics_call(metrics, tool, seconds_of(record, payload, since_ms), tfy__payload_get(payload, TFY_P_ERROR),
                           false);
+    if (tfy__payload_int(payload, TFY_P_TRIES) > 1)
+        metrics->model_repeats += (uint64_t)tfy__payload_int(payload, TFY_P_TRIES) - 1;
     if (prompt > 0) metrics->tokens[0] += (uint64_t)prompt;
     if (completion > 0) metrics->tokens[1] += (uint64_t)completion;
 }
@@ -231,14 +233,14 @@ static json_t *tools_json(const TfyMetrics *metrics)
 
 static void print_json(const TfyMetrics *metrics)
 {
-    json_t *report =
-        json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "runs", (json_int_t)metrics->runs_started, "runs_failed",
-                  (json_int_t)metrics->runs_ended[TFY_ENDED_FAILED], "tasks", (json_int_t)metrics->tasks_started,
-                  "tasks_completed", (json_int_t)metrics->tasks_ended[TFY_ENDED_COMPLETED], "tasks_failed",
-                  (json_int_t)metrics->tasks_ended[TFY_ENDED_FAILED], "tasks_cancelled",
-                  (json_int_t)metrics->tasks_ended[TFY_ENDED_CANCELLED], "questions", (json_int_t)metrics->questions,
-                  "prompt_tokens", (json_int_t)metrics->tokens[0], "completion_tokens", (json_int_t)metrics->tokens[1],
-                  "tools", tools_json(metrics));
+    json_t *report = json_pack(
+        "{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "runs", (json_int_t)metrics->runs_started, "runs_failed",
+        (json_int_t)metrics->runs_ended[TFY_ENDED_FAILED], "tasks", (json_int_t)metrics->tasks_started,
+        "tasks_completed", (json_int_t)metrics->tasks_ended[TFY_ENDED_COMPLETED], "tasks_failed",
+        (json_int_t)metrics->tasks_ended[TFY_ENDED_FAILED], "tasks_cancelled",
+        (json_int_t)metrics->tasks_ended[TFY_ENDED_CANCELLED], "questions", (json_int_t)metrics->questions,
+        "prompt_tokens", (json_int_t)metrics->tokens[0], "completion_tokens", (json_int_t)metrics->tokens[1],
+        "model_repeats", (json_int_t)metrics->model_repeats, "tools", tools_json(metrics));
     tfy__report_print(report, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 }
 
@@ -279,6 +281,9 @@ static void print_summary(const TfyMetrics *metrics)
            (unsigned long long)metrics->tasks_ended[TFY_ENDED_CANCELLED]);
     printf("questions  %llu\ntokens     %llu in, %llu out\n", (unsigned long long)metrics->questions,
            (unsigned long long)metrics->tokens[0], (unsigned long long)metrics->tokens[1]);
+    if (metrics->model_repeats)
+        printf("repeats    %llu requests to models were sent again (429 or 5xx)\n",
+               (unsigned long long)metrics->model_repeats);
     if (metrics->tool_count) print_tools(metrics);
 }
 

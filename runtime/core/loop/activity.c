@@ -352,6 +352,11 @@ void tfy__count_end(uint64_t counts[TFY_ENDED_COUNT], TfyTaskState state)
                                          : TFY_ENDED_FAILED]++;
 }
 
+void tfy__count_repeat(TfyLoop *loop)
+{
+    loop->metrics.model_repeats++;
+}
+
 void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion)
 {
     if (prompt > 0) loop->metrics.tokens[0] += (uint64_t)prompt;

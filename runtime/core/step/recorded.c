@@ -108,9 +108,8 @@ static void take_result(Step *step, const TfyLogRecord *record)
     bool ok = false;
     if (error) {
         tfy__step_raise_recorded(step, error);
-        const char *outcome = tfy__payload_text(&payload, TFY_P_OUTCOME);
-        tfy__step_note_outcome(step, outcome);
-        if (outcome && strcmp(outcome, "unknown") == 0) tell_performer(step, &payload);
+        tfy__step_note_outcome(step, tfy__payload_text(&payload, TFY_P_OUTCOME));
+        tell_performer(step, &payload);
     } else if (!plain && performer && performer->replay) {
         ok = performer->replay(call->task, call->site, &payload, &value);
     } else if (call->result->kind == TFY_NOTHING) {

@@ -81,6 +81,7 @@
     M(PROMPT_TOKENS, "prompt_tokens", INT)                                                                             \
     M(QUESTION, "question", TEXT)                                                                                      \
     M(RECORDS, "records", INT)                                                                                         \
+    M(REFUSAL, "refusal", TEXT)                                                                                        \
     M(REQUEST, "request", TEXT)                                                                                        \
     M(ROOT, "root", OBJECT)                                                                                            \
     M(ROW, "row", OBJECT)                                                                                              \
@@ -98,6 +99,7 @@
     M(TID, "tid", INT)                                                                                                 \
     M(TO, "to", TEXT)                                                                                                  \
     M(TOOL, "tool", TEXT)                                                                                              \
+    M(TRIES, "tries", INT)                                                                                             \
     M(TYPE, "type", ANY)                                                                                               \
     M(VALUE, "value", ANY)                                                                                             \
     M(VERSION, "version", TEXT)                                                                                        \

@@ -20,7 +20,7 @@
  *                     or {…, "outcome"?: "unknown" | "not done", "error": {…}}
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms",
  *                      "answer"}
- *                     or {…, "error": {…}}
+ *                     or {…, "error": {…}}. "tries": HTTP requests sent, if not 1; "refusal": why there is no answer
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key", "paths"?: […]}
  *                       paths: what the run had written, below its root, and the commit settles
