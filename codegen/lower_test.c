@@ -101,6 +101,7 @@ static const Type *answer_type(const Lower *l, const Stmt *s)
 {
     const CoreTypes *core = &l->machine->program->core;
     if (s->mock_fails) return core->any_error;
+    if (!s->value) return core->nothing;
     if (s->value->type->kind == TYPE_NULL && s->value->to->kind == TYPE_NULL) return core->nothing;
     return s->value->to;
 }
@@ -115,10 +116,11 @@ void lower_mock(Lower *l, const Stmt *s)
     }
     pattern[s->mock_argc] = 0;
     const Type *type = answer_type(l, s);
-    Val *answer = lower_expr(l, s->value);
-    lower_call(l, RT_MOCK, NULL, 7, tool_of(l, s->mock_decl, s->mock_builtin), flow_of(l, s->mock_decl),
+    Val *answer = s->value ? lower_expr(l, s->value) : val_null(l);
+    Val *after = !s->value ? val_int(l, INT64_MAX) : s->mock_after ? lower_expr(l, s->mock_after) : val_int(l, 0);
+    lower_call(l, RT_MOCK, NULL, 8, tool_of(l, s->mock_decl, s->mock_builtin), flow_of(l, s->mock_decl),
                c_text(l, pattern), val_array(l, REP_WORD, args, s->mock_argc), val_type(l, type), val_word(l, answer),
-               val_bool(l, s->mock_fails));
+               val_bool(l, s->mock_fails), after);
     lower_end(l);
 }
 

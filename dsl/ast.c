@@ -527,6 +527,12 @@ Stmt *ast_with(Build *b, Token keyword, Expr *call, Expr *timeout, Name label, B
     return stmt;
 }
 
+Stmt *ast_mock_after(Stmt *mock, Expr *delay)
+{
+    mock->mock_after = delay;
+    return mock;
+}
+
 Stmt *ast_mock(Build *b, Token keyword, const CatchName *callee, ArgList args, Expr *value, bool fails)
 {
     Stmt *stmt = new_stmt(b, ST_MOCK, token_span(keyword), token_span(keyword));

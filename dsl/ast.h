@@ -249,7 +249,7 @@ typedef enum StmtKind {
     ST_GIVE,
     ST_TRY,  /* block, catches, finally */
     ST_WITH, /* with value(call) timeout … { block } */
-    ST_MOCK, /* mock callee(args) => value or fail value */
+    ST_MOCK, /* mock callee(args) => value, fail value, after d => …, or never */
     ST_ASSERT,
 } StmtKind;
 
@@ -334,6 +334,7 @@ struct Stmt {
     Name mock_module, mock_name;
     Arg *args; /* mock */
     bool mock_fails;
+    Expr *mock_after; /* mock: how long the answer takes, or NULL; value is NULL when it never comes */
     Stmt *next;
     /* set by check */
     Variable *variable; /* let, var; for: the element or counter */

@@ -135,6 +135,7 @@ CatchField *ast_catch_field(Build *b, Token name);
 CatchField *ast_catch_field_as(Build *b, Name field, Token var);
 Stmt *ast_with(Build *b, Token keyword, Expr *call, Expr *timeout, Name label, Block *block);
 Stmt *ast_mock(Build *b, Token keyword, const CatchName *callee, ArgList args, Expr *value, bool fails);
+Stmt *ast_mock_after(Stmt *mock, Expr *delay);
 
 /* expressions */
 Expr *ast_binary(Build *b, Expr *left, Token op, Expr *right);

@@ -235,6 +235,7 @@ static void dump_stmt_head(Dump *d, const Stmt *stmt)
     dump_name(d, stmt->var2);
     if (stmt->kind == ST_MOCK) dump_qualified(d, stmt->mock_module, stmt->mock_name);
     if (stmt->mock_fails) fputs(" fail", d->out);
+    if (stmt->kind == ST_MOCK && !stmt->value) fputs(" never", d->out);
     if (stmt->label.text) dump_text(d, stmt->label.text, (uint32_t)strlen(stmt->label.text));
     fputc('\n', d->out);
 }
@@ -246,6 +247,7 @@ static void dump_stmt(Dump *d, const Stmt *stmt)
     d->depth++;
     dump_expr(d, "target", stmt->target);
     dump_args(d, stmt->args);
+    dump_expr(d, "after", stmt->mock_after);
     dump_expr(d, NULL, stmt->value);
     dump_expr(d, "to", stmt->range_end);
     dump_expr(d, "timeout", stmt->timeout);

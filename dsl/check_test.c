@@ -263,6 +263,8 @@ static void check_signal(Check *c, Stmt *s)
 static void check_answer(Check *c, Stmt *s, const Callee *callee)
 {
     const Decl *decl = callee->decl;
+    if (s->mock_after) check_expr_to(c, s->mock_after, c->core->duration, (Why){0});
+    if (!s->value) return; /* it never comes */
     if (s->mock_fails) {
         check_error_answer(c, s);
     } else if (callee->builtin && callee->builtin->id == BI_APPROVE) {

@@ -250,6 +250,7 @@ static void mark_stmt(Format *f, const Stmt *stmt)
     mark_expr(f, stmt->target);
     mark_loop(f, stmt->var, stmt->var2, stmt->value, stmt->range_end);
     mark_expr(f, stmt->timeout);
+    mark_expr(f, stmt->mock_after);
     mark_args(f, stmt->args);
     mark_block(f, stmt->block);
     for (const Arm *arm = stmt->arms; arm; arm = arm->next) mark_arm(f, arm);

@@ -21,7 +21,7 @@
 
 %token BAD.
 %fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
-  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON.
+  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON AFTER NEVER.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -247,6 +247,13 @@ tmo(A) ::= TIMEOUT opx(T). { A = T; }
 stmt(A) ::= conc(X). { A = ast_expr_stmt(b, X); }
 stmt(A) ::= MOCK(K) qid(Q) LP args(L) RP FATARROW opx(V). { A = ast_mock(b, K, Q, L, V, false); }
 stmt(A) ::= MOCK(K) qid(Q) LP args(L) RP FATARROW FAIL opx(V). { A = ast_mock(b, K, Q, L, V, true); }
+stmt(A) ::= MOCK(K) qid(Q) LP args(L) RP FATARROW AFTER opx(D) FATARROW opx(V). {
+    A = ast_mock_after(ast_mock(b, K, Q, L, V, false), D);
+}
+stmt(A) ::= MOCK(K) qid(Q) LP args(L) RP FATARROW AFTER opx(D) FATARROW FAIL opx(V). {
+    A = ast_mock_after(ast_mock(b, K, Q, L, V, true), D);
+}
+stmt(A) ::= MOCK(K) qid(Q) LP args(L) RP FATARROW NEVER. { A = ast_mock(b, K, Q, L, NULL, false); }
 stmt(A) ::= ASSERT(K) opx(V). { A = ast_jump(b, ST_ASSERT, K, V); }
 head(A) ::= opx(X). { A = X; }
 head(A) ::= yexpr(X). { A = X; }

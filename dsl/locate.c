@@ -431,6 +431,7 @@ static void walk_stmt(Walk *w, const Stmt *s)
     walk_expr(w, s->value);
     walk_expr(w, s->range_end);
     walk_expr(w, s->timeout);
+    walk_expr(w, s->mock_after);
     walk_declared(w, loop ? s->var : s->name, s->variable);
     walk_declared(w, s->var2, s->variable2);
     if (loop && s->block && meets(w, s->block->span)) {

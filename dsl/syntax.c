@@ -193,6 +193,7 @@ static void check_stmt(const Build *b, Stmt *stmt)
     check_expr(b, stmt->value);
     check_expr(b, stmt->range_end);
     check_expr(b, stmt->timeout);
+    check_expr(b, stmt->mock_after);
     check_args(b, stmt->args, false);
     check_block(b, stmt->block);
     check_block(b, stmt->else_block);

@@ -13,6 +13,7 @@ typedef struct KindInfo {
 } KindInfo;
 
 static const KindInfo kinds[] = {
+    {TOK_AFTER, "after", 'w'},
     {TOK_AND, "&&", 'm'},
     {TOK_APPROVE, "approve", 'w'},
     {TOK_ARROW, "->", 'm'},
@@ -75,6 +76,7 @@ static const KindInfo kinds[] = {
     {TOK_MINUSEQ, "-=", 'm'},
     {TOK_MOCK, "mock", 'w'},
     {TOK_NE, "!=", 'm'},
+    {TOK_NEVER, "never", 'w'},
     {TOK_NL, "end of line", 'c'},
     {TOK_NOT, "!", 'm'},
     {TOK_NULL, "null", 'w'},

@@ -252,9 +252,9 @@ bool tfy_undo_lost(TfyTask *task, const TfyPoint *point);
  *
  * A mock replaces a tool or an effect, or a workflow (exactly one of the two is given). pattern has a letter per
  * parameter: '_' matches any value, '=' one that equals the argument. type and answer: its result; fails: answer
- * is an error, which is raised instead. */
+ * is an error, which is raised instead. The answer takes after_ms; TFY_NEVER: it never comes. */
 bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, const char *pattern,
-              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails);
+              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails, int64_t after_ms);
 /* How often the tool or workflow has been called in this test. */
 bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, int64_t *out);
 /* the lines printed so far, without a newline after the last */

@@ -20,6 +20,37 @@ sed -n -e 's/^ok [0-9]* - meaning.tfy: /ok /p' -e 's/^not ok [0-9]* - meaning.tf
 "$build/tests/interp/interp" meaning.tfy --tests >interpreted
 check "meaning: the interpreter says the same" diff interpreted compiled
 
+# ---- answers that take time ----
+
+run tfy test late.tfy --tap
+check "late: every test comes out as its name says" sh -c \
+    '! grep -E "^ok [0-9]+ - late.tfy: failed|^not ok [0-9]+ - late.tfy: [^f]" out && grep -q "^1..13$" out'
+check "late: a wait without an end is told" printed "waits for approve in line"
+check "late: ... that of a workflow too" printed "waits for slow in line"
+cat >wrong.tfy <<'END'
+workflow main() { yield approve("x") }
+test "late" {
+    mock approve(_) => after 3 => true
+    mock approve(_) => after 3s
+    yield main()
+}
+test "late" {
+    mock approve(_) => never true
+}
+END
+run tfy check wrong.tfy
+check "late: an answer is behind the delay" ended 65 "unexpected 'yield'; expected '=>'"
+check "late: never is all" ended 65 "wrong.tfy:8:30: error: unexpected 'true'; expected end of line"
+cat >wrong.tfy <<'END'
+workflow main() { yield approve("x") }
+test "late" {
+    mock approve(_) => after 3 => true
+    yield main()
+}
+END
+run tfy check wrong.tfy
+check "late: the delay is a duration" ended 65 "wrong.tfy:3:30: error: expected duration, got int"
+
 # ---- what is told ----
 
 run tfy test report.tfy

@@ -16,12 +16,12 @@
 #define SPENT_TURNS 10
 #define TRAIL_MAX   20 /* answers shown */
 #define SAID_MAX    (1u << 20)
-#define SHOWN_MAX   400 /* bytes of a value in a sentence */
 
 typedef struct Answer {
     const TfyType *type; /* of value */
     TfyValue value;      /* owned */
     bool fails;          /* value is an error to raise */
+    int64_t after_ms;    /* how long it takes; TFY_NEVER: it never comes, and type and value say nothing */
     struct Answer *next;
 } Answer;
 
@@ -46,10 +46,31 @@ typedef struct Counter {
     struct Counter *next;
 } Counter;
 
-/* Replaces a workflow that has mocks. */
+/* An answer on its way. For a workflow the step is a pause of its stand-in. */
+typedef struct Late {
+    Step *step;
+    const Answer *answer;
+    uint64_t timer; /* 0: it never comes */
+    struct Late *next;
+} Late;
+
+/* A stand-in's frame that waits for its answer, or has it: pc is 1 then. */
+typedef struct Waiting {
+    const TfyTask *task;
+    uint32_t top; /* where the frame is */
+    const Answer *answer;
+    struct Waiting *next;
+} Waiting;
+
+/* Replaces a workflow that has mocks. While an answer takes time, its frame is at a point of its own, where a step
+ * with a tool of its own waits. */
 typedef struct StandIn {
     TfyWorkflow workflow; /* the real one with another `run`; first, so that a frame leads here */
     const TfyWorkflow *real;
+    TfyPoint point;
+    const TfyPoint *points[1];
+    TfyTool pause;
+    TfySite site;
     TfyTest *test;
     struct StandIn *next;
 } StandIn;
@@ -60,6 +81,8 @@ struct TfyTest {
     LIST(Mock) mocks;
     Counter *counters;
     StandIn *stand_ins;
+    Late *lates;
+    Waiting *waiting;
     TfyBuffer printed; /* for output(): lines, with newlines between them */
     bool printed_any;
     TfyBuffer said;         /* JSON texts, with commas between them */
@@ -71,139 +94,6 @@ struct TfyTest {
     char *assertion; /* the panic of the last assert that failed, and its two values */
     char *left, *right;
 };
-
-/* ---- values in source form ---- */
-
-#define SOURCE_DEPTH 4
-
-static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, int depth);
-
-static void write_source_string(TfyBuffer *out, const TfyString *s)
-{
-    static const char special[] = "\n\t\r\"\\$", letters[] = "ntr\"\\$";
-    tfy__buffer_char(out, '"');
-    for (uint32_t i = 0; i < s->byte_len; i++) {
-        unsigned char c = (unsigned char)s->bytes[i];
-        const char *found = c ? strchr(special, c) : NULL;
-        if (found) {
-            tfy__buffer_char(out, '\\');
-            tfy__buffer_char(out, letters[found - special]);
-        } else if (c < 0x20 || c == 0x7f) {
-            tfy__buffer_printf(out, "\\u{%x}", c);
-        } else {
-            tfy__buffer_char(out, (char)c);
-        }
-    }
-    tfy__buffer_char(out, '"');
-}
-
-static bool write_source_fields(TfyBuffer *out, const TfyField *fields, uint32_t count, const TfyObj *object, int depth)
-{
-    tfy__buffer_char(out, '(');
-    for (uint32_t i = 0; i < count; i++) {
-        tfy__buffer_printf(out, "%s%s: ", i ? ", " : "", fields[i].name);
-        if (!write_source(out, fields[i].type, tfy_field(object, i), depth)) return false;
-    }
-    tfy__buffer_char(out, ')');
-    return true;
-}
-
-static bool write_source_enum(TfyBuffer *out, const TfyType *type, const TfyObj *object, int depth)
-{
-    const TfyCase *c = &type->cases[tfy_tag(object)];
-    tfy__buffer_printf(out, "%s.%s", type->name, c->name);
-    return !c->field_count || write_source_fields(out, c->fields, c->field_count, object, depth);
-}
-
-static bool write_source_list(TfyBuffer *out, const TfyType *type, const TfyObj *list, int depth)
-{
-    tfy__buffer_char(out, '[');
-    for (int64_t i = 0; i < tfy_list_len(list) && out->len < SHOWN_MAX; i++) {
-        if (i) tfy__buffer_text(out, ", ");
-        if (!write_source(out, type->elem, tfy_list_item(list, i), depth)) return false;
-    }
-    tfy__buffer_char(out, ']');
-    return true;
-}
-
-static bool write_source_map(TfyBuffer *out, const TfyType *type, const TfyObj *map, int depth)
-{
-    bool plain = type->key->kind == TFY_STRING;
-    tfy__buffer_char(out, '{');
-    for (int64_t i = 0; i < tfy_map_len(map) && out->len < SHOWN_MAX; i++) {
-        tfy__buffer_text(out, i ? ", " : "");
-        tfy__buffer_text(out, plain ? "" : "[");
-        write_source(out, type->key, tfy_map_key_at(map, i), depth);
-        tfy__buffer_text(out, plain ? ": " : "]: ");
-        if (!write_source(out, type->elem, tfy_map_value_at(map, i), depth)) return false;
-    }
-    tfy__buffer_char(out, '}');
-    return true;
-}
-
-/* False: the language cannot express it, or it is too long to be written by hand. */
-static bool write_source(TfyBuffer *out, const TfyType *type, TfyValue value, int depth)
-{
-    if (depth > SOURCE_DEPTH || out->len > SHOWN_MAX) return false;
-    switch (type->kind) {
-    case TFY_BOOL:
-    case TFY_INT:
-    case TFY_FLOAT:
-    case TFY_DURATION: return tfy__write_text(out, type, value);
-    case TFY_STRING:
-        if (((const TfyString *)value.o)->secrets) return false; /* no literal equals it */
-        write_source_string(out, (const TfyString *)value.o);
-        return true;
-    case TFY_OPTIONAL:
-        if (!value.o) tfy__buffer_text(out, "null");
-        return !value.o || write_source(out, type->elem, type->elem->scalar ? tfy_unbox(value.o) : value, depth);
-    case TFY_LIST: return write_source_list(out, type, value.o, depth + 1);
-    case TFY_MAP: return write_source_map(out, type, value.o, depth + 1);
-    case TFY_ENUM: return write_source_enum(out, type, value.o, depth + 1);
-    case TFY_RECORD:
-        tfy__buffer_text(out, type->name);
-        return write_source_fields(out, type->fields, type->field_count, value.o, depth + 1);
-    default: return false;
-    }
-}
-
-/* A value in a sentence: as source, or "_" if that is impossible or too long. */
-static void write_pattern(TfyBuffer *out, const TfyType *type, TfyValue value)
-{
-    TfyBuffer text = {0};
-    bool ok = write_source(&text, type, value, 0) && !text.failed && text.len <= SHOWN_MAX;
-    tfy__buffer_text(out, ok ? text.data : "_");
-    tfy__buffer_free(&text);
-}
-
-/* Any value, shortened. */
-static void write_shown(TfyBuffer *out, const TfyType *type, TfyValue value)
-{
-    TfyBuffer text = {0};
-    if (type->kind == TFY_NOTHING) return;
-    if (!write_source(&text, type, value, 0)) {
-        tfy__buffer_reset(&text);
-        tfy__encode(&text, type, value);
-    }
-    size_t len = text.len;
-    while (len > SHOWN_MAX && (len > SHOWN_MAX + 4 || ((unsigned char)text.data[len] & 0xc0) == 0x80)) len--;
-    tfy__buffer_add(out, text.data, len);
-    if (len < text.len) tfy__buffer_text(out, "…");
-    tfy__buffer_free(&text);
-}
-
-/* name(args) */
-static void write_call(TfyBuffer *out, const char *name, const TfyField *params, uint32_t count, const TfyValue *args,
-                       void (*write)(TfyBuffer *, const TfyType *, TfyValue))
-{
-    while (count && params[count - 1].type->kind == TFY_OPTIONAL && !args[count - 1].o) count--;
-    tfy__buffer_printf(out, "%s(", name);
-    for (uint32_t i = 0; i < count; i++) {
-        if (i) tfy__buffer_text(out, ", ");
-        write(out, params[i].type, args[i]);
-    }
-    tfy__buffer_char(out, ')');
-}
 
 /* Returns the text of a buffer and empties it; NULL: no memory. */
 static char *take_text(TfyBuffer *buffer)
@@ -255,12 +145,14 @@ bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkf
 /* One answer: "call → result". */
 static void note_answer(TfyTest *test, TfyBuffer *call, const Answer *answer)
 {
-    if (answer->fails) {
+    if (answer->after_ms == TFY_NEVER) {
+        tfy__buffer_text(call, " never answers");
+    } else if (answer->fails) {
         tfy__buffer_text(call, " fails: ");
         tfy__write_text(call, &tfy_type_any_error, answer->value);
     } else if (answer->type->kind != TFY_NOTHING) {
         tfy__buffer_text(call, " → ");
-        write_shown(call, answer->type, answer->value);
+        tfy__test_write_shown(call, answer->type, answer->value);
     }
     char **place = &test->trail[test->trail_count++ % TRAIL_MAX];
     free(*place);
@@ -296,10 +188,16 @@ static bool type_fits(const TfyType *type, const TfyType *wanted)
     return wanted->kind == TFY_OPTIONAL && (type == wanted->elem || type->kind == TFY_NOTHING);
 }
 
+/* An error fits every place, and so does what never comes. */
+static bool has_type(const Answer *answer)
+{
+    return !answer->fails && answer->after_ms != TFY_NEVER;
+}
+
 static bool answer_fits(const Mock *mock, const TfyType *wanted)
 {
     for (const Answer *a = mock->now; a; a = a->next)
-        if (!a->fails && !type_fits(a->type, wanted)) return false;
+        if (has_type(a) && !type_fits(a->type, wanted)) return false;
     return true;
 }
 
@@ -373,13 +271,13 @@ static void note_unanswered(TfyTest *test, const TfyCall *call, const Mock *othe
     TfyBuffer out = {0};
     if (test->unanswered) return;
     tfy__buffer_text(&out, "no mock answers ");
-    write_call(&out, tool->name, tool->params, tool->param_count, call->args, write_shown);
+    tfy__test_write_call(&out, tool->name, tool->params, tool->param_count, call->args, tfy__test_write_shown);
     if (other)
         tfy__buffer_printf(&out, "; the one in line %u gives %s, but %s is needed here", other->line,
                            other->now->type->name, call->result->name);
     test->unanswered = take_text(&out);
     tfy__buffer_text(&out, "mock ");
-    write_call(&out, tool->name, tool->params, tool->param_count, call->args, write_pattern);
+    tfy__test_write_call(&out, tool->name, tool->params, tool->param_count, call->args, tfy__test_write_pattern);
     tfy__buffer_text(&out, " => ");
     write_example(&out, call->result);
     test->missing = take_text(&out);
@@ -394,27 +292,28 @@ static TfyValue value_for(TfyTask *task, const Answer *answer, const TfyType *wa
     return tfy_of_obj(tfy_box(task, wanted, answer->value));
 }
 
-bool tfy__test_answers(Step *step)
+static void note_call(const Step *step, const Answer *answer)
+{
+    const TfyCall *call = &step->call;
+    TfyBuffer text = {0};
+    tfy__test_write_call(&text, call->tool->name, call->tool->params, call->tool->param_count, call->args,
+                         tfy__test_write_shown);
+    note_answer(call->loop->test, &text, answer);
+}
+
+/* answer NULL: there is none. */
+static void give_answer(Step *step, const Answer *answer, const Mock *other)
 {
     TfyCall *call = &step->call;
-    TfyLoop *loop = call->loop;
-    TfyTest *test = loop->test;
+    TfyTest *test = call->loop->test;
     const TfyTool *tool = call->tool;
-    const Mock *other = NULL;
-    if (!test) return false;
-    count_call(test, one_tool(tool));
-    if (runs_here(tool)) return false;
-    const Answer *answer = find_answer(test, tool, NULL, call->args, call->result, &other);
-    step->stage = STAGE_RUN;
     step->in_call = CALL_BEGUN;
-    loop->in_flight++;
+    call->loop->in_flight++;
     bool done = answer && !answer->fails;
     TfyValue value = done ? value_for(call->task, answer, call->result) : tfy_of_int(0);
     if (answer && answer->fails) tfy_fail_with(call->task, answer->value.o);
     if (answer) {
-        TfyBuffer text = {0};
-        write_call(&text, tool->name, tool->params, tool->param_count, call->args, write_shown);
-        note_answer(test, &text, answer);
+        note_call(step, answer);
     } else {
         note_unanswered(test, call, other);
         tfy_panic(call->task, call->site->point->line, "no mock answers %s", tool->name);
@@ -424,10 +323,138 @@ bool tfy__test_answers(Step *step)
         tfy__call_panicked(call);
     else
         tfy__call_done(call, value);
+}
+
+/* ---- answers that take time ---- */
+
+/* Takes it off the list; NULL: the step awaits none. */
+static Late *take_late(TfyTest *test, const Step *step)
+{
+    Late **link = &test->lates;
+    while (*link && (*link)->step != step) link = &(*link)->next;
+    Late *late = *link;
+    if (late) *link = late->next;
+    return late;
+}
+
+void tfy__test_forget(TfyTest *test, const Step *step)
+{
+    Late *late = take_late(test, step);
+    if (late) tfy__timers_del(&test->loop->timers, late->timer);
+    free(late);
+}
+
+static TfyStatus run_stand_in(TfyTask *task, void *place);
+
+/* It is the step of a stand-in, which waits for the answer of a workflow. */
+static bool is_pause(const Step *step)
+{
+    const TfyTask *task = step->call.task;
+    return frame_at(task, task->top)->workflow->run == run_stand_in;
+}
+
+static void answer_arrives(void *state)
+{
+    Step *step = ((Late *)state)->step;
+    const Answer *answer = ((Late *)state)->answer;
+    free(take_late(step->call.loop->test, step));
+    if (is_pause(step))
+        tfy__step_answer(step, tfy_of_int(0));
+    else
+        give_answer(step, answer, NULL);
+}
+
+static Waiting *find_waiting(const TfyTest *test, const TfyTask *task)
+{
+    Waiting *waiting = test->waiting;
+    while (waiting && (waiting->task != task || waiting->top != task->top)) waiting = waiting->next;
+    return waiting;
+}
+
+static void drop_waiting(TfyTest *test, const TfyTask *task)
+{
+    const Waiting *waiting = find_waiting(test, task);
+    Waiting **link = &test->waiting;
+    while (*link && *link != waiting) link = &(*link)->next;
+    if (!*link) return;
+    Waiting *gone = *link;
+    *link = gone->next;
+    free(gone);
+}
+
+/* The step's own time limit runs meanwhile. */
+static void await_answer(Step *step, const Answer *answer)
+{
+    TfyLoop *loop = step->call.loop;
+    Late *late = calloc(1, sizeof *late);
+    if (late) {
+        *late = (Late){.step = step, .answer = answer, .next = loop->test->lates};
+        loop->test->lates = late;
+        if (answer->after_ms != TFY_NEVER)
+            late->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, loop->now_ms + answer->after_ms),
+                                          answer_arrives, late);
+    }
+    if (late && answer->after_ms == TFY_NEVER && !is_pause(step)) note_call(step, answer);
+    if (!late || (!late->timer && answer->after_ms != TFY_NEVER))
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a test");
+    else
+        tfy__step_arm(step);
+}
+
+bool tfy__test_answers(Step *step)
+{
+    const TfyCall *call = &step->call;
+    TfyTest *test = call->loop->test;
+    const Mock *other = NULL;
+    if (!test) return false;
+    if (is_pause(step)) {
+        const StandIn *stand_in = (const StandIn *)frame_at(call->task, call->task->top)->workflow;
+        step->stage = STAGE_RUN;
+        await_answer(step, find_waiting(stand_in->test, call->task)->answer);
+        return true;
+    }
+    count_call(test, one_tool(call->tool));
+    if (runs_here(call->tool)) return false;
+    const Answer *answer = find_answer(test, call->tool, NULL, call->args, call->result, &other);
+    step->stage = STAGE_RUN;
+    if (answer && answer->after_ms > 0)
+        await_answer(step, answer);
+    else
+        give_answer(step, answer, other);
     return true;
 }
 
 /* ---- workflows ---- */
+
+/* The frame gives up its arguments: while it waits it is at a point where nothing is live. */
+static TfyStatus wait_for_answer(TfyTask *task, TfyFrame *frame, const StandIn *stand_in, const Answer *answer)
+{
+    Waiting *waiting = calloc(1, sizeof *waiting);
+    tfy__frame_release(task, frame);
+    if (!waiting) {
+        tfy__loop_fail(task->loop, TFY_E_NOMEM, "no memory for a test");
+        return TFY_WAIT;
+    }
+    drop_waiting(stand_in->test, task); /* of a task that was killed, whose memory this one has */
+    *waiting = (Waiting){.task = task, .top = task->top, .answer = answer, .next = stand_in->test->waiting};
+    stand_in->test->waiting = waiting;
+    frame->pc = 1;
+    return tfy_perform(task, &stand_in->site, NULL, NULL);
+}
+
+/* Runs again when the answer's time has come, or when an error ends the wait. */
+static TfyStatus go_on(TfyTask *task, const StandIn *stand_in)
+{
+    const Waiting *waiting = find_waiting(stand_in->test, task);
+    const Answer *answer = waiting->answer;
+    drop_waiting(stand_in->test, task);
+    if (task->error) return TFY_RETURN;
+    if (answer->fails)
+        tfy_fail_with(task, answer->value.o);
+    else
+        task->result = tfy__keep_value(answer->type, answer->value);
+    return TFY_RETURN;
+}
 
 /* The first run of a frame whose workflow has mocks: an answer instead of it, or the real workflow. */
 static TfyStatus run_stand_in(TfyTask *task, void *place)
@@ -437,14 +464,16 @@ static TfyStatus run_stand_in(TfyTask *task, void *place)
     const TfyWorkflow *real = stand_in->real;
     const TfyValue *args = (const TfyValue *)(frame + 1);
     const Mock *other = NULL;
+    if (frame->pc) return go_on(task, stand_in);
     const Answer *answer = find_answer(stand_in->test, NULL, real, args, real->result, &other);
     if (!answer) {
         frame->workflow = real;
         return real->run(task, frame);
     }
     TfyBuffer text = {0};
-    write_call(&text, real->name, real->params, real->param_count, args, write_shown);
+    tfy__test_write_call(&text, real->name, real->params, real->param_count, args, tfy__test_write_shown);
     note_answer(stand_in->test, &text, answer);
+    if (answer->after_ms > 0) return wait_for_answer(task, frame, stand_in, answer);
     tfy__frame_release(task, frame);
     if (answer->fails)
         tfy_fail_with(task, answer->value.o);
@@ -467,6 +496,13 @@ static bool add_stand_in(TfyTest *test, const TfyWorkflow *workflow)
     if (!stand_in) return false;
     *stand_in = (StandIn){.workflow = *workflow, .real = workflow, .test = test, .next = test->stand_ins};
     stand_in->workflow.run = run_stand_in;
+    stand_in->point = (TfyPoint){.id = "", .line = workflow->line, .kind = TFY_POINT_EFFECT};
+    stand_in->points[0] = &stand_in->point;
+    stand_in->workflow.resume = stand_in->points;
+    stand_in->workflow.resume_count = 1;
+    stand_in->pause =
+        (TfyTool){.name = workflow->name, .family = TFY_F_EXTERN, .repeat = TFY_PURE, .result = &tfy_type_nothing};
+    stand_in->site = (TfySite){.point = &stand_in->point, .tool = &stand_in->pause, .result = &tfy_type_nothing};
     test->stand_ins = stand_in;
     return true;
 }
@@ -491,7 +527,7 @@ static bool same_pattern(const Mock *mock, const char *pattern, const TfyValue *
 static bool joins(const Mock *mock, const TfyType *type, bool fails)
 {
     for (const Answer *a = mock->first; a && !fails; a = a->next)
-        if (!a->fails && a->type != type) return false;
+        if (has_type(a) && a->type != type) return false;
     return true;
 }
 
@@ -514,11 +550,11 @@ static Mock *add_mock(TfyTest *test, const Mock *like, const TfyValue *args)
     return mock;
 }
 
-static bool add_answer(Mock *mock, const TfyType *type, TfyValue value, bool fails)
+static bool add_answer(Mock *mock, const TfyType *type, TfyValue value, bool fails, int64_t after_ms)
 {
     Answer *answer = calloc(1, sizeof *answer);
     if (!answer) return false;
-    *answer = (Answer){.type = type, .fails = fails};
+    *answer = (Answer){.type = type, .fails = fails, .after_ms = after_ms};
     answer->value = tfy__keep_value(fails ? &tfy_type_any_error : type, value);
     if (!mock->first) mock->now = answer;
     LIST_APPEND(mock, answer, next);
@@ -526,7 +562,7 @@ static bool add_answer(Mock *mock, const TfyType *type, TfyValue value, bool fai
 }
 
 bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, const char *pattern,
-              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails)
+              const TfyValue *args, const TfyType *type, TfyValue answer, bool fails, int64_t after_ms)
 {
     TfyTest *test = task->loop->test;
     if (!test) return tfy_panic(task, line, "mock stands only in a test");
@@ -538,10 +574,11 @@ bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkfl
                        .line = line};
     if (type->kind == TFY_NOTHING) answer = tfy_of_int(0);
     Mock *mock = test->mocks.first;
-    while (mock && !(is_for(mock, tool, workflow) && same_pattern(mock, pattern, args) && joins(mock, type, fails)))
+    while (mock && !(is_for(mock, tool, workflow) && same_pattern(mock, pattern, args) &&
+                     joins(mock, type, fails || after_ms == TFY_NEVER)))
         mock = mock->next;
     if (!mock) mock = add_mock(test, &like, args);
-    bool ok = mock && add_answer(mock, type, answer, fails) && (!workflow || add_stand_in(test, workflow));
+    bool ok = mock && add_answer(mock, type, answer, fails, after_ms) && (!workflow || add_stand_in(test, workflow));
     return ok || tfy__out_of_memory(task);
 }
 
@@ -588,7 +625,7 @@ bool tfy_assert_values(TfyTask *task, uint32_t line, bool ok, const char *text, 
     tfy__encode(&a, left_type, left);
     tfy__encode(&b, right_type, right);
     tfy__buffer_printf(&shown, "assertion failed: %s", text);
-    if (!a.failed && !b.failed && a.len <= SHOWN_MAX && b.len <= SHOWN_MAX)
+    if (!a.failed && !b.failed && a.len <= TFY_TEST_SHOWN_MAX && b.len <= TFY_TEST_SHOWN_MAX)
         tfy__buffer_printf(&shown, " (left: %s, right: %s)", a.data, b.data);
     if (shown.failed)
         tfy__out_of_memory(task);
@@ -808,6 +845,16 @@ void tfy__test_free(TfyLoop *loop)
         Counter *counter = test->counters;
         test->counters = counter->next;
         free(counter);
+    }
+    while (test->lates) {
+        Late *late = test->lates;
+        test->lates = late->next;
+        free(late);
+    }
+    while (test->waiting) {
+        Waiting *waiting = test->waiting;
+        test->waiting = waiting->next;
+        free(waiting);
     }
     while (test->stand_ins) {
         StandIn *stand_in = test->stand_ins;

@@ -34,6 +34,7 @@ void tfy__step_timer_fired(void *arg)
     }
     bool worked = step->in_call;
     tfy__step_stop_call(step);
+    if (step->call.loop->test) tfy__test_forget(step->call.loop->test, step);
     step->asking = false;
     tfy__wait_leave(step);
     TfyBuffer out = {0};
