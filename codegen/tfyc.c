@@ -142,8 +142,9 @@ static int compile(Compilation *c, Module *module)
     if (c->diags.errors) return tfyc_report_diags(options, &c->diags);
     if (options->list_files) return list_files(module);
     Program *program = check_program(module, &c->sources, &c->arena, &c->diags);
+    if (options->deny_warnings) diag_deny_warnings(&c->diags);
     /* Warnings are for whoever checks or makes the program, once. */
-    bool told = c->diags.errors || options->check || options->output;
+    bool told = c->diags.errors || ((options->check || options->output) && !options->no_warnings);
     int status = told ? tfyc_report_diags(options, &c->diags) : EXIT_OK;
     if (status) return status;
     if (options->dump == DUMP_PROGRAM) {

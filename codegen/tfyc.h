@@ -32,15 +32,17 @@ typedef struct Options {
     DumpKind dump;
     /* report mistakes and write nothing; with format: list the files that are not formatted */
     bool check;
-    bool format;     /* write the canonical text */
-    bool diff;       /* with format: show what would change */
-    bool json;       /* --diagnostics=json */
-    bool bundle;     /* the input is a stored program: module.h */
-    bool list_files; /* print the files a program is made of */
-    bool graph;      /* print the states as graph_format wants them */
-    bool layout;     /* print points, frames and types */
-    bool report;     /* print what tasks weigh */
-    bool as_json;    /* --json: with report */
+    bool format;        /* write the canonical text */
+    bool diff;          /* with format: show what would change */
+    bool json;          /* --diagnostics=json */
+    bool deny_warnings; /* they are errors */
+    bool no_warnings;   /* they are not printed */
+    bool bundle;        /* the input is a stored program: module.h */
+    bool list_files;    /* print the files a program is made of */
+    bool graph;         /* print the states as graph_format wants them */
+    bool layout;        /* print points, frames and types */
+    bool report;        /* print what tasks weigh */
+    bool as_json;       /* --json: with report */
     GraphFormat graph_format;
     const char *schema; /* the declaration whose schema is printed; NULL: none */
     bool lsp;           /* serve an editor; takes no inputs */

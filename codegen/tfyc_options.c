@@ -29,6 +29,8 @@ enum {
     OPT_NO_MAIN,
     OPT_NO_LINE,
     OPT_DIAGNOSTICS,
+    OPT_DENY_WARNINGS,
+    OPT_NO_WARNINGS,
     OPT_OPTIONS,
     OPT_HELP,
     OPT_VERSION
@@ -67,6 +69,8 @@ static const OptionInfo table[] = {
     {OPT_NO_MAIN, "no-main", NULL, "leave out main(), for programs that embed the runtime"},
     {OPT_NO_LINE, "no-line", NULL, "leave out #line, to read the C"},
     {OPT_DIAGNOSTICS, "diagnostics", "json|text", "print mistakes for people, or as one JSON object a line"},
+    {OPT_DENY_WARNINGS, "deny-warnings", NULL, "treat warnings as errors"},
+    {OPT_NO_WARNINGS, "no-warnings", NULL, "print errors only"},
     {OPT_OPTIONS, "options", NULL, "print this table for programs: letter, name, argument, meaning, tabs between them"},
     {OPT_HELP, "help", NULL, "print this and exit"},
     {OPT_VERSION, "version", NULL, "print the version and exit"},
@@ -179,6 +183,8 @@ static void read_option(Options *options, int option)
             refuse_usage("--diagnostics takes json or text");
         options->json = strcmp(optarg, "json") == 0;
         return;
+    case OPT_DENY_WARNINGS: options->deny_warnings = true; return;
+    case OPT_NO_WARNINGS: options->no_warnings = true; return;
     case OPT_OPTIONS: print_options(); exit(EXIT_OK);
     case OPT_HELP: print_help(); exit(EXIT_OK);
     case OPT_VERSION: puts("tfyc " TFY_VERSION); exit(EXIT_OK);
@@ -204,6 +210,7 @@ static void refuse_nonsense(const Options *options)
     if (options->input_count > 1 && !options->check && !options->format) refuse_usage("one FILE.tfy at a time");
     if (options->input_count > 1 && options->depfile) refuse_usage("--depfile is for one FILE.tfy");
     if (options->as_json && !options->report) refuse_usage("--json goes with --report");
+    if (options->deny_warnings && options->no_warnings) refuse_usage("--deny-warnings prints what --no-warnings hides");
     if (options->diff && !options->format) refuse_usage("--diff goes with --format");
     if (options->output && !compiles) refuse_usage("-o goes with compiling");
     if (options->headers && !compiles) refuse_usage("--headers goes with compiling");

@@ -462,6 +462,7 @@ struct Decl {
     Variable *variables;
     uint32_t variable_count;
     bool undoes; /* workflow: some step in it has an undo */
+    bool used;   /* import: something names it */
 };
 
 /* One file of a program. */

@@ -1,5 +1,6 @@
 /* check.c: the passes of the checker, in order: names, types, signatures, constants and defaults, tools and prompts,
- * bodies, errors. Each pass requires only what the ones before it made, so declarations may be in any order. */
+ * bodies, errors, names that nothing uses. Each pass requires only what the ones before it made, so declarations may
+ * be in any order. */
 #include "check_internal.h"
 
 #define CONST_DEPTH_MAX 100 /* constants that use constants declared behind them */
@@ -42,8 +43,10 @@ Decl *check_find_decl(const Check *c, const char *name)
 const Decl *check_import_of(const Check *c, const Expr *e)
 {
     if (e->kind != EX_NAME || name_table_get(&c->locals, e->name.text)) return NULL;
-    const Decl *decl = check_find_decl(c, e->name.text);
-    return decl && decl->kind == DECL_IMPORT ? decl : NULL;
+    Decl *decl = check_find_decl(c, e->name.text);
+    if (!decl || decl->kind != DECL_IMPORT) return NULL;
+    decl->used = true;
+    return decl;
 }
 
 static void report_not_in_module(Check *c, const Module *module, Name name, NameUse use)
@@ -75,8 +78,11 @@ Decl *check_find_imported(Check *c, const Decl *import, Name name, NameUse use)
 
 Decl *check_find_qualified(Check *c, Name module, Name name, NameUse use)
 {
-    const Decl *import = check_find_decl(c, module.text);
-    if (import && import->kind == DECL_IMPORT) return check_find_imported(c, import, name, use);
+    Decl *import = check_find_decl(c, module.text);
+    if (import && import->kind == DECL_IMPORT) {
+        import->used = true;
+        return check_find_imported(c, import, name, use);
+    }
     if (import)
         diag_error(c->diags, module.span, "'%s' is %s, not a module", module.text, decl_kind_word(import->kind));
     else
@@ -427,6 +433,7 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     program->arena = arena;
     check.place.sources = sources;
     bug_compiles(&check.place);
+    diag_init(&check.idle, arena, sources);
     type_init_core(&check);
     collect_modules(&check);
     check_declare_types(&check);
@@ -436,7 +443,10 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     check_bodies(&check);
     errors_solve(&check);
     CHECK(!check.undo_count && !check.const_depth); /* every scope was left */
-    if (!diags->errors) check_is_complete(&check);
+    if (!diags->errors) {
+        check_is_complete(&check);
+        check_unused(&check);
+    }
     bug_compiles(NULL);
     return program;
 }

@@ -261,8 +261,8 @@ const Type *check_parallel_for(Check *c, Expr *e, const Type *want)
     ClosureScope scope;
     open_closure(c, &scope, CLOSURE_BODY, want && want->kind == TYPE_LIST ? want->elem : NULL);
     uint32_t names = check_scope_enter(c);
-    scope.closure->first = check_add_variable(c, e->var, range.first, false);
-    if (e->var2.text) scope.closure->second = check_add_variable(c, e->var2, range.second, false);
+    scope.closure->first = check_add_loop_variable(c, e->var, range.first);
+    if (e->var2.text) scope.closure->second = check_add_loop_variable(c, e->var2, range.second);
     check_body_block(c, &scope, e->block);
     check_scope_leave(c, names);
     e->closure = close_closure(c, &scope);
@@ -294,7 +294,10 @@ void check_undo(Check *c, Policy *policy, const Type *answer, Name let_name)
     c->body->scope = swallow_errors(c);
     bool answers = let_name.text && strcmp(let_name.text, "_") != 0 && answer->kind != TYPE_NOTHING &&
                    answer->kind != TYPE_BAD && !name_table_get(&c->locals, let_name.text);
-    if (answers) scope.closure->answer = check_add_variable(c, let_name, type_optional(c, answer), false);
+    if (answers) {
+        scope.closure->answer = check_add_variable(c, let_name, type_optional(c, answer), false);
+        scope.closure->answer->role = NULL;
+    }
     uint32_t undo_seen = c->body->undo_seen;
     check_block(c, policy->block);
     scope.closure->undoes = c->body->undo_seen > undo_seen;

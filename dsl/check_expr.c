@@ -198,6 +198,7 @@ static const Type *infer_name(Check *c, Expr *e)
         return decl ? infer_decl_name(c, e, decl) : report_unknown_name(c, e);
     }
     e->variable = variable;
+    variable->used = true;
     check_capture(c, variable);
     const Type *type = variable->type;
     if (type->kind == TYPE_OPTIONAL || type->kind == TYPE_ANY_ERROR) {

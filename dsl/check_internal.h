@@ -165,6 +165,7 @@ typedef struct Check {
     uint32_t const_depth; /* constants being checked, one inside the other */
     Table consts_open;    /* full name → Decl, while that constant is being checked */
     Table tests;          /* number of the file/name → Decl */
+    DiagList idle;        /* warnings of results that nobody uses; told when nothing is wrong */
 } Check;
 
 /* The second place of a mismatch: why this type is wanted. */
@@ -290,6 +291,7 @@ bool check_block_in_scope(Check *c, Block *block); /* the caller opened the scop
 uint32_t check_scope_enter(Check *c);
 void check_scope_leave(Check *c, uint32_t mark);
 Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_mutable);
+Variable *check_add_loop_variable(Check *c, Name name, const Type *type);
 void check_params(Check *c, Decl *decl);
 
 /* ---- check_test.c ---- */
@@ -305,6 +307,12 @@ void check_attrs(Check *c, Decl *decl);
 void check_shell(Check *c, const Expr *argv);
 void check_tool(Check *c, Decl *decl);
 void check_prompt(Check *c, Decl *decl);
+
+/* ---- check_unused.c ---- */
+/* Notes a step that only gives a value which nobody takes. */
+void check_unused_result(Check *c, const Expr *e);
+/* Warns of these steps, and of variables and imports that nothing reads. Requires that nothing is wrong. */
+void check_unused(Check *c);
 
 /* ---- check_match.c ---- */
 bool check_match(Check *c, Stmt *s);

@@ -88,7 +88,9 @@ static void bind_fields(Check *c, Pattern *p, const TypeField *fields, uint32_t 
     uint32_t i = 0;
     for (Binding *b = p->bindings; b; b = b->next, i++) {
         const Type *type = i < count ? fields[i].type : c->core->bad;
-        if (strcmp(b->name.text, "_") != 0) b->variable = check_add_variable(c, b->name, type, false);
+        if (strcmp(b->name.text, "_") == 0) continue;
+        b->variable = check_add_variable(c, b->name, type, false);
+        b->variable->role = "binding";
     }
     if (p->has_bindings && i != count) {
         Diag *diag = diag_error(c->diags, p->span, "'%s' carries %u value%s, but %u %s bound here", owner, count,

@@ -55,7 +55,8 @@ Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_muta
     Variable *variable = arena_new(c->arena, Variable);
     Body *body = c->body;
     if (!name.text) name.text = "_";
-    *variable = (Variable){.name = name.text, .type = type, .span = name.span, .mutable = is_mutable};
+    *variable =
+        (Variable){.name = name.text, .type = type, .span = name.span, .mutable = is_mutable, .role = "variable"};
     variable->id = body->decl->variable_count++;
     LIST_APPEND(&body->variables, variable, next);
     body->decl->variables = body->variables.first;
@@ -75,6 +76,7 @@ void check_params(Check *c, Decl *decl)
         if (name_table_get(&c->locals, name.text)) name.text = "_";
         f->variable = check_add_variable(c, name, f->type ? f->type : c->core->bad, false);
         f->variable->param = true;
+        f->variable->role = "parameter";
         CHECK(f->variable->id == index); /* parameters come first */
     }
 }
@@ -95,6 +97,14 @@ static const Type *check_initial_value(Check *c, Stmt *s)
     return c->core->bad;
 }
 
+/* The undo of a step reads its answer under the name that the step declares. */
+static bool is_used_by_undo(const Expr *value)
+{
+    for (const Policy *policy = value->kind == EX_YIELD ? value->policies : NULL; policy; policy = policy->next)
+        if (policy->closure && policy->closure->answer && policy->closure->answer->used) return true;
+    return false;
+}
+
 static bool check_let(Check *c, Stmt *s)
 {
     c->let_name = s->name;
@@ -102,6 +112,7 @@ static bool check_let(Check *c, Stmt *s)
     const Type *type = check_initial_value(c, s);
     c->let_name = (Name){0};
     s->variable = check_add_variable(c, s->name, type, s->kind == ST_VAR);
+    s->variable->used = is_used_by_undo(s->value);
     return true;
 }
 
@@ -188,9 +199,22 @@ static void check_op_assign(Check *c, Stmt *s, const Type *want)
         diag_error(c->diags, s->value->span, "this would make %s of %s", got->name, want->name);
 }
 
+/* To assign a variable or a part of it is not to read it. */
+static const Type *check_assigned(Check *c, Expr *target)
+{
+    const Expr *root = root_of(target);
+    Variable *variable = root->kind == EX_NAME ? name_table_get(&c->locals, root->name.text) : NULL;
+    const bool used = variable && variable->used;
+    const Type *want = check_target(c, target);
+    if (!variable) return want;
+    variable->used = used;
+    variable->assigned = true;
+    return want;
+}
+
 static bool check_assign(Check *c, Stmt *s)
 {
-    const Type *want = check_target(c, s->target);
+    const Type *want = check_assigned(c, s->target);
     if (s->op == OP_NONE) {
         Why why = {NULL, s->span};
         const Expr *root = root_of(s->target);
@@ -228,6 +252,7 @@ static bool check_expr_stmt(Check *c, Stmt *s)
     c->statement = s->value;
     check_expr_or_nothing(c, s->value, NULL);
     refuse_unused(c, s->value);
+    check_unused_result(c, s->value);
     return true;
 }
 
@@ -322,6 +347,13 @@ Range check_range(Check *c, Expr *value, Expr *range_end, Name var, Name var2)
     return (Range){bad, bad};
 }
 
+Variable *check_add_loop_variable(Check *c, Name name, const Type *type)
+{
+    Variable *variable = check_add_variable(c, name, type, false);
+    variable->role = "loop variable";
+    return variable;
+}
+
 static bool check_for(Check *c, Stmt *s)
 {
     Loop loop = {.outer = c->body->loop};
@@ -329,8 +361,8 @@ static bool check_for(Check *c, Stmt *s)
     flow_forget_assigned(c, s->block);
     const Facts *at_head = c->facts;
     uint32_t scope = check_scope_enter(c);
-    s->variable = check_add_variable(c, s->var, range.first, false);
-    if (s->var2.text) s->variable2 = check_add_variable(c, s->var2, range.second, false);
+    s->variable = check_add_loop_variable(c, s->var, range.first);
+    if (s->var2.text) s->variable2 = check_add_loop_variable(c, s->var2, range.second);
     c->body->loop = &loop;
     check_block_in_scope(c, s->block);
     c->body->loop = loop.outer;
@@ -512,6 +544,7 @@ static void check_catch_fields(Check *c, const Catch *k, const Type *error)
         f->error = index < 0 ? NULL : error;
         f->index = index < 0 ? 0 : (uint32_t)index;
         f->variable = check_add_variable(c, f->var, index < 0 ? c->core->bad : error->fields[index].type, false);
+        f->variable->role = "field";
     }
 }
 
@@ -520,6 +553,7 @@ static bool check_catch(Check *c, const Stmt *s, Catch *k, Clause *clause)
     uint32_t scope = check_scope_enter(c);
     const Type *type = check_catch_names(c, s->catches, k);
     k->variable = check_add_variable(c, k->var, type, false);
+    k->variable->role = "error";
     check_catch_fields(c, k, type);
     CatchVariable *bound = arena_new(c->arena, CatchVariable);
     *bound = (CatchVariable){k->variable, clause, c->body->catch_variables};

@@ -23,6 +23,13 @@ void diag_adopt(DiagList *list, Diag *diag)
     if ((*count)++ < list->limit) LIST_APPEND(list, diag, next);
 }
 
+void diag_deny_warnings(DiagList *list)
+{
+    for (Diag *diag = list->first; diag; diag = diag->next) diag->level = DIAG_ERROR;
+    list->errors += list->warnings;
+    list->warnings = 0;
+}
+
 /* Above the limit the record is made, so callers may decorate it, but not kept. */
 static Diag *add(DiagList *list, DiagLevel level, Span span, const char *format, va_list args)
 {
@@ -281,6 +288,7 @@ void diag_print(const DiagList *list, FILE *out, bool colour)
         if (diag->has_other) print_place(list, out, diag->other, "note", diag->other_message, colour);
     }
     if (list->errors > list->limit) fprintf(out, "only the first %u errors are shown\n", list->limit);
+    if (list->warnings > list->limit) fprintf(out, "only the first %u warnings are shown\n", list->limit);
 }
 
 static json_t *place_to_json(const DiagList *list, Span span, const char *message)

@@ -24,6 +24,7 @@ typedef struct Diag {
     bool has_other; /* a second place that explains the first */
     Span other;
     const char *other_message; /* e.g. "declared here" */
+    bool unnecessary;          /* a warning: what it points at could be left out */
     struct Diag *next;
 } Diag;
 
@@ -51,6 +52,9 @@ void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...) 
 Diag *diag_fix(Diag *diag, Span span, const char *text);
 /* The same where the text replaces what the diag points at. */
 Diag *diag_replace(Diag *diag, const char *text);
+
+/* Makes errors of all warnings. */
+void diag_deny_warnings(DiagList *list);
 
 /* Takes over an error that was reported to another list of the same arena. */
 void diag_adopt(DiagList *list, Diag *diag);

@@ -3,6 +3,8 @@
 
 #include "lsp_internal.h"
 
+enum { LSP_TAG_UNNECESSARY = 1 };
+
 static json_t *related(const LspAnalysis *analysis, const Diag *diag)
 {
     return json_pack("[{s:o, s:o}]", "location", lsp_location(analysis, diag->other), "message",
@@ -16,6 +18,7 @@ json_t *lsp_diagnostic(const LspAnalysis *analysis, const Diag *diag)
     const char *message = diag->message;
     if (diag->hint) message = arena_printf(analysis->sources.arena, "%s\nhint: %s", message, diag->hint);
     json_object_set_new(result, "message", lsp_text(message));
+    if (diag->unnecessary) json_object_set_new(result, "tags", json_pack("[i]", LSP_TAG_UNNECESSARY));
     if (diag->has_other) json_object_set_new(result, "relatedInformation", related(analysis, diag));
     return result;
 }

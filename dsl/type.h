@@ -84,6 +84,10 @@ struct Variable {
     Span span;
     bool mutable; /* var */
     bool param;
+    bool used;     /* some expression reads it */
+    bool assigned; /* behind its declaration */
+    /* how warnings call it: "variable", "parameter", "loop variable" … ; NULL: nobody wrote its declaration */
+    const char *role;
     /* dense within its fn or workflow; parameters first, in order */
     uint32_t id;
     Variable *next;

@@ -4,7 +4,7 @@
 cat >once.tfy <<'END'
 tool act(wait: string) -> string once = exec ["sh", "-c", "echo begun >>ledger; sleep \$1; echo result", "act", wait]
 workflow main(wait: string = "30") -> string {
-    let yes = yield approve("go on?")
+    let _yes = yield approve("go on?")
     print("before")
     let said = yield act(wait)
     return said.trim()
@@ -12,7 +12,7 @@ workflow main(wait: string = "30") -> string {
 END
 cat >busy.tfy <<'END'
 workflow main() -> int {
-    for i in 1..1000000 {
+    for _ in 1..1000000 {
         print("line")
     }
     return 1

@@ -32,7 +32,7 @@ workflow main(rounds: int = 30) -> string {
     let yes = yield join(asked)
     for i in 1..12 {
         let again = spawn look(i)
-        let looked = yield join(again)
+        let _looked = yield join(again)
     }
     return "${early} ${sum} ${paid} ${word} ${yes}"
 }

@@ -31,7 +31,7 @@ workflow main(rounds: int = 60) -> string {
     let yes = yield join(asked)
     for i in 1..12 {
         let again = spawn look(i)
-        let looked = yield join(again)
+        let _looked = yield join(again)
     }
     return "${sum} ${more} ${paid} ${word} ${yes}"
 }
@@ -139,7 +139,7 @@ workflow main() -> int {
         let one = yield twice(i)
         sum = sum + one
     }
-    let word: string = yield signal("go")
+    let _word: string = yield signal("go")
     return sum
 }
 TFY

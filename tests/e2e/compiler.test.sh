@@ -25,6 +25,37 @@ check "severity and related places" grep -qF '"severity":"error"' err
 run tfyc --check --diagnostics=xml one.tfy
 check "other kinds are refused" ended 64 "--diagnostics takes json or text"
 
+cat >idle.tfy <<'END'
+workflow main(n: int = 1) -> int {
+    let idle = n
+    return n
+}
+test "one" { assert 1 == 1 }
+END
+said="idle.tfy:2:9: warning: the variable 'idle' is never used"
+run tfy check idle.tfy
+check "a warning, and the program is right" ended 0 "$said"
+run tfy run idle.tfy --n 2
+check "run warns when it compiles" ended 0 "$said"
+run tfy run idle.tfy --n 2
+check "and not again" test ! -s err
+run tfy replay last --step </dev/null
+check "a stored program is not judged" sh -c "! grep warning err"
+said="idle.tfy:2:9: error: the variable 'idle' is never used"
+rm -f idle
+for command in "check" "run" "build -o idle" "test"; do
+    run tfy $command --deny-warnings idle.tfy
+    check "denied, compiled or not: $command" ended 65 "$said"
+done
+check "nothing was built" test ! -e idle
+run tfy run idle.tfy --n 2 --deny-warnings
+check "run takes the word behind the file too" ended 65 "$said"
+run tfyc --deny-warnings idle.tfy -o idle.c
+check "tfyc writes nothing" sh -c '[ "$1" = 65 ] && [ ! -e idle.c ]' sh "$status"
+sed -i 's/idle = n/_idle = n/' idle.tfy
+run tfy test --deny-warnings idle.tfy
+check "without warnings nothing changes" test "$status" = 0
+
 run tfy graph "$golden/agent.tfy"
 check "graph: Mermaid unless told otherwise" cmp -s out "$golden/agent.mermaid"
 run tfy graph "$golden/agent.tfy" --format dot

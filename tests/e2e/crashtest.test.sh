@@ -54,7 +54,7 @@ workflow main(all: bool) -> string {
     let b = spawn racer(names, out)
     let first = yield out.recv()
     var seen = [first ?? ""]
-    for i in 0..2 {
+    for _ in 0..2 {
         let next = yield out.recv()
         seen = seen.push(next ?? "")
     }

@@ -14,7 +14,7 @@ workflow grab(first: string, second: string) {
 
 workflow main() {
     let a = spawn grab("left", "right")
-    let b = spawn grab("right", "left")
+    let _b = spawn grab("right", "left")
     yield join(a)
 }
 
@@ -34,7 +34,7 @@ workflow guarded() {
         with deadline(50ms) {
             yield receiver()
         }
-    } catch e {
+    } catch _ {
         print("in time")
     }
 }

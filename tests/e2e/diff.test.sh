@@ -5,7 +5,7 @@ cat >w.tfy <<'END'
 tool say(text: string) -> string pure = exec ["printf", "%s", text]
 
 workflow child(n: int) -> int {
-    let x = yield say("c${n}")
+    let _x = yield say("c${n}")
     return n
 }
 
@@ -17,7 +17,7 @@ workflow main(word: string = "x", extra: bool = false) -> int {
     let one = yield say(word)
     if extra {
         yield sleep(1ms)
-        let more = yield say("more") as "more"
+        let _more = yield say("more") as "more"
     }
     print(one)
     let s = yield join(a)

@@ -5,7 +5,7 @@ cat >work.tfy <<'END'
 workflow main(n: int = 3, pause: duration = 0s) -> int {
     let text = "0123456789abcdef".repeat(400)
     for i in 0..n {
-        let t = yield now()
+        let _t = yield now()
         print("${i} ${text}")
         yield sleep(pause)
     }

@@ -29,7 +29,7 @@ workflow naps() {
 
 workflow asks() -> string {
     let t = spawn detached ticker()
-    let yes = yield approve("go on?")
+    let _yes = yield approve("go on?")
     kill(t)
     return "answered"
 }

@@ -138,8 +138,8 @@ workflow main() -> string {
     let on = yield listen("127.0.0.1:0")
     let sure = yield approve("go on?")
     try {
-        let other = yield accept(on)
-    } catch e: Lost {
+        let _other = yield accept(on)
+    } catch _: Lost {
         return "lost, ${sure}"
     }
     return "kept"

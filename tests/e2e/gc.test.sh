@@ -14,7 +14,7 @@ workflow main(n: int = 1) -> int {
 END
 cat >ask.tfy <<'END'
 workflow main() -> string {
-    let yes = yield approve("go on?")
+    let _yes = yield approve("go on?")
     return "done"
 }
 END
@@ -68,7 +68,7 @@ check "... and sound" ended 0
 # What would go is measured, not guessed.
 cat >clock.tfy <<'END'
 workflow main() -> int {
-    for i in 0..6000 {
+    for _ in 0..6000 {
         let time = yield now()
         assert time > time - 1s
     }

@@ -16,9 +16,9 @@ workflow main(half: float = 0.1) -> int {
     let numbers: channel<int> = channel(2)
     let t = spawn squares(4, numbers)
     let u = spawn waiter(t)
-    let first = yield numbers.recv()
+    let _first = yield numbers.recv()
     print("got one, äöü \u{1F600} \"quoted\" ${half}")
-    let yes = yield approve("go on?")
+    let _yes = yield approve("go on?")
     let seven = yield join(u)
     return seven
 }
@@ -95,7 +95,7 @@ printf '{"v":1' >>"bad/$root" && refused "a line that was cut off"
 cat >once.tfy <<'END'
 tool act() -> string once = exec ["sh", "-c", "echo begun >>ledger; sleep 30"]
 workflow beats() {
-    for i in 0..40 {
+    for _ in 0..40 {
         yield sleep(20ms)
         print("tick")
     }

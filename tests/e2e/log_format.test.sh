@@ -8,9 +8,9 @@ workflow child(text: string) -> int {
 }
 workflow main() -> int {
     var text = "äöü"
-    for i in 1..9 {
+    for _ in 1..9 {
         let a = spawn child(text)
-        let x = yield join(a)
+        let _x = yield join(a)
         text = text + text
     }
     return 2

@@ -7,7 +7,7 @@ workflow child() { yield sleep(10ms) }
 
 workflow many(n: int) -> int {
     var count = 0
-    for i in 0..n {
+    for _ in 0..n {
         spawn child()
         count += 1
     }
@@ -21,7 +21,7 @@ workflow grows() {
             all = all.push("x".repeat(10000) + "${all.len()}")
             yield
         }
-    } catch e {
+    } catch _ {
         print("never")
     } finally {
         print("cleaned")
@@ -36,10 +36,10 @@ workflow huge() {
 workflow shares() -> int {
     let big = "x".repeat(3000000)
     var all: list<string> = []
-    for i in 0..1000 { all = all.push(big) }
+    for _ in 0..1000 { all = all.push(big) }
     yield
     var other: list<string> = []
-    for i in 0..300 { other = other.push("y".repeat(10000)) }
+    for _ in 0..300 { other = other.push("y".repeat(10000)) }
     yield
     return all.len() + other.len()
 }

@@ -89,7 +89,7 @@ cat >later.tfy <<'END'
 workflow main() {
     let change = yield preview("new.txt", "changed\n")
     yield apply(change)
-    let go: string = yield signal("go")
+    let _go: string = yield signal("go")
 }
 END
 run tfy run later.tfy

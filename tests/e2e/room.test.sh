@@ -10,7 +10,7 @@ workflow asks(what: string) -> string {
             let r = yield http("POST", "http://127.0.0.1:1/")
             return "${r.status}"
         }
-        let s = yield connect("127.0.0.1:1")
+        let _s = yield connect("127.0.0.1:1")
         return "connected"
     } catch e: ToolError {
         return "${e.code}"
@@ -88,7 +88,7 @@ cat >grows.tfy <<'END'
 workflow main(n: int = 300) -> int {
     let text = "0123456789abcdef".repeat(400)
     for i in 0..n {
-        let t = yield now()
+        let _t = yield now()
         print("${i} ${text}")
         yield sleep(0s)
     }

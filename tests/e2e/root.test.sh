@@ -17,7 +17,7 @@ workflow main(name: string = "x") -> string {
     yield write_file("file", "${name} began\n")
     let word: string = yield signal("go")
     yield write_file("done", word)
-    let sha = yield commit("by ${name}")
+    let _sha = yield commit("by ${name}")
     return "done"
 }
 TFY

@@ -18,7 +18,7 @@ workflow main(n: int = 1) -> int {
 END
 cat >ask.tfy <<'END'
 workflow main() -> string {
-    let yes = yield approve("go on?")
+    let _yes = yield approve("go on?")
     return "done"
 }
 END
@@ -99,7 +99,7 @@ workflow main() -> int {
         let x = yield join(a)
         sum = sum + x
     }
-    let yes = yield join(question)
+    let _yes = yield join(question)
     return sum
 }
 END

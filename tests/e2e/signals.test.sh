@@ -12,7 +12,7 @@ workflow main() -> string {
 
 /// Waits for a signal longer than its root lives.
 workflow outlived() {
-    let t = spawn detached waiting()
+    let _t = spawn detached waiting()
 }
 
 workflow waiting() {
@@ -26,7 +26,7 @@ workflow waiting() {
 
 workflow stuck() {
     let c: channel<int> = channel(1)
-    let n = yield c.recv()
+    let _n = yield c.recv()
 }
 END
 
@@ -143,7 +143,7 @@ rm -rf .tfy
 cat >many.tfy <<'END'
 workflow main(n: int) -> int {
     var sum = 0
-    for i in 0..n {
+    for _ in 0..n {
         let one: int = yield signal("one")
         sum = sum + one
     }

@@ -70,7 +70,7 @@ workflow main() -> int {
         let one = spawn each(i)
         let got = yield join(one)
         sum = sum + got
-        if i % 10 == 0 { let go: string = yield signal("go") }
+        if i % 10 == 0 { let _go: string = yield signal("go") }
     }
     return sum
 }
@@ -93,7 +93,7 @@ workflow leave(how: string) -> string fails Out {
         if how == "error" { fail Out("out") }
         if how == "return" { return "back" }
     } finally {
-        let go: string = yield signal("go")
+        let _go: string = yield signal("go")
     }
     return "through"
 }

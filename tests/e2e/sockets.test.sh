@@ -118,7 +118,7 @@ workflow once(listener: listener) {
 
 workflow reader(link: stream) -> string {
     try {
-        let line = yield read_line(link)
+        let _line = yield read_line(link)
         return "not closed"
     } catch e {
         return e.message
@@ -162,7 +162,7 @@ workflow main() {
     try {
         yield write(other, "y".repeat(4000000))
         print("written")
-    } catch e {
+    } catch _ {
         print("the other side is gone")
     }
     try {
@@ -286,7 +286,7 @@ cat >fifo.tfy <<'END'
 tool hear(path: string) -> string pure = extern "fifo_hear"
 
 workflow clock(names: channel<string>) {
-    for i in 0..3 {
+    for _ in 0..3 {
         yield sleep(20ms)
         yield names.send("tick")
     }
@@ -333,7 +333,7 @@ workflow echo(client: stream) {
 workflow sleeper() { yield sleep(1h) }
 
 workflow main() {
-    for i in 0..100000 { spawn sleeper() }
+    for _ in 0..100000 { spawn sleeper() }
     let listener = yield listen("127.0.0.1:0")
     let address = yield listener.address()
     print("serving at ${address}")

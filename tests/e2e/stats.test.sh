@@ -19,20 +19,20 @@ workflow middle() -> int {
 }
 
 workflow main() -> int {
-    let ok = yield approve("go?")
+    let _ok = yield approve("go?")
     let a = spawn child(2)
     let m = spawn middle()
     try {
-        let s = yield bad() retry 2 backoff 20ms
-    } catch e {
+        let _s = yield bad() retry 2 backoff 20ms
+    } catch _ {
         print("bad")
     }
     try {
         yield slow(9) timeout 50ms
-    } catch e {
+    } catch _ {
         print("late")
     }
-    let go: string = yield signal("go")
+    let _go: string = yield signal("go")
     let x = yield join(a)
     let y = yield join(m)
     return x + y

@@ -9,7 +9,7 @@ workflow main(argv: list<string>, bound: duration = 20s) -> string {
     try {
         let r = yield call(argv) timeout bound
         return "code ${r.code}, ${r.out.len()} out, truncated ${r.truncated}, lossy ${r.lossy}"
-    } catch e: Timeout {
+    } catch _: Timeout {
         return "timeout"
     } catch e: ToolError {
         return "error: ${e.message}"
@@ -64,7 +64,7 @@ workflow main() -> string {
     try {
         let text = yield read_file("a")
         return text
-    } catch e: ToolError {
+    } catch _: ToolError {
         return "error"
     }
 }

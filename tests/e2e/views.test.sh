@@ -96,7 +96,7 @@ workflow main(name: string = "Ada") -> string {
     let said = yield pay(3)
     log("a remark\u{1b}[31m", level: "warn")
     print(said)
-    try { yield bad() retry 1 backoff 5ms } catch e { print("caught") }
+    try { yield bad() retry 1 backoff 5ms } catch _ { print("caught") }
     yield join(task)
     yield approve("go on?")
     return said

@@ -17,11 +17,11 @@ workflow main() -> int {
     emit("Halfway", "to nowhere")
     let a = spawn child(1)
     let b = spawn child(3)
-    let go: string = yield signal("go")
+    let _go: string = yield signal("go")
     let x = yield join(a)
     try {
         yield join(b)
-    } catch e: TaskFailed {
+    } catch _: TaskFailed {
         log("as expected", level: "warn")
     }
     return x
@@ -29,9 +29,9 @@ workflow main() -> int {
 
 /// More events than the ring keeps.
 workflow flood(n: int) -> int {
-    let go: string = yield signal("go")
+    let _go: string = yield signal("go")
     for i in 0..n { emit("Flood", "drop ${i} of a flood that nobody reads: ${"x".repeat(2000)}") }
-    let enough: string = yield signal("stop")
+    let _enough: string = yield signal("stop")
     return n
 }
 END

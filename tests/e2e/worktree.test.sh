@@ -56,7 +56,7 @@ cat >two.tfy <<'END'
 workflow main() -> string {
     yield write_file("one.txt", "1")
     yield commit("One")
-    let go: string = yield signal("go")
+    let _go: string = yield signal("go")
     yield write_file("two.txt", "2")
     return yield commit("Two")
 }

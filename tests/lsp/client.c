@@ -89,7 +89,9 @@ static void print_diagnostics(const json_t *params)
     {
         printf("  ");
         print_range(json_object_get(diag, "range"));
-        printf(" %s\n", json_integer_value(json_object_get(diag, "severity")) == 1 ? "error" : "warning");
+        const bool unused = json_integer_value(json_array_get(json_object_get(diag, "tags"), 0)) == 1;
+        printf(" %s%s\n", json_integer_value(json_object_get(diag, "severity")) == 1 ? "error" : "warning",
+               unused ? ", unused" : "");
         print_indented(json_string_value(json_object_get(diag, "message")), 4);
         json_array_foreach(json_object_get(diag, "relatedInformation"), j, other)
         {

@@ -126,6 +126,16 @@ workflow main() {
 fun f() -> int { return 1 }
 >>
 actions a.tfy 1:1-99:1
+# What is written for nothing.
+change a.tfy <<
+workflow main(name: string = "x") {
+    let a = 1
+    var b = 1
+    b = 2
+    for i in 0..2 { print("x") }
+}
+>>
+actions a.tfy 1:1-99:1
 # Only what is asked for.
 send {"jsonrpc": "2.0", "id": 80, "method": "textDocument/codeAction", "params": {"textDocument": {"uri": "file:///a.tfy"}, "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}, "context": {"diagnostics": [], "only": ["refactor"]}}}
 read 1

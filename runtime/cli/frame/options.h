@@ -45,6 +45,7 @@
     O(DIAGNOSTICS, "diagnostics", "json|text", "print errors for people, or one JSON object per line")                 \
     O(FORMAT, "format", "mermaid|dot|svg|text",                                                                        \
       "for Mermaid (the default), for Graphviz (graph, tasks), or a picture or a chart of characters (timeline)")      \
+    O(DENY_WARNINGS, "deny-warnings", NULL, "treat warnings as errors")                                                \
     O(SINCE, "since", "SEQ", "start at this event, as far as events are kept")                                         \
     O(LOG_FORMAT, "log-format", "json|text", "log lines as JSON objects, or as text (the default)")                    \
     O(LOG_LEVEL, "log-level", "LEVEL",                                                                                 \

@@ -479,6 +479,7 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     }
     add_word(&command, tools->tfyc);
     if (what->bundle) add_word(&command, "--bundle");
+    if (!what->path) add_word(&command, "--no-warnings"); /* a program that a log stores is as it is */
     add_dirs(&command, what);
     add_word(&command, from);
     add_word(&command, "-o");
@@ -734,11 +735,24 @@ static int copy_program(const char *from, const char *to)
     return status;
 }
 
+/* The cache holds programs with warnings too, so they are looked for before it is. */
+static int deny_warnings(const TfyCompile *what, const Toolchain *tools)
+{
+    Command command = {0};
+    add_word(&command, tools->tfyc);
+    add_word(&command, "--check");
+    add_word(&command, "--deny-warnings");
+    add_dirs(&command, what);
+    add_word(&command, what->path);
+    return run_command(&command, -1, -1);
+}
+
 int tfy__compile(const TfyCompile *what, char **program)
 {
     Toolchain tools;
     char key[33], cache[PATH_MAX], entry[PATH_MAX], stem[NAME_MAX], path[PATH_MAX];
     int status = find_parts(&tools);
+    if (status == EXIT_DONE && what->deny_warnings) status = deny_warnings(what, &tools);
     if (status == EXIT_DONE) status = make_key(what, &tools, key);
     if (status != EXIT_DONE) return status;
     stem_of(what->name, stem);

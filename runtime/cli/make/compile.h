@@ -25,9 +25,10 @@ typedef struct TfyCompile {
     int extra_count;
     /* NULL: into the cache; else a copy of the executable is written here */
     const char *output;
-    bool tests; /* include its tests */
-    bool debug; /* keep all variables, for stepping or for gdb */
-    bool steps; /* for stepping */
+    bool tests;         /* include its tests */
+    bool debug;         /* keep all variables, for stepping or for gdb */
+    bool steps;         /* for stepping */
+    bool deny_warnings; /* refuse a program with warnings; needs its path */
 } TfyCompile;
 
 /* Compiles unless the cache has the program; *program (malloc'ed) is the executable's path. Returns EXIT_DONE, or the

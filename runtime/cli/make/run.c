@@ -37,16 +37,18 @@ static bool asks_help(int argc, char **argv)
     return false;
 }
 
-/* Removes every `-I DIR` from argv: it concerns the compilation, not the program. Returns how many words remain, -1
- * after a message. */
-static int take_dirs(int argc, char **argv, const char **dirs, int *count)
+/* Removes every `-I DIR` and --deny-warnings from argv: they concern the compilation, not the program. Returns how many
+ * words remain, -1 after a message. */
+static int take_compilation(int argc, char **argv, const char **dirs, TfyCompile *what)
 {
-    int kept = 0;
+    int kept = 0, *count = &what->dir_count;
     bool rest = false;
-    *count = 0;
+    what->dirs = dirs;
     for (int i = 0; i < argc; i++) {
         rest |= strcmp(argv[i], "--") == 0;
-        if (rest || strncmp(argv[i], "-I", 2) != 0 || (argv[i][2] && argv[i][2] != '=')) {
+        if (!rest && strcmp(argv[i], "--deny-warnings") == 0)
+            what->deny_warnings = true;
+        else if (rest || strncmp(argv[i], "-I", 2) != 0 || (argv[i][2] && argv[i][2] != '=')) {
             argv[kept++] = argv[i];
         } else if (argv[i][2]) {
             dirs[(*count)++] = argv[i] + 3;
@@ -63,7 +65,7 @@ static int take_dirs(int argc, char **argv, const char **dirs, int *count)
 
 /* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: the program parses everything but the files, which
  * it passes over. */
-static int run_file(const TfyCommand *command, int argc, char **argv, const char *const *dirs, int dir_count)
+static int run_file(const TfyCommand *command, int argc, char **argv, TfyCompile *what)
 {
     int file = find_file(command, argc, argv);
     if (file < 0) return EXIT_USAGE;
@@ -75,14 +77,11 @@ static int run_file(const TfyCommand *command, int argc, char **argv, const char
     }
     int rest = file + 1;
     while (rest < argc && argv[rest][0] != '-' && ends_with(argv[rest], ".c")) rest++;
-    TfyCompile what = {.name = argv[file],
-                       .path = argv[file],
-                       .dirs = dirs,
-                       .dir_count = dir_count,
-                       .extras = (const char *const *)argv + file + 1,
-                       .extra_count = rest - file - 1};
+    what->name = what->path = argv[file];
+    what->extras = (const char *const *)argv + file + 1;
+    what->extra_count = rest - file - 1;
     char *program = NULL;
-    int status = tfy__compile(&what, &program);
+    int status = tfy__compile(what, &program);
     if (status != EXIT_DONE) return status;
     char count[16];
     snprintf(count, sizeof count, "%d", rest - file);
@@ -94,11 +93,11 @@ static int run_file(const TfyCommand *command, int argc, char **argv, const char
 
 int tfy__cmd_run(const TfyArgs *args)
 {
-    int dir_count = 0;
+    TfyCompile what = {0};
     const char **dirs = calloc((size_t)args->argc + 1, sizeof *dirs);
     if (!dirs) return tfy__fail(EXIT_BUG, "memory ran out");
-    int left = take_dirs(args->argc, args->argv, dirs, &dir_count);
-    int status = left < 0 ? EXIT_USAGE : run_file(args->command, left, args->argv, dirs, dir_count);
+    int left = take_compilation(args->argc, args->argv, dirs, &what);
+    int status = left < 0 ? EXIT_USAGE : run_file(args->command, left, args->argv, &what);
     free(dirs);
     return status;
 }
@@ -114,7 +113,8 @@ int tfy__cmd_build(const TfyArgs *args)
                        .extras = args->words + 1,
                        .extra_count = args->word_count - 1,
                        .output = args->option[OPT_OUT],
-                       .debug = args->option[OPT_DEBUG]};
+                       .debug = args->option[OPT_DEBUG],
+                       .deny_warnings = args->option[OPT_DENY_WARNINGS]};
     int status = tfy__compile(&what, &program);
     free(program);
     return status;

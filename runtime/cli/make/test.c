@@ -270,8 +270,12 @@ static void run_program(Tester *t, const char *program)
 
 static void test_file(Tester *t, const char *file)
 {
-    TfyCompile what = {
-        .name = file, .path = file, .dirs = t->args->dirs, .dir_count = t->args->dir_count, .tests = true};
+    TfyCompile what = {.name = file,
+                       .path = file,
+                       .dirs = t->args->dirs,
+                       .dir_count = t->args->dir_count,
+                       .tests = true,
+                       .deny_warnings = t->args->option[OPT_DENY_WARNINGS]};
     char *program = NULL;
     t->file = file;
     int status = tfy__compile(&what, &program), before = t->tests;

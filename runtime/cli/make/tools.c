@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Options of tfy that tfyc has too, under the same name. */
-static const int PASSED[] = {OPT_CHECK, OPT_DIFF, OPT_DIAGNOSTICS};
+static const int PASSED[] = {OPT_CHECK, OPT_DIFF, OPT_DIAGNOSTICS, OPT_DENY_WARNINGS};
 #define PASSED_COUNT ((int)(sizeof PASSED / sizeof *PASSED))
 
 /* Becomes `tfyc --MODE OPTIONS -- OPERANDS`. Returns only on failure. */
