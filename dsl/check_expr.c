@@ -247,6 +247,17 @@ const Type *check_null_access(Check *c, const Expr *access)
     return c->core->bad;
 }
 
+void check_hint_fields(Check *c, Diag *diag, const Type *type)
+{
+    enum { SHOWN = 12 };
+    const char *list = "";
+    for (uint32_t i = 0; i < type->field_count && i < SHOWN; i++)
+        list = arena_printf(c->arena, "%s%s%s", list, i ? ", " : "", type->fields[i].name);
+    if (type->field_count)
+        diag_hint(c->diags, diag, "%s %s%s", type->field_count == 1 ? "its only field is" : "its fields are", list,
+                  type->field_count > SHOWN ? ", …" : "");
+}
+
 static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
 {
     const char *name = e->name.text;
@@ -269,6 +280,8 @@ static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
         if (method) {
             diag_hint(c->diags, diag, "did you mean the method .%s(…)?", method);
             diag_replace(diag, arena_printf(c->arena, "%s()", method));
+        } else {
+            check_hint_fields(c, diag, type);
         }
         return c->core->bad;
     }

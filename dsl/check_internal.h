@@ -223,6 +223,8 @@ Decl *check_find_imported(Check *c, const Decl *import, Name name, NameUse use);
 Decl *check_peek_imported(const Check *c, const Decl *import, const char *name); /* the same without a report */
 Decl *check_find_qualified(Check *c, Name module, Name name, NameUse use);
 const char *check_nearest_field(Check *c, const char *name, const TypeField *fields, uint32_t count);
+/* Adds the names of its fields to a message, if it has any. */
+void check_hint_fields(Check *c, Diag *diag, const Type *type);
 const char *decl_kind_word(DeclKind kind); /* "a tool", "an enum" … */
 
 /* ---- check_type.c ---- */

@@ -529,7 +529,10 @@ static void report_no_field(Check *c, const Type *error, Name field)
     Diag *diag =
         diag_error(c->diags, field.span, near ? "%s has no field '%s'; did you mean '%s'?" : "%s has no field '%s'",
                    error->name, field.text, near);
-    if (near) diag_replace(diag, near);
+    if (near)
+        diag_replace(diag, near);
+    else
+        check_hint_fields(c, diag, error);
     if (error->decl) diag_other(c->diags, diag, error->decl->name.span, "declared here");
 }
 

@@ -340,6 +340,8 @@ static void hint_for(Parser *p, Diag *diag, Token found)
         diag_hint(p->build.diags, diag, "did you mean '%s'?", meant);
         diag_fix(diag, token_span(before), meant);
     }
+    if (found.kind == TOK_LSQ && parse_wants(p, TOK_TASK))
+        diag_hint(p->build.diags, diag, "the type of a list is written list<int>, that of a map map<string, int>");
     if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
     bool counts = found.kind == TOK_ASSIGN && parse_wants(p, TOK_IN);
     if (counts) diag_hint(p->build.diags, diag, "counting is written 'for i in 0..10 { … }'");
