@@ -29,6 +29,19 @@ check "it says how many kills there were" grep -q '^[0-9][0-9]* kills ([0-9]* co
 check "only the first run was real" [ "$(wc -l <book)" = 2 ]
 check "nothing is left behind" [ "$(ls -d tfy-crashtest-* 2>/dev/null)" = "" ]
 
+# null is a result: it is printed, and compared.
+cat >null.tfy <<'END'
+workflow main(say: bool = true) -> int? {
+    print("x")
+    yield sleep(1s)
+    if say { print("y") }
+    return null
+}
+END
+run tfy crashtest null.tfy --at 3
+check "a program that returns null passes" ended 0
+check "... with every kill compared" grep -q '^[0-9][0-9]* kills ([0-9]* commits, [0-9]* stops): [0-9]* the same, 0 differ' out
+
 # Tasks that race: who comes second in the first run comes first when answers take no time. A call gets the answer to what it asks, whoever
 # asked it before; what nobody ever asked is named, and nobody waits for it.
 cat >races.tfy <<'END'

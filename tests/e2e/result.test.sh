@@ -78,6 +78,13 @@ check "resume does, too" ended 1 "main failed: Negative: below zero (result.tfy:
 run tfy run result.tfy --workflow quiet
 run tfy result last
 check "nothing is printed of a workflow that returns nothing" [ "$status" = 0 -a ! -s out -a ! -s err ]
+cat >null.tfy <<'END'
+workflow main() -> int? { return null }
+END
+run tfy run null.tfy --db null.db
+check "null is printed of one that returns null" printed_exactly null
+run tfy result last --db null.db
+check "... and printed again" printed_exactly null
 
 run tfy run result.tfy --workflow asks
 run tfy result last

@@ -246,12 +246,12 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
     return line;
 }
 
-/* Returns the result of a run that succeeded. */
+/* Returns the result of a run that succeeded; null is one, and NULL that of a workflow that returns nothing. */
 static char *result_value(sqlite3_stmt *row)
 {
     json_t *payload = payload_at(row, 4);
     json_t *value = tfy__member_get(payload, TFY_P_VALUE);
-    char *line = value && !json_is_null(value) ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *line = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_decref(payload);
     return line;
 }

@@ -79,7 +79,7 @@ static int print_outcome(const TfyLogRecord *end)
 {
     size_t len;
     const char *value = tfy__record_raw(end, TFY_P_VALUE, &len);
-    if (!value || (len == 4 && memcmp(value, "null", 4) == 0)) return EXIT_DONE;
+    if (!value) return EXIT_DONE;
     fwrite(value, 1, len, stdout);
     putchar('\n');
     return tfy__flush_stdout(EXIT_DONE);
