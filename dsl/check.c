@@ -446,6 +446,7 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     if (!diags->errors) {
         check_is_complete(&check);
         check_unused(&check);
+        check_flags(&check);
     }
     bug_compiles(NULL);
     return program;

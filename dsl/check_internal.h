@@ -307,6 +307,8 @@ bool check_test_call(Check *c, Expr *e, const Type **type);
 void check_attrs(Check *c, Decl *decl);
 /* Warns when an argv, whose types are known, puts a value into the program of a shell (check_shell.c). */
 void check_shell(Check *c, const Expr *argv);
+/* Warns of parameters that are called like options of `tfy run` (check_flags.c). */
+void check_flags(Check *c);
 void check_tool(Check *c, Decl *decl);
 void check_prompt(Check *c, Decl *decl);
 

@@ -124,6 +124,55 @@ run tfy run params.tfy --name a --name b
 check "a parameter given twice: 64" ended 64 "given twice"
 run tfy run params.tfy --name
 check "a parameter without a value: 64" ended 64 "--name needs a value"
+
+# Parameters that are called like options, with dashes, and what --help says of them.
+cat >flags.tfy <<'END'
+enum Mode {
+    fast
+    /// Twice the time,
+    /// half the errors.
+    careful
+    other(n: int)
+}
+workflow main(
+    /// Who it is for.
+    /// Any name.
+    name: string,
+    max_count: int = 3 * 2, pause: duration = 90s, mode: Mode = Mode.careful, db: string = "none",
+    max_tasks: int = 1, wait: bool = false, rest: Mode? = null) -> string {
+    return "${name} ${max_count} ${pause} ${mode} ${db} ${max_tasks} ${wait} ${rest == null}"
+}
+END
+run tfy run flags.tfy --help
+check "--help of a program" ended 0
+check "... has doc comments" sh -c 'grep -A2 "^  --name  *string$" out | tail -n 2 | tr -s " " | tr "\n" "|" | grep -q "^ Who it is for.| Any name.|$"'
+check "... and defaults" grep -q '^  --max_count  *int, default 6$' out
+check "... as they are typed" grep -q '^  --pause  *duration, default 90s$' out
+check "... and cases" sh -c 'grep -A4 "^  --mode  *Mode, default careful$" out | tail -n 4 | tr -s " " | tr "\n" "|" | grep -q "^ fast| careful: Twice the time,| half the errors.| other {…}|$"'
+check "... and how to give what is called like an option" grep -q '^  --param.db  *string, default "none"$' out
+check "... and what need not be given" grep -q '^  --rest  *Mode?, may be left out$' out
+tfy build flags.tfy -o flags 2>/dev/null
+./flags --help >built
+check "... a built program says the same" sh -c 'sed -n "2,/^$/p" out >a; sed -n "2,/^$/p" built >b; cmp a b'
+run tfy run flags.tfy --name a --max-count 3 --param.db q --param.wait --param.max-tasks=4 --db flags.db
+check "--param.NAME, and dashes in names" printed_exactly '"a 3 90s careful q 4 true true"'
+check "... --db is still the database" [ -f flags.db ]
+run tfy run flags.tfy --name a -- --db z --wait --max_tasks 7
+check "behind -- the parameters are the program's alone" printed_exactly '"a 6 90s careful z 7 true true"'
+run tfy run flags.tfy --name a --max-count 1 --max_count 2
+check "both ways to write a name are one" ended 64 "--max_count was given twice"
+run tfy run flags.tfy --name a --param.dbb q
+check "an unknown name behind --param." ended 64 "did you mean --db?"
+run tfy crashtest flags.tfy --at 9 --name a --param.db q
+check "crashtest passes them on" ended 0
+run tfy check flags.tfy
+check "the compiler warns" ended 0 "warning: the parameter 'db' is called like the option --db of 'tfy run'"
+check "... and says how to give it" ended 0 "give it as --param.db, or behind --"
+check "... whether it has dashes or not" ended 0 "the parameter 'max_tasks' is called like the option --max-tasks"
+tfy run --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | tr - _ >names
+{ echo 'workflow main('; sed 's/.*/&: string,/' names; echo ') {'; echo '    return'; echo '}'; } >all.tfy
+run tfy check all.tfy
+check "every option of 'tfy run' is known" [ "$(grep -c "is called like the option" err)" = "$(wc -l <names)" ]
 for wrong in TFY_SNAPSHOT_EVERY=often TFY_SNAPSHOT_EVERY=4294967296 TFY_PARK_AFTER=-1 TFY_PARK_AFTER=5s TFY_PARK_AFTER=99999999999999999999 TFY_POLLER=pol; do
     run env "$wrong" tfy run params.tfy --name a
     check "$wrong: 64" ended 64 "${wrong%=*} must be"

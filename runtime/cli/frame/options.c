@@ -138,8 +138,20 @@ static int refuse_option(const TfyCommand *command, const char *text, const char
                      tfy__program_name(), command->name);
 }
 
-/* Parses a parameter of the workflow: --name value, --name=value, or --name alone. The program, which knows its type,
- * checks it later. A following "--x" is always the next parameter, never a value: a value that starts with two dashes
+/* What is before the name of a parameter that an option has, too: --param.db FILE. */
+#define PARAM_PREFIX "--param."
+
+/* The name of a parameter as the program has it: dashes in it stand for underscores. */
+static char *param_name(const char *text, size_t len)
+{
+    char *name = strndup(text, len);
+    for (char *at = name; at && *at; at++)
+        if (*at == '-') *at = '_';
+    return name;
+}
+
+/* Parses a parameter of the workflow: --name value, --name=value, or --name alone, each also with PARAM_PREFIX. The
+ * program, which knows its type, checks it later. A following "--x" is always the next parameter, never a value: a value that starts with two dashes
  * must be written with '='. */
 static bool take_param(Reader *reader)
 {
@@ -148,8 +160,9 @@ static bool take_param(Reader *reader)
         return refuse(reader, tfy__fail(EXIT_USAGE, "unexpected '%s'; parameters are written --NAME VALUE", text));
     }
     const char **pair = &reader->args->params[2 * reader->args->param_count];
-    const char *equals = strchr(text, '=');
-    pair[0] = equals ? strndup(text + 2, (size_t)(equals - text) - 2) : strdup(text + 2);
+    const char *equals = strchr(text, '='),
+               *name = text + (strncmp(text, PARAM_PREFIX, sizeof PARAM_PREFIX - 1) == 0 ? sizeof PARAM_PREFIX - 1 : 2);
+    pair[0] = param_name(name, strcspn(name, "="));
     if (!pair[0]) return refuse(reader, tfy__fail(EXIT_BUG, "memory ran out"));
     reader->args->param_count++;
     if (equals) {

@@ -1,4 +1,5 @@
 #include "cli/program/params.h"
+#include "value/heap.h"
 #include "value/json.h"
 
 #include <errno.h>
@@ -172,7 +173,86 @@ bool tfy__params_json(const TfyWorkflow *workflow, const TfyArgs *args, TfyBuffe
     return true;
 }
 
-void tfy__params_usage(const TfyProgram *program, const TfyWorkflow *workflow, void *file)
+/* ---- usage ---- */
+
+/* What is before a parameter's name. */
+static const char *flag_of(const TfyCommand *command, const TfyField *param)
+{
+    for (int i = 0; i < OPT_COUNT; i++) {
+        const char *option = tfy__option_at(i)->name, *name = param->name;
+        if (!option[1] || !tfy__command_takes(command, i)) continue;
+        while (*option && (*option == *name || (*option == '-' && *name == '_'))) option++, name++;
+        if (*option == *name) return "--param.";
+    }
+    return "--";
+}
+
+/* The default as the command line takes it; false: there is none, or it is null. */
+static bool add_default(TfyBuffer *out, const TfyField *param)
+{
+    TfyHeap heap;
+    TfyTask task = {.heap = &heap, .fuel = TFY_FUEL_SLICE};
+    TfyValue value = {0};
+    if (!param->make || tfy__heap_init(&heap, NULL, NULL) != TFY_OK) return false;
+    bool made = param->make(&task, &value);
+    if (made && param->type->kind == TFY_OPTIONAL && !value.o)
+        made = false;
+    else if (made && param->type->kind == TFY_ENUM && param->type->cases[tfy_tag(value.o)].bare)
+        tfy__buffer_text(out, param->type->cases[tfy_tag(value.o)].name);
+    else if (made)
+        tfy__encode(out, param->type, value);
+    if (out->len > 1 && (param->type->kind == TFY_DURATION || param->type->kind == TFY_TIME)) { /* without quotes */
+        memmove(out->data, out->data + 1, out->len - 2);
+        out->data[out->len -= 2] = 0;
+    }
+    tfy_cut(&task, 0);
+    tfy_clear(&task, &task.error);
+    tfy__heap_deinit(&heap);
+    return made && !out->failed;
+}
+
+/* Each line of a doc comment below the one before. */
+static void print_doc(FILE *file, const char *doc, int indent)
+{
+    for (size_t len; doc; doc = doc[len] ? doc + len + 1 : NULL) {
+        len = strcspn(doc, "\n");
+        fprintf(file, "%*s%.*s\n", indent, "", (int)len, doc);
+    }
+}
+
+static const TfyType *enum_of(const TfyType *type)
+{
+    if (type->kind == TFY_OPTIONAL) type = type->elem;
+    return type->kind == TFY_ENUM ? type : NULL;
+}
+
+static void explain_cases(FILE *file, const TfyType *type)
+{
+    for (uint32_t i = 0; i < type->case_count; i++) {
+        const char *doc = type->cases[i].doc;
+        fprintf(file, "      %s%s", type->cases[i].name, type->cases[i].bare ? "" : " {…}");
+        if (doc) fprintf(file, ": %.*s", (int)strcspn(doc, "\n"), doc);
+        fputc('\n', file);
+        if (doc && strchr(doc, '\n')) print_doc(file, strchr(doc, '\n') + 1, 8);
+    }
+}
+
+static void explain_param(const TfyCommand *command, FILE *file, const TfyField *param)
+{
+    TfyBuffer value = {0};
+    const char *flag = flag_of(command, param);
+    fprintf(file, "  %s%-*s %s", flag, 20 - (int)strlen(flag), param->name, param->type->name);
+    if (add_default(&value, param))
+        fprintf(file, ", default %s", value.data);
+    else if (param->type->kind == TFY_OPTIONAL)
+        fprintf(file, ", may be left out");
+    fputc('\n', file);
+    print_doc(file, param->doc, 6);
+    if (enum_of(param->type)) explain_cases(file, enum_of(param->type));
+    tfy__buffer_free(&value);
+}
+
+void tfy__params_usage(const TfyCommand *command, const TfyProgram *program, const TfyWorkflow *workflow, void *file)
 {
     bool through_tfy = strcmp(tfy__program_name(), "tfy") == 0;
     bool is_main = program->main != UINT32_MAX && program->workflows[program->main] == workflow;
@@ -181,15 +261,10 @@ void tfy__params_usage(const TfyProgram *program, const TfyWorkflow *workflow, v
     for (uint32_t p = 0; p < workflow->param_count; p++) {
         const TfyField *param = &workflow->params[p];
         bool optional = may_be_absent(param);
-        fprintf(file, " %s--%s %s%s", optional ? "[" : "", param->name, param->type->name, optional ? "]" : "");
+        fprintf(file, " %s%s%s %s%s", optional ? "[" : "", flag_of(command, param), param->name, param->type->name,
+                optional ? "]" : "");
     }
     fputc('\n', file);
     if (workflow->doc) fprintf(file, "%s\n", workflow->doc);
-    for (uint32_t p = 0; p < workflow->param_count; p++) {
-        const TfyField *param = &workflow->params[p];
-        fprintf(file, "  --%-18s %s%s\n", param->name, param->type->name,
-                param->make                         ? ", has a default"
-                : param->type->kind == TFY_OPTIONAL ? ", may be left out"
-                                                    : "");
-    }
+    for (uint32_t p = 0; p < workflow->param_count; p++) explain_param(command, file, &workflow->params[p]);
 }

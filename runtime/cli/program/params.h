@@ -14,7 +14,8 @@
  * of the wrong type. */
 bool tfy__params_json(const TfyWorkflow *workflow, const TfyArgs *args, TfyBuffer *out);
 
-/* Prints how to run the workflow: usage line, doc comment, one line for each parameter. file is a FILE *. */
-void tfy__params_usage(const TfyProgram *program, const TfyWorkflow *workflow, void *file);
+/* Prints how to run the workflow: usage line, doc comment, the parameters with their types, defaults, doc comments and
+ * cases. A parameter that is called like an option of the command has --param. before its name. file is a FILE *. */
+void tfy__params_usage(const TfyCommand *command, const TfyProgram *program, const TfyWorkflow *workflow, void *file);
 
 #endif

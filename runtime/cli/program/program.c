@@ -420,9 +420,9 @@ static const TfyWorkflow *choose_workflow(const TfyProgram *program, const char 
     return NULL;
 }
 
-static int refuse_params(const TfyProgram *program, const TfyWorkflow *workflow)
+static int refuse_params(const Session *session, const TfyWorkflow *workflow)
 {
-    tfy__params_usage(program, workflow, stderr);
+    tfy__params_usage(session->args->command, session->program, workflow, stderr);
     return EXIT_USAGE;
 }
 
@@ -440,8 +440,8 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
         /* the decoder names the parameter by its path */
         bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0;
         tfy__say("%s%s", param ? "--" : "", param ? error + 2 : error);
-        return close_session(session, code == TFY_E_INVALID ? refuse_params(session->program, workflow)
-                                                            : tfy__exit_status(code));
+        return close_session(session,
+                             code == TFY_E_INVALID ? refuse_params(session, workflow) : tfy__exit_status(code));
     }
     char run[37];
     const char *uuid = tfy__run_of(session->loop, tid);
@@ -456,7 +456,7 @@ static int command_run(Session *session)
     const TfyWorkflow *workflow = choose_workflow(program, session->args->option[OPT_WORKFLOW]);
     if (!workflow) return EXIT_USAGE;
     if (session->args->option[OPT_HELP]) {
-        tfy__params_usage(program, workflow, stdout);
+        tfy__params_usage(session->args->command, program, workflow, stdout);
         printf("\nEvery program takes these too:\n");
         tfy__command_options(session->args->command, stdout);
         const char *name = tfy__program_name();
@@ -467,12 +467,12 @@ static int command_run(Session *session)
     }
     if (session->args->word_count > session->files) {
         tfy__say("unexpected '%s'; parameters are written --NAME VALUE", session->args->words[session->files]);
-        return refuse_params(program, workflow);
+        return refuse_params(session, workflow);
     }
     TfyBuffer params = {0};
     int status;
     if (!tfy__params_json(workflow, session->args, &params))
-        status = refuse_params(program, workflow);
+        status = refuse_params(session, workflow);
     else if (params.failed)
         status = tfy__fail(EXIT_BUG, "memory ran out");
     else
