@@ -120,6 +120,27 @@ void tfy__out_text(TfyLoop *loop, int fd, const char *text, size_t len);
  * reads. Returns 0, or the errno of a failed write to stdout; EINTR: a signal came while the rest was unread. */
 int tfy__out_finish(TfyLoop *loop);
 
+/* Shows a line on the terminal behind all that has left the process, until other text leaves or another line replaces
+ * it; "" removes it. stderr is a terminal that obeys codes, and the text fits its width. */
+void tfy__out_status(TfyLoop *loop, const char *text);
+/* A person has ended the line on the terminal with the Enter key. */
+void tfy__out_line_ended(TfyLoop *loop);
+
+/* What a live task does, of all tasks the one that says most. */
+typedef struct TfyDoing {
+    uint32_t tasks; /* that are in memory, at most TFY_DOING_MOST are counted */
+    TfyTaskState state;
+    const char *tool; /* "": none */
+    const char *path;
+    int64_t step;
+    const char *file; /* NULL: the main one */
+    uint32_t line;    /* 0: unknown */
+    int64_t since_ns; /* when its call started; 0: unknown */
+} TfyDoing;
+#define TFY_DOING_MOST 1000
+/* Returns false if no task is in memory. Pointers are valid until the loop continues. */
+bool tfy__doing(TfyLoop *loop, TfyDoing *doing);
+
 /* Why tfy_run failed, one sentence; "" if nothing did. */
 const char *tfy__failure(TfyLoop *loop);
 

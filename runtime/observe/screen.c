@@ -2,11 +2,8 @@
 #include "base/table.h"
 #include "base/grow.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "value/json.h"
@@ -81,78 +78,6 @@ static const char *text_of(const json_t *line, const char *name)
 {
     const char *text = json_string_value(json_object_get(line, name));
     return text ? text : "";
-}
-
-void tfy__screen_clean(TfyBuffer *out, const char *text)
-{
-    for (size_t len; *text; text += len) {
-        len = strcspn(text, "\n\t");
-        tfy__buffer_shown(out, text, len);
-        if (text[len]) tfy__buffer_char(out, ' '), len++;
-    }
-}
-
-int tfy__screen_width(const char *text)
-{
-    int columns = 0;
-    for (; *text; text++) columns += (*text & 0xc0) != 0x80;
-    return columns;
-}
-
-/* Appends at most so many code points of a text; returns how many. */
-static int add_cut(TfyBuffer *out, const char *text, int width)
-{
-    TfyBuffer clean = {0};
-    int columns = 0;
-    tfy__screen_clean(&clean, text);
-    for (size_t i = 0; i < clean.len; i++) {
-        bool begins = (clean.data[i] & 0xc0) != 0x80;
-        if (begins && columns == width) break;
-        columns += begins;
-        tfy__buffer_char(out, clean.data[i]);
-    }
-    tfy__buffer_free(&clean);
-    return columns;
-}
-
-void tfy__screen_cut(TfyBuffer *out, const char *text, int width)
-{
-    add_cut(out, text, width);
-}
-
-void tfy__screen_column(TfyBuffer *out, const char *text, int width)
-{
-    for (int columns = add_cut(out, text, width); columns < width; columns++) tfy__buffer_char(out, ' ');
-}
-
-void tfy__screen_elapsed(TfyBuffer *out, int64_t ms)
-{
-    int64_t seconds = ms > 0 ? ms / 1000 : 0;
-    if (seconds < 60)
-        tfy__buffer_printf(out, "%lld.%lld s", (long long)seconds, (long long)(ms > 0 ? ms / 100 % 10 : 0));
-    else if (seconds < 3600)
-        tfy__buffer_printf(out, "%lld:%02lld", (long long)seconds / 60, (long long)seconds % 60);
-    else
-        tfy__buffer_printf(out, "%lld:%02lld:%02lld", (long long)seconds / 3600, (long long)seconds / 60 % 60,
-                           (long long)seconds % 60);
-}
-
-bool tfy__screen_utf8(void)
-{
-    setlocale(LC_CTYPE, "");
-    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
-bool tfy__screen_colour(void)
-{
-    const char *none = getenv("NO_COLOR");
-    return !none || !*none;
-}
-
-bool tfy__screen_obeys(int fd)
-{
-    const char *term = getenv("TERM");
-    return isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
 }
 
 static const char *path_of(const char *id)
@@ -386,10 +311,8 @@ static void draw_row(TfyScreen *screen, const TfyScreenLook *look, const Row *ro
 static void draw_bar(const TfyScreen *screen, const TfyScreenLook *look, TfyBuffer *out)
 {
     uint64_t all = screen->ended + screen->count;
-    int full = all ? (int)(20 * screen->ended / all) : 0;
-    tfy__buffer_text(out, "  [");
-    for (int i = 0; i < 20; i++) tfy__buffer_text(out, i < full ? look->utf8 ? "█" : "#" : look->utf8 ? "░" : ".");
-    tfy__buffer_text(out, "]");
+    tfy__buffer_text(out, "  ");
+    tfy__screen_bar(out, all ? (double)screen->ended / (double)all : 0, 20, look->utf8);
 }
 
 static void draw_head(TfyScreen *screen, const TfyScreenLook *look, int64_t now_ms, TfyBuffer *out)

@@ -44,6 +44,10 @@ int tfy__screen_width(const char *text);                              /* code po
 void tfy__screen_cut(TfyBuffer *out, const char *text, int width);    /* the same, at most so many code points */
 void tfy__screen_column(TfyBuffer *out, const char *text, int width); /* … padded with blanks to that width */
 
+/* Finds how far something is in a text that starts with it: "42 %", "3/10", "3 of 10" or "0.42". Returns false for
+ * any other text. *rest: what follows, such as "files". */
+bool tfy__screen_fraction(const char *text, double *fraction, const char **rest);
+void tfy__screen_bar(TfyBuffer *out, double fraction, int width, bool utf8);
 void tfy__screen_elapsed(TfyBuffer *out, int64_t ms); /* "3.2 s", "1:02", "1:02:03" */
 
 bool tfy__screen_utf8(void);    /* the locale's characters are UTF-8; sets LC_CTYPE */

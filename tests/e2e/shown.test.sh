@@ -36,13 +36,13 @@ harmless()
     done
 }
 
-TYPED=y shown ./show
+TERM=dumb TYPED=y shown ./show
 check "a run ends well on a terminal" [ "$status" = 0 ]
 check "print, and what a tool said" harmless 'printed \u{1b}[31msaid \u{1b}[7m \u{202e}txet'
 check "log" harmless 'logged \u{9b}31m'
 check "a question and its details" harmless 'asked \u{1b}]0;title\u{7}?' 'details \u{1b}[2J\r\u{200b}'
 check "the result" harmless 'result \u{7f}\u{2066}'
-TYPED=n shown ./show
+TERM=dumb TYPED=n shown ./show
 check "a failure" harmless 'failed \u{1b}[41m\u{feff}'
 
 shown tfy inspect last
@@ -57,8 +57,10 @@ shown tfy diff 1 2
 check "diff" harmless 'failed \u001B[41m\u{feff}'
 shown tfy stats
 check "stats" harmless
-shown tfy timeline last
+shown env LC_ALL=C tfy timeline last
 check "timeline" harmless 'main'
+shown env LC_ALL=C tfy history last
+check "history" harmless 'asked \u{1b}]0;title\u{7}?' 'printed \u{1b}[31msaid'
 shown tfy ps
 check "ps" harmless 'main'
 shown tfy result last

@@ -3,6 +3,7 @@
 #define UNIT_CLI_COMMANDS_H
 
 #include "cli/frame/commands.h"
+#include "cli/frame/all_options.c"
 
 #include <string.h>
 

@@ -145,13 +145,60 @@ static void a_gap_forgets(void **state)
     tfy__screen_free(screen);
 }
 
+static void fractions_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double fraction; /* below 0: it is not one */
+        const char *rest;
+    } rows[] = {{"42 %", 0.42, ""},
+                {"3/10", 0.3, ""},
+                {"3 of 10 files", 0.3, "files"},
+                {"0.25", 0.25, ""},
+                {" 7%: half", 0.07, "half"},
+                {"10/10", 1, ""},
+                {"11/10", -1, NULL},
+                {"3", -1, NULL},
+                {"3 files", -1, NULL},
+                {"1.5", -1, NULL},
+                {"3/0", -1, NULL},
+                {"-1 %", -1, NULL},
+                {"2026/11/23", -1, NULL},
+                {"3/10th", -1, NULL},
+                {"", -1, NULL},
+                {"half of it", -1, NULL},
+                {"3 of", -1, NULL},
+                {"9999999999999999 %", -1, NULL},
+                {"99.5% of all", 0.995, "of all"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double fraction = -1;
+        const char *rest = NULL;
+        const bool found = tfy__screen_fraction(rows[i].text, &fraction, &rest);
+        if (found != (rows[i].fraction >= 0)) fail_msg("'%s'", rows[i].text);
+        if (!found) continue;
+        assert_true(fraction > rows[i].fraction - 1e-9 && fraction < rows[i].fraction + 1e-9);
+        assert_string_equal(rest, rows[i].rest);
+    }
+}
+
+static void bars_fill(void **state)
+{
+    (void)state;
+    TfyBuffer out = {0};
+    tfy__screen_bar(&out, 0.3, 10, false);
+    tfy__screen_bar(&out, 1, 3, true);
+    tfy__screen_bar(&out, 0, 2, true);
+    assert_string_equal(out.data, "[###.......][███][░░]");
+    tfy__buffer_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_for_each_live_task),
-        cmocka_unit_test(lines_fit_and_say_nothing_to_the_terminal),
-        cmocka_unit_test(more_tasks_than_lines),
-        cmocka_unit_test(a_gap_forgets),
+        cmocka_unit_test(fractions_are_read),        cmocka_unit_test(bars_fill),
+        cmocka_unit_test(a_line_for_each_live_task), cmocka_unit_test(lines_fit_and_say_nothing_to_the_terminal),
+        cmocka_unit_test(more_tasks_than_lines),     cmocka_unit_test(a_gap_forgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INFO(NAME, ...) [OPT_##NAME] = {__VA_ARGS__},
-static const TfyOptionInfo OPTIONS[OPT_COUNT] = {TFY_OPTIONS(INFO)};
-#undef INFO
-
 bool tfy__command_takes(const TfyCommand *command, int option)
 {
     return option == OPT_HELP || (command->options & (TfyOptionSet)1 << option) != 0;
@@ -25,7 +21,7 @@ void tfy__command_usage(const TfyCommand *command, void *file)
 void tfy__command_options(const TfyCommand *command, void *file)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
-        const TfyOptionInfo *info = &OPTIONS[i];
+        const TfyOptionInfo *info = &tfy__options[i];
         char left[64];
         if (!tfy__command_takes(command, i)) continue;
         snprintf(left, sizeof left, "%s%s%s%s", info->name[1] ? "--" : "-", info->name, info->argument ? " " : "",
@@ -80,7 +76,7 @@ const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *s
 static const char *option_candidate(const void *state, int index)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
-        if (tfy__command_takes(state, i) && index-- == 0) return OPTIONS[i].name;
+        if (tfy__command_takes(state, i) && index-- == 0) return tfy__options[i].name;
     }
     return NULL;
 }
@@ -107,14 +103,14 @@ static int find_option(const TfyCommand *command, const char *name, size_t len)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
         if (!tfy__command_takes(command, i)) continue;
-        if (strlen(OPTIONS[i].name) == len && memcmp(OPTIONS[i].name, name, len) == 0) return i;
+        if (strlen(tfy__options[i].name) == len && memcmp(tfy__options[i].name, name, len) == 0) return i;
     }
     return -1;
 }
 
 const TfyOptionInfo *tfy__option_at(int option)
 {
-    return &OPTIONS[option];
+    return &tfy__options[option];
 }
 
 int tfy__option_words(const TfyCommand *command, const char *text)
@@ -124,7 +120,7 @@ int tfy__option_words(const TfyCommand *command, const char *text)
     size_t len = strcspn(name, "=");
     int option = find_option(command, name, len);
     if (option < 0 || long_form == (len == 1)) return 0;
-    return OPTIONS[option].argument && name[len] != '=' ? 2 : 1;
+    return tfy__options[option].argument && name[len] != '=' ? 2 : 1;
 }
 
 static int refuse_option(const TfyCommand *command, const char *text, const char *name)
@@ -193,17 +189,18 @@ static bool take_option(Reader *reader)
         return refuse(reader, refuse_option(args->command, text, name));
     }
     bool has_value = name[len] == '=';
-    if (!OPTIONS[option].argument) {
+    if (!tfy__options[option].argument) {
         args->option[option] = "";
         return !has_value ||
-               refuse(reader, tfy__fail(EXIT_USAGE, "option '--%s' takes no value", OPTIONS[option].name));
+               refuse(reader, tfy__fail(EXIT_USAGE, "option '--%s' takes no value", tfy__options[option].name));
     }
     if (has_value) {
         keep_value(args, option, name + len + 1);
         return true;
     }
     if (reader->at + 1 >= reader->argc) {
-        return refuse(reader, tfy__fail(EXIT_USAGE, "option '%s' needs a value: %s", text, OPTIONS[option].argument));
+        return refuse(reader,
+                      tfy__fail(EXIT_USAGE, "option '%s' needs a value: %s", text, tfy__options[option].argument));
     }
     keep_value(args, option, reader->argv[++reader->at]);
     return true;

@@ -96,6 +96,10 @@ typedef struct TfyOptionInfo {
     const char *meaning;
 } TfyOptionInfo;
 
+/* The table. A compiled program has only the options of its own commands (own_options.c), tfy has all
+ * (all_options.c). */
+extern const TfyOptionInfo tfy__options[OPT_COUNT];
+
 const TfyOptionInfo *tfy__option_at(int option);
 
 #endif

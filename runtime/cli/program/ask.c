@@ -67,6 +67,7 @@ static void take_line(TfyAsker *asker)
     char *typed = asker->line;
     asker->line[asker->line_len] = '\0';
     asker->line_len = 0;
+    tfy__out_line_ended(asker->loop);
     while (*typed == ' ' || *typed == '\t') typed++;
     for (size_t len = strlen(typed); len > 0 && strchr(" \t\r", typed[len - 1]); len--) typed[len - 1] = '\0';
     if (!question) return;

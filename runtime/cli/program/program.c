@@ -7,6 +7,7 @@
 #include "cli/frame/databases.h"
 #include "cli/frame/report.h"
 #include "cli/debugger/debugger.h"
+#include "cli/program/live.h"
 #include "cli/program/owner.h"
 #include "cli/program/params.h"
 #include "cli/program/reading.h"
@@ -46,6 +47,7 @@ typedef struct Session {
     TfyLoop *loop;
     TfyOwner *owner;
     TfyAsker *asker;
+    TfyLiveLine *live; /* NULL: there is no terminal for it */
 } Session;
 
 /* ---- signals ---- */
@@ -248,6 +250,7 @@ static int open_session(Session *session)
     tfy__on_notice(session->loop, print_notice, NULL);
     session->owner = tfy__owner_start(session->loop, session->db_path);
     session->asker = tfy__ask_start(session->loop, terminal, session->command);
+    if (!options.on_event && !options.quiet) session->live = tfy__live_start(session->loop, session->command);
     tfy__on_drain(session->loop, print_drain, NULL);
     catch_signals(session->loop, grace_ms);
     return EXIT_DONE;
@@ -264,6 +267,7 @@ static int report_unread(const Session *session)
 
 static int close_session(Session *session, int status)
 {
+    tfy__live_stop(session->live);
     tfy__ask_stop(session->asker);
     tfy__owner_stop(session->owner);
     if (session->loop) {

@@ -336,6 +336,52 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
     return snapshot->failed ? TFY_E_NOMEM : 0;
 }
 
+/* How much a state says to a person who waits. */
+static int telling(const Step *step, TfyTaskState state)
+{
+    if (state == TFY_TASK_WAITING_EFFECT) return step && step->in_call ? 6 : 2;
+    return state == TFY_TASK_WAITING_APPROVAL  ? 5
+           : state == TFY_TASK_WAITING_SIGNAL  ? 4
+           : state == TFY_TASK_SLEEPING        ? 3
+           : state == TFY_TASK_WAITING_CHANNEL ? 2
+           : state == TFY_TASK_WAITING_LOCK    ? 2
+           : state == TFY_TASK_WAITING_IO      ? 2
+           : state == TFY_TASK_JOINING         ? 0
+                                               : 1;
+}
+
+static void describe(const TaskRest *rest, TfyDoing *doing)
+{
+    const Step *step = rest->step;
+    TfyLine place = {0};
+    set_place(&place, rest, step ? step->call.site->point : NULL);
+    doing->state = state_of(rest->task);
+    doing->tool = step && !step->backoff_only ? step->call.tool->name : "";
+    doing->path = rest->log.path;
+    doing->step = rest->log.step;
+    doing->file = place.file;
+    doing->line = place.line;
+    doing->since_ns = step && step->in_call ? step->begun_ns : 0;
+}
+
+bool tfy__doing(TfyLoop *loop, TfyDoing *doing)
+{
+    int most = -1;
+    *doing = (TfyDoing){.tool = "", .path = ""};
+    for (const Run *run = loop->runs.first; run; run = run->next) {
+        if (run->ended) continue;
+        for (const TaskRest *rest = run->tasks; rest && doing->tasks < TFY_DOING_MOST; rest = rest->next_in_run) {
+            if (!rest->task || rest->end_state) continue;
+            doing->tasks++;
+            const int tells = telling(rest->step, state_of(rest->task));
+            if (tells < most) continue;
+            most = tells; /* of equals the oldest, which comes last */
+            describe(rest, doing);
+        }
+    }
+    return most >= 0;
+}
+
 /* ---- metrics ---- */
 
 void tfy__count_call(const Step *step, bool failed, bool timeout)

@@ -149,6 +149,39 @@ static bool is_terminal(TfyLoop *loop, int fd)
     return loop->terminal[fd] > 0;
 }
 
+/* ---- the status line ---- */
+
+#define ERASED "\r\033[K"
+
+static void erase_status(TfyLoop *loop)
+{
+    if (!loop->status_shown) return;
+    loop->status_shown = false;
+    let_bytes_out(loop, STDERR_FILENO, ERASED, strlen(ERASED));
+}
+
+/* Nothing is drawn behind a text that has not ended its line, such as a question, and nothing for a terminal that was
+ * stopped (Ctrl-S). */
+void tfy__out_status(TfyLoop *loop, const char *text)
+{
+    TfyBuffer shown = {0};
+    const TfyOutlet *outlet = outlet_of(loop, STDERR_FILENO);
+    if (!*text) erase_status(loop);
+    if (!*text || loop->mid_line || !is_terminal(loop, STDERR_FILENO)) return;
+    if (outlet && tfy__outlet_held(outlet)) return;
+    tfy__buffer_text(&shown, "\r");
+    tfy__buffer_shown(&shown, text, strlen(text));
+    tfy__buffer_text(&shown, "\033[K");
+    if (!shown.failed) let_bytes_out(loop, STDERR_FILENO, shown.data, shown.len);
+    loop->status_shown |= !shown.failed;
+    tfy__buffer_free(&shown);
+}
+
+void tfy__out_line_ended(TfyLoop *loop)
+{
+    loop->mid_line = false;
+}
+
 /* For a terminal, control sequences are made visible; everything else receives the bytes. */
 static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
 {
@@ -157,6 +190,8 @@ static void let_out(TfyLoop *loop, int fd, const char *text, size_t len)
         let_bytes_out(loop, fd, text, len);
         return;
     }
+    erase_status(loop);
+    if (len) loop->mid_line = text[len - 1] != '\n';
     tfy__buffer_shown(&shown, text, len);
     if (shown.failed)
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for output");

@@ -110,6 +110,7 @@ struct TfyLoop {
     struct TfyOutlet *outlets[3]; /* by descriptor; NULL: it is written directly */
     bool direct[3];               /* … for good: it never blocks */
     signed char terminal[3];      /* 1: it is a terminal, -1: it is not; 0: not determined yet */
+    bool status_shown, mid_line;  /* on the terminal: a status line; a text that did not end its line */
     uint64_t left_out;            /* unread messages and events that were dropped and not reported yet */
     uint32_t *muffled;            /* slots of tasks that wait until their output is read, in order */
     uint32_t muffled_count, muffled_cap;

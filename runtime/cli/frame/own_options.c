@@ -1,0 +1,13 @@
+/* own_options.c: the options of the commands that every compiled program has. A program carries no text of others. */
+#include "cli/frame/commands.h"
+
+#include <stddef.h>
+
+#define OTHER(...)
+#define OWN(function, name, operands, summary, options, ...) | (options)
+#define OWN_OPTIONS                                          (OPT(HELP) TFY_COMMANDS(OTHER, OWN))
+#define KEEP(NAME, text)                                     ((OWN_OPTIONS & OPT(NAME)) != 0 ? (text) : NULL)
+#define INFO(NAME, name, argument, meaning)                                                                            \
+    [OPT_##NAME] = {KEEP(NAME, name), KEEP(NAME, argument), KEEP(NAME, meaning)},
+
+const TfyOptionInfo tfy__options[OPT_COUNT] = {TFY_OPTIONS(INFO)};
