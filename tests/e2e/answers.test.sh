@@ -45,7 +45,7 @@ check "an answer that is none: 64" ended 64 "yes, no"
 run tfy approve last --task 1.7
 check "a task that asks nothing" [ "$status" != 0 ]
 run tfy approve last
-check "approve of a sleeping run: 0" ended 0 "go on with: tfy resume"
+check "approve of a sleeping run: 0" ended 0 "continue with: tfy resume"
 run tfy approve last
 check "a second answer is refused" ended 1
 run tfy resume last
@@ -117,7 +117,7 @@ within 20 sh -c '[ "$(sqlite3 -readonly .tfy/runs.db "select type from wal order
 kill -KILL "$pid"
 finish
 run tfy kill last
-check "kill of a sleeping run: 0" ended 0 "go on with: tfy resume"
+check "kill of a sleeping run: 0" ended 0 "continue with: tfy resume"
 run tfy resume last
 check "... is delivered by resume" ended 1 "was cancelled"
 check "... with its cleanup" printed "cleaned up"

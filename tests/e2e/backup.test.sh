@@ -42,7 +42,7 @@ check "nothing lies beside it" sh -c '! ls copy.db-*'
 run tfy verify --db copy.db
 check "the copy is sound" ended 0
 run tfy inspect last --db copy.db
-check "it is there to be looked at" printed "had begun act"
+check "it is there to be looked at" printed "had started act"
 run tfy backup copy.db
 check "a backup overwrites nothing: 64" ended 64 "copy.db already exists"
 run tfy adopt --db copy.db --json

@@ -77,7 +77,7 @@ check "another question is another step: 65" ended 65 "nothing was changed"
 run tfy resume last --with gone.tfy
 check "a recorded step that is gone: 65" ended 65 "main/tool/book/1 (line 21), and the new program has no such point"
 run tfy resume last --with types.tfy
-check "a type that was changed: 65" ended 65 "cannot go on with types.tfy"
+check "a type that was changed: 65" ended 65 "cannot continue with types.tfy"
 run tfy resume last --with missing.tfy
 check "a program that is not there: 69" ended 69
 run tfy resume --all --with better.tfy

@@ -65,7 +65,7 @@ for signal in TERM INT HUP; do
     check "SIG$signal: it says what it waits for" within 20 grep -q "interrupted; waiting up to 10 s for act (task 1) to finish; a second signal" err
     touch go
     finish
-    check "... ends with 130" ended 130 "interrupted; go on with: tfy resume"
+    check "... ends with 130" ended 130 "interrupted; continue with: tfy resume"
     check "... the tool has finished" grep -q "end one" ledger
     check "... its result is recorded" [ "$(records ToolResult)" = 1 ]
     check "... and nothing else began" sh -c '! grep -q "begin two" ledger && ! grep -q "after one" out'
@@ -150,7 +150,7 @@ within 20 told
 touch go
 finish
 check "timeout(1), which signals twice, counts as one" [ "$(grep -c end ledger):$(records ToolResult)" = 2:2 ]
-check "... and in order" grep -q "interrupted; go on with" err
+check "... and in order" grep -q "interrupted; continue with" err
 
 # Ctrl-C on a terminal reaches the program, not its tools.
 fresh
@@ -160,7 +160,7 @@ script -qec true /dev/null >/dev/null 2>err </dev/null || { echo "skipped: no ps
     printf '\003'
     within 20 grep -q "waiting up to" screen
     touch go
-    within 20 grep -q "go on with" screen
+    within 20 grep -q "continue with" screen
 } | timeout 60 script -qfec ./work /dev/null >screen 2>err
 check "Ctrl-C: the tool does not hear it" grep -q "end one" ledger
 check "... and its result is recorded" [ "$(records ToolResult)" = 1 ]

@@ -73,7 +73,7 @@ check "the database is as it should be" ended 0
 
 # Another result.
 run tfy fork "$from" --at 1 --set-result '{"city": "Oslo"}'
-check "fork --set-result: 0" ended 0 "go on with: tfy resume"
+check "fork --set-result: 0" ended 0 "continue with: tfy resume"
 run tfy resume "$(forked)" --yes
 check "... goes on with it" printed '"Oslo ok"'
 run tfy replay last
@@ -128,7 +128,7 @@ killed=$(sed -n 's/.* tfy resolve \([^ ]*\) .*/\1/p' err | head -n 1)
 run tfy resolve "$killed" "$step" --done '"retry"'
 check "... and is resolved with the text \"retry\"" ended 0
 run tfy fork "$killed" --at "$step" --set-result '"again"'
-check "... which a fork takes for a result" ended 0 "go on with: tfy resume"
+check "... which a fork takes for a result" ended 0 "continue with: tfy resume"
 run tfy resume "$(forked)" --yes
 check "... that can be another" printed '"Rome again"'
 

@@ -203,7 +203,7 @@ run tfy resume last --with other.tfy
 check "resume --with refuses it" ended 65 "task 1.2 is at deep/effect/signal/1 (line 26 of the program it has), where it cannot continue"
 check "... and writes nothing" [ "$(sql 'select count(*) from wal where tid>0')" = "$records" ]
 ends on >stayed.on
-check "... and the run goes on with its own" diff own.on stayed.on
+check "... and the run continues with its own" diff own.on stayed.on
 put whole
 compacted
 sed 's/square(n: int) -> int/square(n: int) -> float/; s/return n \* n/return 1.5/; s/let squared = .*/let squared = 49/' old.tfy >other.tfy

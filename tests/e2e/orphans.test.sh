@@ -92,7 +92,7 @@ check_resume "runtime and watcher killed"
 begin 60
 kill -KILL "$watcher"
 finish
-check "a dead watcher is a crash: 70, and what to type" ended 70 "; go on with: "
+check "a dead watcher is a crash: 70, and what to type" ended 70 "; continue with: "
 check "... which is said" grep -q "the process that supervises the tools (pid $watcher) was killed" err
 check "... no tool is left" idle
 check "... and no outcome recorded" [ "$(records ToolResult)$(records ToolError)$(records InDoubt)" = 000 ]
@@ -101,7 +101,7 @@ check_resume "watcher killed"
 begin 60
 kill -KILL $stubs
 finish
-check "so is a dead stub: 70" ended 70 "; go on with: "
+check "so is a dead stub: 70" ended 70 "; continue with: "
 check_resume "stub killed"
 
 begin 1

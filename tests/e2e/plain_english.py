@@ -20,6 +20,8 @@ BANNED = [
     (r"\blies? (in|at|on|beside|behind|there)\b", 'say "is", "is stored"'),
     (r"\bstands? (in|at|on|beside|behind|there)\b", 'say "is"'),
     (r"\b[Ww]hat (is|was|has|were) \w+ is kept\b", 'say "every recorded step is kept"'),
+    (r"\b(go|goes|went) on (with|in|from|behind|at)\b", 'say "continue with"'),
+    (r"\bhad begun\b", 'say "had started"'),
     (r"(^|[.;:] )Who (finds|sees|wants|has|is) \w+", 'start with the subject: "the caller", "a process that"'),
 ]
 STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"((?:\\.|[^"\\\n])*)"|\'(?:\\.|[^\'\\\n])*\'', re.S)

@@ -41,7 +41,7 @@ for signal in INT TERM; do
     within 20 grep -q hello out
     kill -"$signal" "$pid"
     finish
-    check "SIG$signal: 130" ended 130 "interrupted; go on with: tfy resume"
+    check "SIG$signal: 130" ended 130 "interrupted; continue with: tfy resume"
     check "SIG$signal: a ShutdownMarker" [ "$(records ShutdownMarker)" = 1 ]
     run ./hello resume last
     check "a built program resumes itself after SIG$signal" ended 0

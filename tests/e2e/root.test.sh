@@ -43,7 +43,7 @@ check "... and in which directory" [ "$(sql "select payload->>'\$.root.ino' from
 run tfy signal last go '"1"'
 in_dir two tfy resume last
 check "a resume from another directory ends well" ended 0
-check "... and says where it goes on" ended 0 "goes on in $top/one, where it worked before"
+check "... and says where it goes on" ended 0 "continues in $top/one, where it worked before"
 check "the file came into its own directory" files 1
 check "the commit came into its own repository" [ "$(commits one 'by first')" = 1 ]
 check "... and into no other" [ "$(commits two 'by first')" = 0 ]
@@ -54,7 +54,7 @@ TFY_DB=
 in_dir one tfy run "$top/work.tfy" --db ../far.db --name far
 in_dir two tfy signal last go '"far"' --db ../far.db
 in_dir two tfy resume last --db ../far.db
-check "--db is relative to where it is typed" ended 0 "goes on in $top/one"
+check "--db is relative to where it is typed" ended 0 "continues in $top/one"
 check "... and the effects are not" [ "$(cat one/done)" = far ]
 rm -f one/done
 TFY_DB=$top/runs.db
@@ -114,7 +114,7 @@ check "the move holds behind the next snapshot" [ "$(cat two/step3)" = c ]
 tfy gc --compact >said 2>&1
 tfy signal last go '"d"' 2>said
 in_dir one tfy resume last
-check "... and when its beginning is dropped" ended 0 "goes on in $top/two"
+check "... and when its beginning is dropped" ended 0 "continues in $top/two"
 check "... it does" [ "$(cat two/step4)" = d ]
 check "nothing of that came elsewhere" [ "$(ls one)" = "file
 step1" ]
@@ -186,7 +186,7 @@ tfy signal last go '"linked"' 2>said
 mv one away
 ln -s away one
 in_dir two tfy resume last
-check "a link in its place leads to it" ended 0 "goes on in $top/one"
+check "a link in its place leads to it" ended 0 "continues in $top/one"
 check "... and it goes on there" [ "$(cat away/done)" = linked ]
 rm one
 mv away one

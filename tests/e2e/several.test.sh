@@ -48,7 +48,7 @@ check "replay finds it" printed " 0 divergences"
 kill -KILL $third
 wait $third 2>/dev/null
 run tfy signal "$1" go 3
-check "a signal to a run whose process is gone" ended 0 "go on with: tfy resume $1"
+check "a signal to a run whose process is gone" ended 0 "continue with: tfy resume $1"
 run tfy resume "$1"
 check "resume finds it while others run" printed_exactly '"three 3"'
 run tfy run wait.tfy --name four

@@ -44,7 +44,7 @@ run tfy signal last early '[3]'
 check "... that fits no wait of the program: 65" ended 65 'order.tfy:4 waits for Order: $: expected Order, got a list of 1'
 check "... nothing is recorded" [ "$(sqlite3 .tfy/runs.db "select count(*) from history where type='Signal'")" = 0 ]
 run tfy signal last order '{"item":"bolt","n":3}' --id a1
-check "a signal to a sleeping run: 0" ended 0 "go on with: tfy resume"
+check "a signal to a sleeping run: 0" ended 0 "continue with: tfy resume"
 run tfy signal last order '{"item":"nut","n":1}' --id a1
 check "sent again under its id: 0" ended 0 "sent"
 run tfy inspect last

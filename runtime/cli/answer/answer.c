@@ -18,7 +18,7 @@ static int deliver(const TfyArgs *args, const json_t *request, const char *done)
     else if (delivery.live)
         tfy__say("%s", done);
     else
-        tfy__say("%s; no process runs it now, go on with: %s resume %s", done, tfy__tfy_command(tfy__db_path(args)),
+        tfy__say("%s; no process runs it now, continue with: %s resume %s", done, tfy__tfy_command(tfy__db_path(args)),
                  delivery.run);
     return EXIT_DONE;
 }

@@ -131,7 +131,7 @@ static bool see_again(void *state, const json_t *line)
         if (before && strcmp(before, "failed") != 0) {
             seen->twice =
                 crash_text("%s %s, though it %s", key_of(line, "tool"), key,
-                           strcmp(before, "done") == 0 ? "had been done" : "had begun and nobody knew how it ended");
+                           strcmp(before, "done") == 0 ? "had been done" : "had started and nobody knew how it ended");
             return false;
         }
         json_object_set_new(seen->newest, key, json_string("start"));

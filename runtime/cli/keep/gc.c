@@ -167,9 +167,9 @@ static void print_compacted(const TfyGcOptions *options, const TfyGcResult *resu
             printf("%s  from record %" PRId64 "  %" PRId64 " records\n", uuid, run->base, run->records);
     }
     tfy__say("%u run%s %s at %s snapshot%s, without %" PRId64 " records", count, count == 1 ? "" : "s",
-             options->dry_run ? "would begin"
-             : count == 1     ? "begins now"
-                              : "begin now",
+             options->dry_run ? "would start"
+             : count == 1     ? "starts now"
+                              : "start now",
              count == 1 ? "its" : "their", count == 1 ? "" : "s", records);
 }
 

@@ -53,7 +53,7 @@ void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
                 tfy__json_text(task, "key"));
     else if (strcmp(waits, "result") == 0)
         fprintf(file,
-                stopped ? "    had begun %s; resuming finds out what became of it\n"
+                stopped ? "    had started %s; resuming finds out what became of it\n"
                         : "    waits for the result of %s\n",
                 tfy__json_text(task, "tool"));
     else if (strcmp(waits, "time") == 0)

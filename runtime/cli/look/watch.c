@@ -210,7 +210,7 @@ static int tell_state(Watching *watching)
         tfy__say("run %s has ended: %s; see: %s inspect %s", run, tfy__db_run_state(&history->run, false),
                  tfy__tfy_command(watching->db_path), run);
     } else {
-        status = tfy__fail(EXIT_MISSING, "no process runs %s now; go on with: %s resume %s", run,
+        status = tfy__fail(EXIT_MISSING, "no process runs %s now; continue with: %s resume %s", run,
                            tfy__tfy_command(watching->db_path), run);
     }
     tfy__history_free(history);

@@ -195,7 +195,7 @@ static void print_text(const Question *question, const uint32_t counts[3])
         printf("\n");
     }
     json_array_foreach(question->stuck, at, run)
-        printf("refused  run %s, which begins at a snapshot: %s\n", json_string_value(json_object_get(run, "run")),
+        printf("refused  run %s, which starts at a snapshot: %s\n", json_string_value(json_object_get(run, "run")),
                json_string_value(json_object_get(run, "reason")));
     printf("%u points: %u same, %u mapped by name, %u refused", question->compat->count, counts[TFY_SAME],
            counts[TFY_MAPPED], counts[TFY_REFUSED]);

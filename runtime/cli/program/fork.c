@@ -174,7 +174,7 @@ static char *changed_outcome(const Plan *plan, const TfyLogRecord *record)
 static int refuse_settled(const Plan *plan)
 {
     return refuse(plan, TFY_E_STATE,
-                  "the result of step %lld is part of the snapshot that run %s begins at since it was compacted, and "
+                  "the result of step %lld is part of the snapshot that run %s starts at since it was compacted, and "
                   "cannot be another",
                   (long long)plan->fork.step, plan->run);
 }

@@ -333,7 +333,7 @@ static int report_deadlock(Session *session, const char *run)
 {
     tfy__say("deadlock: nothing can ever run again");
     print_deadlock(session);
-    tfy__say_text("end one of the tasks, then go on:\n  %s kill %s --task PATH\n  %s resume %s\n", session->command,
+    tfy__say_text("end one of the tasks, then continue:\n  %s kill %s --task PATH\n  %s resume %s\n", session->command,
                   strcmp(run, "--all") == 0 ? "RUN" : run, session->command, run);
     return EXIT_WAITING;
 }
@@ -344,12 +344,12 @@ static int report_waiting(Session *session, const char *run)
     char *text = NULL;
     uint32_t signals, count = tfy__waiting_for_people(session->loop, &signals, &text);
     if (count) {
-        tfy__say("waiting for %s; %s, then go on with: %s resume %s", count > signals ? "people" : "signals",
+        tfy__say("waiting for %s; %s, then continue with: %s resume %s", count > signals ? "people" : "signals",
                  count > signals ? "answer" : "send them", session->command, run);
         /* Only this message reports steps in doubt. */
         if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
     } else if (tfy__any_parked(session->loop)) {
-        tfy__say("what is left waits, out of memory; '%s doctor' says for what, then go on with: %s resume %s",
+        tfy__say("what is left waits, out of memory; '%s doctor' says for what, then continue with: %s resume %s",
                  session->command, session->command, run);
     }
     free(text);
@@ -373,7 +373,7 @@ static int report_interrupted(Session *session, const char *run)
     char *calls = tfy__under_way(session->loop);
     if (calls) tfy__say("%s did not finish in time and is ended", calls);
     free(calls);
-    return tfy__fail(EXIT_INTERRUPTED, "interrupted; go on with: %s resume %s", session->command, run);
+    return tfy__fail(EXIT_INTERRUPTED, "interrupted; continue with: %s resume %s", session->command, run);
 }
 
 /* Reports why the loop stopped before its runs had ended. */
@@ -388,8 +388,8 @@ static int report_stop(Session *session, int code, const char *run)
     }
     switch (code) {
     case TFY_E_STATE: return report_interrupted(session, run);
-    case TFY_E_IO: return tfy__fail(EXIT_LOG, "%s; go on with: %s resume %s", why, session->command, run);
-    case TFY_E_LOST: return tfy__fail(EXIT_BUG, "%s; go on with: %s resume %s", why, session->command, run);
+    case TFY_E_IO: return tfy__fail(EXIT_LOG, "%s; continue with: %s resume %s", why, session->command, run);
+    case TFY_E_LOST: return tfy__fail(EXIT_BUG, "%s; continue with: %s resume %s", why, session->command, run);
     case TFY_E_DEADLOCK: return report_deadlock(session, run);
     default: return tfy__fail(tfy__exit_status(code), "run %s stopped: %s", run, why);
     }
@@ -522,8 +522,8 @@ static int take_up(Session *session, const char *run, const char *from)
     const char *with = session->args->option[OPT_WITH];
     const int code = with ? tfy__resume_with(session->loop, run, error) : tfy__resume(session->loop, run, error);
     if (code == TFY_E_DIVERGED && with) {
-        tfy__say("run %s cannot go on with %s: %s", run, with, error);
-        tfy__say("nothing was changed; '%s resume %s' goes on with its own code, '%s compat %s %s' compares the two",
+        tfy__say("run %s cannot continue with %s: %s", run, with, error);
+        tfy__say("nothing was changed; '%s resume %s' continues with its own code, '%s compat %s %s' compares the two",
                  session->command, run, session->command, run, with);
     } else if (code != TFY_OK) {
         tfy__say("%s", error);
@@ -613,7 +613,7 @@ static void print_report(const char *run, int64_t from, const TfyReplayReport *r
     printf("run %s: %lld record%s compared, %lld divergence%s, %lld effects performed\n", run, (long long)report->steps,
            report->steps == 1 ? "" : "s", (long long)report->divergences, report->divergences == 1 ? "" : "s",
            (long long)report->performed);
-    if (from) printf("it began at the snapshot that is record %lld\n", (long long)from);
+    if (from) printf("it started at the snapshot that is record %lld\n", (long long)from);
     if (report->divergences && *report->text) printf("%s\n", report->text);
     if (!report->divergences && !report->finished) printf("the history ends before the run does: it can be resumed\n");
 }

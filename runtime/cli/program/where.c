@@ -49,6 +49,6 @@ int tfy__where_choose(const TfyArgs *args, const TfyHistory *history, TfyWhere *
     if (status != EXIT_DONE) return status;
     choice->root = history->root.path;
     tfy__uuid_text(history->run.uuid, run);
-    tfy__say("run %s goes on in %s, where it worked before", run, choice->root);
+    tfy__say("run %s continues in %s, where it worked before", run, choice->root);
     return EXIT_DONE;
 }

@@ -365,7 +365,7 @@ static int apply(Compacting *c)
 static bool may_be(Compacting *c)
 {
     const TfyGcOptions *options = c->gc->options;
-    snprintf(c->run->refused, sizeof c->run->refused, "nobody has seen whether it can go on from its snapshot");
+    snprintf(c->run->refused, sizeof c->run->refused, "no replay has shown that it can continue from its snapshot");
     const bool fine = options->check && options->check(options->check_state, c->tail, c->run->refused);
     if (fine)
         c->run->refused[0] = '\0';
