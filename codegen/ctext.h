@@ -43,7 +43,7 @@ typedef struct CText {
     Text line;                 /* the physical line under construction */
     const LineFile *files;     /* for #line, the last one without a name; NULL: no #line */
     const LineFile *last_file; /* of the physical line written last; NULL: none was */
-    /* where the C compiler believes the next one to be; 0: it must be told */
+    /* where the C compiler believes the next one to be; 0: it needs a #line */
     uint32_t next_line;
     uint32_t source; /* source line of the line under construction */
     uint32_t depth;  /* of indentation, in steps of four */

@@ -42,7 +42,7 @@ const char *emit_routine_name(Emit *e, const Routine *routine);
 void emit_extern_prototype(Text *out, const Decl *decl); /* of the C function behind an extern tool */
 
 /* ---- emit_performers.c ---- */
-/* Writes the table of who performs the program's effects. Answers its name, or NULL when none is needed. */
+/* Writes the table of who performs the program's effects. Returns its name, or NULL when none is needed. */
 const char *emit_performers(Emit *e);
 
 /* ---- emit_table.c: static data ---- */

@@ -10,7 +10,7 @@
 #include "ctext.h"
 #include "machine.h"
 
-/* A kind of arrow: what is at it, and how it is drawn. */
+/* A kind of arrow: its label, and how it is drawn. */
 typedef enum Arrow { ARROW_FLOW, ARROW_ERROR, ARROW_CALL, ARROW_SPAWN, ARROW_DETACHED, ARROW_BODY, ARROW_UNDO } Arrow;
 
 static const char *const arrow_names[] = {

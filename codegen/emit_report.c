@@ -1,4 +1,4 @@
-/* emit_report.c: what tasks weigh.
+/* emit_report.c: the size of tasks.
  *
  * A frame is a head and one word per slot. A task's stack holds the frames of the deepest chain of calls that its
  * workflow can make; it starts with STACK_FIRST bytes that are beside the task's slot, and beyond those it is a

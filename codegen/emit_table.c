@@ -664,7 +664,7 @@ static const char *list_errors(Emit *e, uint32_t *count)
     return list.data;
 }
 
-/* What tells this program from every other: its text, the compiler's version, and the names that messages show. */
+/* Distinguishes this program from every other: its text, the compiler's version, and the names that messages show. */
 static XXH128_hash_t hash_program(const Emit *e, const Text *source, const char *file)
 {
     Text hashed = {.arena = e->arena};

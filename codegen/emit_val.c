@@ -27,7 +27,7 @@ const char *emit_maker(Rep rep)
                                                   [REP_FLOAT] = "tfy_of_float(",
                                                   [REP_BOOL] = "tfy_of_bool(",
                                                   [REP_OBJ] = "tfy_of_obj("};
-    CHECK(makers[rep]); /* what is nothing, or a word already, is not made one */
+    CHECK(makers[rep]); /* a value that is nothing, or already a word, is not converted */
     return makers[rep];
 }
 

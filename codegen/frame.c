@@ -242,7 +242,7 @@ static void note_mark(const Frame *f, const Instr *instr, const uint64_t *live)
     }
 }
 
-/* Walks the block backwards once more: puts in releases, and tells landings what can arrive. live: what is live
+/* Walks the block backwards once more: inserts releases, and notes at landings what can arrive. live: what is live
  * before the block's end. */
 static void release_in_block(const Frame *f, MBlock *block, VarSet live)
 {
@@ -645,8 +645,8 @@ static void give_slot(Routine *routine, Var *var, Heap *heap)
     heap_push(heap, (uint32_t)var->slot, var->last);
 }
 
-/* Slots do not overlap, which the scan that gave them out does not say: whoever is in a slot is gone before the next
- * one comes, and is of its class. vars: in the order in which they start to live. */
+/* Slots do not overlap, which the scan that gave them out does not say: the variable in a slot is dead before the
+ * next one lives there, and has the same class. vars: in the order in which they start to live. */
 static void check_slots(const Frame *f, Var *const *vars, uint32_t count)
 {
     const Routine *routine = f->routine;

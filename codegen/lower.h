@@ -1,5 +1,5 @@
 /* lower.h: what the files of the lowering pass share. The pass walks the checked tree once and builds machines; it
- * asks no questions about names or types, for check has answered them all. */
+ * decides nothing about names or types, because check has decided them all. */
 #ifndef CODEGEN_LOWER_H
 #define CODEGEN_LOWER_H
 
@@ -73,7 +73,7 @@ typedef struct Lower {
     Table names; /* taken in this routine */
 } Lower;
 
-/* What a step with an undo knows of it. */
+/* The undo of a step. */
 typedef struct Undo {
     const Closure *closure; /* NULL: the step has none */
 } Undo;

@@ -159,7 +159,7 @@ void lower_keep(Lower *l, const Variable *variable)
     l->kept[l->kept_count++] = var;
 }
 
-/* A statement of its own, which does nothing but inspect them. */
+/* A separate statement, which does nothing but inspect them. */
 static void look_at(Lower *l, Var *const *vars, uint32_t count)
 {
     Instr *instr = machine_instr(l->routine, l->cur, IN_END, l->line);

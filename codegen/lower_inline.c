@@ -146,7 +146,7 @@ static Val *decide(Lower *l, Inline *loop, bool found)
     only_when(l, loop, found);
     lower_instr(l, IN_SET, result->var, val_bool(l, found));
     lower_go(l, loop->exit);
-    lower_begin(l, stop); /* nothing leads here; the loop's end wants a block */
+    lower_begin(l, stop); /* nothing leads here; the loop's end needs a block */
     close_inline(l, loop);
     return result;
 }

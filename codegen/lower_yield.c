@@ -155,7 +155,7 @@ static Errors plan_errors(Lower *l, const Policies *p)
     return errors;
 }
 
-/* Goes on in `done`, whatever the step came to. */
+/* Continues in `done`, whatever the outcome of the step. */
 static void lower_errors(Lower *l, const Expr *e, const Policies *p, const Target *dst, const Errors *errors,
                          MBlock *done)
 {

@@ -212,7 +212,7 @@ typedef struct SwitchCase {
     MBlock *to;
 } SwitchCase;
 
-/* What a point asks for, beside its kind. */
+/* What a point requests, beside its kind. */
 typedef enum AskKind { ASK_YIELD, ASK_FUEL, ASK_EFFECT, ASK_CALL, ASK_BACKOFF, ASK_UNDO, ASK_MARK } AskKind;
 
 struct Term {
@@ -421,7 +421,7 @@ uint32_t machine_find_workflow(const Machine *machine, const Decl *decl, const R
 typedef enum GraphFormat { GRAPH_MERMAID, GRAPH_DOT } GraphFormat;
 char *emit_graph(const Machine *machine, GraphFormat format, size_t *len);
 
-/* What tasks weigh: frame bytes, what is live at each point, the widest point, bytes per task; a table or JSON, in
+/* The size of tasks: frame bytes, what is live at each point, the widest point, bytes per task; a table or JSON, in
  * the arena. Requires frame_assign. */
 char *emit_report(const Machine *machine, bool json, size_t *len);
 

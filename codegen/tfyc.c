@@ -143,7 +143,7 @@ static int compile(Compilation *c, Module *module)
     if (options->list_files) return list_files(module);
     Program *program = check_program(module, &c->sources, &c->arena, &c->diags);
     if (options->deny_warnings) diag_deny_warnings(&c->diags);
-    /* Warnings are for whoever checks or makes the program, once. */
+    /* Warnings are printed once, to the person who checks or builds the program. */
     bool told = c->diags.errors || ((options->check || options->output) && !options->no_warnings);
     int status = told ? tfyc_report_diags(options, &c->diags) : EXIT_OK;
     if (status) return status;

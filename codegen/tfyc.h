@@ -39,9 +39,9 @@ typedef struct Options {
     bool no_warnings;   /* they are not printed */
     bool bundle;        /* the input is a stored program: module.h */
     bool list_files;    /* print the files a program is made of */
-    bool graph;         /* print the states as graph_format wants them */
+    bool graph;         /* print the states in the form graph_format */
     bool layout;        /* print points, frames and types */
-    bool report;        /* print what tasks weigh */
+    bool report;        /* print the size of tasks */
     bool as_json;       /* --json: with report */
     GraphFormat graph_format;
     const char *schema; /* the declaration whose schema is printed; NULL: none */

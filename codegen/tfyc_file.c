@@ -1,4 +1,4 @@
-/* tfyc_file.c: files in and out, and what is said when that fails. */
+/* tfyc_file.c: reads and writes files, and reports failures. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

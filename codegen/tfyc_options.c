@@ -188,7 +188,7 @@ static void read_option(Options *options, int option)
     case OPT_OPTIONS: print_options(); exit(EXIT_OK);
     case OPT_HELP: print_help(); exit(EXIT_OK);
     case OPT_VERSION: puts("tfyc " TFY_VERSION); exit(EXIT_OK);
-    default: exit(EXIT_USAGE); /* getopt has said what is wrong */
+    default: exit(EXIT_USAGE); /* getopt has reported the mistake */
     }
 }
 

@@ -91,7 +91,7 @@ void *arena_grow(Arena *arena, void *items, uint32_t *cap, uint32_t want, size_t
     return grown;
 }
 
-/* What is larger than a block has one of its own, which holds nothing else. */
+/* A piece that is larger than a block gets a block that holds nothing else. */
 static void give_back(Arena *arena, const void *items)
 {
     for (ArenaBlock **link = &arena->blocks; *link; link = &(*link)->next) {

@@ -12,8 +12,8 @@
 /* Where control never gets while `fact`, a sentence, is so. */
 #define UNREACHED(fact) tfy__check_failed(fact, __FILE__, __LINE__)
 
-/* Where a pass is, so that a failed check can say it. The pass fills it in as it goes on, and takes it back at its end,
- * because it lives no longer than the pass. */
+/* Where a pass is, so that a failed check can say it. The pass fills it in as it proceeds, and clears it when it
+ * ends, because it lives no longer than the pass. */
 typedef struct BugPlace {
     const SourceSet *sources;
     uint32_t off; /* global offset */

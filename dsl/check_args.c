@@ -186,7 +186,7 @@ static bool report_no_initial(Check *c, Expr *e)
     return true;
 }
 
-/* `{}`, `[]`, null and 0 for a float get their type from what is wanted; everything else has one of its own. */
+/* `{}`, `[]`, null and 0 for a float get their type from the surroundings; everything else has its own type. */
 static void bind_initial(Check *c, const Slot *slot, Expr *e)
 {
     const Type *want = slot->type, *type = check_expr(c, e, want);

@@ -203,7 +203,7 @@ const Type *type_of_notation(Check *c, const char *text, const Type *receiver);
 
 /* ---- builtin.c ---- */
 size_t builtin_effect_names(const char **names); /* at most BI_COUNT */
-/* The method somebody meant who wrote `name` on such a receiver, or NULL. */
+/* Returns the method that `name` on such a receiver was probably meant to be, or NULL. */
 const char *builtin_nearest_method(TypeKind receiver, const char *name);
 
 /* ---- check.c ---- */

@@ -379,8 +379,7 @@ static void refuse_leaving_finally(Check *c, const Stmt *s, const char *word)
     diag_other(c->diags, diag, c->body->finally_of->finally->span, "the finally block");
 }
 
-/* A way out that was refused ends nothing, and what is after it gives no errors of its own. Answers that
- * control continues. */
+/* A refused way out ends nothing, and the code after it gives no further errors. Returns that control continues. */
 static bool excuse_rest(Check *c)
 {
     c->body->incomplete = true;

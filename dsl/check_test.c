@@ -43,7 +43,7 @@ void check_test(Check *c, Decl *decl)
 
 /* ---- what is mocked or counted ---- */
 
-/* What a name in mock or calls() stands for; both NULL after a report. */
+/* The declaration or effect that a name in mock or calls() means; both are NULL after a report. */
 typedef struct Callee {
     Decl *decl;
     const Builtin *builtin;
@@ -123,7 +123,7 @@ static Callee find_callee(Check *c, Name module, Name name)
 
 /* ---- patterns ---- */
 
-/* One parameter of what is mocked. */
+/* One parameter of the mocked function. */
 typedef struct Place {
     const char *name;
     const Type *type;
@@ -201,8 +201,7 @@ static void check_pattern_of(Check *c, Stmt *s, const Places *places, const Arg 
     s->mock_argv[at] = arg->value;
 }
 
-/* A single `_` stands for all arguments, however many there are. What may be left out of a call may be left out
- * here. */
+/* A single `_` matches all arguments, however many there are. A pattern may omit what a call may omit. */
 static void check_patterns(Check *c, Stmt *s, const Places *places)
 {
     bool *seen = arena_alloc(c->arena, places->count + 1), reported = false;

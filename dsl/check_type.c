@@ -3,7 +3,7 @@
 
 /* ---- types as written ---- */
 
-/* What people who come from other languages write. */
+/* Names that other languages use for our types. */
 static const char *name_elsewhere(const char *name)
 {
     static const char *const pairs[][2] = {

@@ -1,4 +1,4 @@
-/* diag.c: collecting and printing what the compiler tells people. */
+/* diag.c: collects and prints the compiler's messages. */
 #include "diag.h"
 #include "../runtime/base/list.h"
 #include "../runtime/base/shown.h"

@@ -27,7 +27,7 @@ static void mark_paren(Format *f, Span name, int flags)
     if (paren->kind == TOK_LP) paren->marks |= (uint16_t)flags;
 }
 
-/* Commas between two offsets are no ends of entries. */
+/* Commas between two offsets do not end entries. */
 static void mark_inline(Format *f, uint32_t from, uint32_t to)
 {
     for (uint32_t i = format_piece_at(f, from); i < f->count && f->pieces[i].off < to; i++)
@@ -266,7 +266,7 @@ static void mark_stmt(Format *f, const Stmt *stmt)
     if (stmt->kind == ST_MOCK) mark_paren(f, stmt->mock_name.span, MARK_TIGHT | MARK_COMMAS);
 }
 
-/* A block made for a bare arm or an `else if` has no braces of its own. */
+/* A block made for a bare arm or an `else if` has no braces in the text. */
 static void mark_block(Format *f, const Block *block)
 {
     if (!block) return;

@@ -118,7 +118,8 @@ static bool is_separator(const Printer *p, const Frame *frame, const Piece *piec
     return !(piece_at(p, frame->opener)->marks & MARK_STMTS);
 }
 
-/* A line that ends between pieces i - 1 and i, not at a bracket's will but because the author or a chain wants it. */
+/* A line that ends between pieces i - 1 and i because the author or a chain ends it there, not because of a
+ * bracket. */
 static bool breaks_inside(const Printer *p, uint32_t i)
 {
     const Piece *left = piece_at(p, i - 1), *right = piece_at(p, i);
@@ -129,7 +130,7 @@ static bool breaks_inside(const Printer *p, uint32_t i)
     return right->marks & MARK_POLICY || right->kind == TOK_DOT || right->kind == TOK_QDOT || right->kind == TOK_BAR;
 }
 
-/* Is it known before it is printed that an opener's inside is on lines of its own? */
+/* Whether it is known before printing that the inside of an opener is on separate lines. */
 static bool is_broken(const Piece *opener)
 {
     return opener->broken || (opener->clauses && opener->clauses->broken);
@@ -322,7 +323,7 @@ static bool begins_entry(const Printer *p, const Frame *frame, uint32_t i)
     return piece->marks & MARK_CLAUSE;
 }
 
-/* Where its bracket wants a new line before piece i. */
+/* Whether the bracket around piece i puts a new line before it. */
 static bool breaks_at(const Printer *p, const Frame *frame, uint32_t i)
 {
     const Piece *piece = piece_at(p, i);

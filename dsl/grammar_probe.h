@@ -19,8 +19,8 @@ int grammar_Fallback(int kind);
 /* Kinds of token are 0 … grammar_kind_count - 1. */
 extern const int grammar_kind_count;
 
-/* Would the parser shift this kind of token next? `takes` lets a word that has a meaning only in places count as a
- * name; `wants` asks for the meaning itself. */
+/* Whether the parser would shift this kind of token next. `takes` lets a word that has a meaning only in places
+ * count as a name; `wants` asks for the meaning itself. */
 bool grammar_takes(void *parser, int kind);
 bool grammar_wants(void *parser, int kind);
 

@@ -123,8 +123,8 @@ static void unwind(Lexer *lx)
     while (lx->nest_count && !lx->nests[--lx->nest_count].block) {}
 }
 
-/* What was read behind the "${" was read as code and need not be; it is forgotten, so that it gives no errors of its
- * own. */
+/* The text after the "${" was read as code and may not be code; its tokens are dropped, so that they give no
+ * errors. */
 static void report_open_nest(Lexer *lx, const unsigned char *at)
 {
     const Nest *nest = &lx->nests[lx->nest_count - 1];

@@ -390,7 +390,7 @@ static void walk_arms(Walk *w, const Type *subject, const Arm *arms)
     }
 }
 
-/* A name that stands for both is a use of the field and the place where the variable is declared. */
+/* A name that means both is a use of the field, and the place where the variable is declared. */
 static void walk_catch_fields(Walk *w, const Catch *k)
 {
     for (const CatchField *f = k->fields; f; f = f->next) {

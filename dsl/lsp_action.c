@@ -31,7 +31,7 @@ static bool touches(Span span, size_t from, size_t to)
     return span.off <= to && span.off + span.len >= from;
 }
 
-/* A client may ask for other kinds of actions only. */
+/* A client may request other kinds of actions only. */
 static bool wants_fixes(const json_t *params)
 {
     const json_t *only = json_object_get(json_object_get(params, "context"), "only"), *kind;

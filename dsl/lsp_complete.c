@@ -91,7 +91,7 @@ static void add_cases(Items *items, const Decl *decl)
         if (k->name.text) add_item(items, k->name.text, ITEM_ENUM_MEMBER, decl->name.text, NULL);
 }
 
-/* False: what is before the dot is not understood. */
+/* False: the expression before the dot has no known type. */
 static bool add_behind_dot(Items *items, const Program *program, uint32_t off)
 {
     const Decl *name_decl;

@@ -1,4 +1,4 @@
-/* lsp_diagnostic.c: what is wrong with a text, for the editor's margin. */
+/* lsp_diagnostic.c: the mistakes in a text, for the editor's margin. */
 #include <stdlib.h>
 
 #include "lsp_internal.h"
@@ -23,7 +23,7 @@ json_t *lsp_diagnostic(const LspAnalysis *analysis, const Diag *diag)
     return result;
 }
 
-/* Where the main file comes to a file that has mistakes: the import that leads there, directly if one does. */
+/* Returns the import of the main file that leads to a file with mistakes: a direct one if there is one. */
 static const Decl *import_of(const LspAnalysis *analysis, const Source *source)
 {
     const Decl *first = NULL;
@@ -35,7 +35,7 @@ static const Decl *import_of(const LspAnalysis *analysis, const Source *source)
     return first;
 }
 
-/* A mistake in another file is told once for each file, at the import, and leads there. */
+/* A mistake in another file is reported once for each file, at its import, with a link. */
 static void add_elsewhere(const LspAnalysis *analysis, json_t *list, const Diag *diag, const Source **last)
 {
     const Source *source = source_of(&analysis->sources, diag->span.off);
@@ -47,7 +47,7 @@ static void add_elsewhere(const LspAnalysis *analysis, json_t *list, const Diag 
     json_array_append_new(list, lsp_diagnostic(analysis, &here));
 }
 
-/* Mistakes of meaning are told when the form is right, as the compiler does. */
+/* Like the compiler, reports mistakes of meaning only in a text without mistakes of form. */
 const DiagList *lsp_shown_diags(const LspAnalysis *analysis)
 {
     return analysis->parse_diags.errors ? &analysis->parse_diags : &analysis->check_diags;

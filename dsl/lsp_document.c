@@ -201,7 +201,7 @@ static void free_document(LspDocument *document)
     free(document);
 }
 
-/* A text that is not open has no diagnostics: the client is told to drop them. */
+/* A text that is not open has no diagnostics: the client drops them when it receives an empty list. */
 void lsp_did_close(LspServer *server, const json_t *params)
 {
     LspDocument *document = lsp_document_of(server, params);

@@ -139,7 +139,7 @@ char *lsp_real_path(const char *path);
 /* ---- lsp_workspace.c ---- */
 enum {
     LSP_FILES_MAX = 2000,     /* files of a workspace that are read for one request */
-    LSP_ENTRIES_MAX = 100000, /* names of files and directories that are looked at for it */
+    LSP_ENTRIES_MAX = 100000, /* names of files and directories that are inspected for it */
     LSP_DEPTH_MAX = 16,       /* directories in directories */
 };
 /* Keeps the folders that the client names in `initialize`. */

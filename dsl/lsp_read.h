@@ -10,9 +10,9 @@
 
 enum {
     LSP_HEAD_MAX = 4096, /* bytes of a message's head */
-    /* bytes of a body; what is made of it takes up to twenty times as much */
+    /* bytes of a body; the tree made of it takes up to twenty times as much */
     LSP_BODY_MAX = 8 << 20,
-    LSP_SKIP_MAX = 1 << 30, /* a body that claims more was never meant to come */
+    LSP_SKIP_MAX = 1 << 30, /* a header that claims more is a mistake */
     /* a buffer that one large message made larger is released */
     LSP_BUFFER_KEPT = 1 << 20,
 };

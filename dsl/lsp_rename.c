@@ -40,7 +40,7 @@ static bool is_name(const char *text)
 
 /* ---- the new texts ---- */
 
-/* Every use in place, the new name behind what is before it; NUL-terminated. */
+/* Returns the new text of every use: the new name after the part of the path before it; NUL-terminated. */
 static char *renamed_text(Arena *arena, const LspFileUses *file, size_t old_len, const char *name, size_t *len)
 {
     size_t new_len = strlen(name), at = 0;

@@ -86,7 +86,7 @@ json_t *lsp_document_symbol(LspServer *server, const json_t *params)
 
 /* ---- of the workspace ---- */
 
-enum { FOUND_MAX = 500 }; /* an editor asks again with every letter */
+enum { FOUND_MAX = 500 }; /* an editor repeats the request with every letter */
 
 typedef struct Find {
     LspServer *server;

@@ -14,7 +14,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "%41" is A; what is no such escape stands for itself, and so does %00, which no path has. */
+/* "%41" is A; any other text is itself, and so is %00, which no path has. */
 static void decode(char *to, const char *from)
 {
     while (*from) {

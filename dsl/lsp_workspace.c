@@ -28,7 +28,7 @@ typedef struct Paths {
     Arena arena;
     const char **items; /* real paths */
     uint32_t count, cap;
-    uint32_t entries; /* names looked at */
+    uint32_t entries; /* names inspected */
 } Paths;
 
 static bool add_path(Paths *paths, const char *path)
@@ -119,7 +119,7 @@ void lsp_each_file(LspServer *server, const LspAnalysis *asked, LspEachFile *eac
     size_t i;
     arena_init(&paths.arena, 0);
     add_documents(&paths, server);
-    uint32_t first = paths.count; /* what is open counts as the editor has it */
+    uint32_t first = paths.count; /* an open document counts as the editor has it */
     add_imported(&paths, asked);
     json_array_foreach(server->folders, i, folder)
     {

@@ -10,7 +10,7 @@
  * EX_BAD and ST_BAD where something could not. */
 Module *parse_module(SourceSet *sources, Source *source, Arena *arena, DiagList *diags);
 
-/* Can a word never be a name? ('task' can, where no rule wants the word itself.) */
+/* Whether a word can never be a name. ('task' can, where no rule wants the word itself.) */
 bool parse_word_is_reserved(const char *text, size_t len);
 
 /* The tokens as the parser took them, in the compilation's arena: TOK_NL only where a statement really ended (of

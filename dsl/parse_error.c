@@ -8,7 +8,7 @@
 
 #include "grammar.h"
 
-/* Where a name may be any keyword may; 'in' starts nothing, so it tells the places apart. */
+/* Wherever a name fits, any keyword fits; 'in' starts nothing, so it distinguishes the places. */
 static bool statement_may_begin(const Parser *p)
 {
     return parse_wants(p, TOK_LET) && !parse_wants(p, TOK_IN);

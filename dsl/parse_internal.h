@@ -42,8 +42,8 @@ typedef struct Parser {
     bool stopped; /* a limit was passed; nothing more is read */
 } Parser;
 
-/* Would the automaton take this kind of token next? `wants` asks for a word's own meaning, `takes` lets it be a name
- * as well. */
+/* Whether the automaton would take this kind of token next. `wants` means the word itself, `takes` accepts it as a
+ * name too. */
 static inline bool parse_takes(const Parser *p, int kind)
 {
     return grammar_takes(p->automaton, kind);
@@ -82,7 +82,7 @@ void parse_close_missing_braces(Parser *p);
 bool parse_list_is_unclosed(const Parser *p);
 void parse_close_list(Parser *p);
 
-/* Closes every open brace, as if the missing ones stood before p->at. */
+/* Closes every open brace, as if the missing ones were before p->at. */
 void parse_close_braces(Parser *p);
 
 /* Hands on the lexer's errors before `until`, or forgets them when the text there was skipped for another mistake. */
@@ -90,7 +90,7 @@ void parse_pass_lexical(Parser *p, uint32_t until, bool keep);
 
 /* parse_error.c */
 
-/* Says what is wrong with the token at p->at, which the automaton does not take. */
+/* Reports the token at p->at, which the automaton does not take. */
 void parse_report(Parser *p);
 
 /* Says that a '{' is never closed, noticed at p->at; `innermost` is the index of the last one open. */

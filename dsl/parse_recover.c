@@ -1,4 +1,4 @@
-/* parse_recover.c: going on after a mistake.
+/* parse_recover.c: continues after a mistake.
  *
  * The automaton is dropped to the nearest list that can hold an error, and the text up to the end of the statement
  * is skipped. Three things keep one mistake one error: what could have ended at the mistake is kept;
@@ -75,8 +75,8 @@ static void skip_opener(Parser *p, Skip *skip, Token token)
     skip->braces_met += token.kind == TOK_LBRACE;
 }
 
-/* Does the line behind p->at continue beside the present one, neither deeper nor with a '}'? Then what was opened here
- * was closed here. */
+/* Whether the line after p->at continues beside the present one, neither deeper nor with a '}'. Then a bracket
+ * opened here was closed here. */
 static bool next_line_is_beside(const Parser *p)
 {
     Token next = parse_token(p, p->at + 1);

@@ -124,7 +124,7 @@ static const KindInfo kinds[] = {
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
 
-/* Words are told apart by length and first letter; few share both. */
+/* Length and first letter distinguish words; few share both. */
 int token_word_kind(const char *text, size_t len)
 {
     static struct {
