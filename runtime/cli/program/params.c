@@ -180,7 +180,7 @@ static const char *flag_of(const TfyCommand *command, const TfyField *param)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
         const char *option = tfy__option_at(i)->name, *name = param->name;
-        if (!option[1] || !tfy__command_takes(command, i)) continue;
+        if (!option || !option[1] || !tfy__command_takes(command, i)) continue;
         while (*option && (*option == *name || (*option == '-' && *name == '_'))) option++, name++;
         if (*option == *name) return "--param.";
     }
