@@ -18,6 +18,7 @@ typedef enum Mood { MOOD_RUNS, MOOD_WORKS, MOOD_WAITS, MOOD_ASKS, MOOD_FAILED } 
 typedef struct Row {
     char *id;                                /* "run/path", owned */
     char *workflow, *stage, *message, *file; /* owned; file NULL: the main one */
+    char *said;                              /* by emit, owned; NULL: nothing */
     int64_t line, step;
     int64_t since_ms; /* start of the current stage */
     Mood mood;
@@ -28,7 +29,8 @@ typedef struct Row {
 struct TfyScreen {
     Row **rows;
     size_t count, cap;
-    bool one_run; /* ids are shown without their run */
+    bool one_run; /* only one run is watched */
+    bool several; /* the tasks are of several runs: ids are shown with the start of their run's id */
     TfyTable by_id;
     uint64_t ended, failed; /* tasks */
     uint64_t events;
@@ -38,6 +40,9 @@ struct TfyScreen {
     int drawn;      /* lines on the terminal that the next drawing overwrites */
     uint64_t frame; /* number of drawings; turns the spinner */
     bool stale;     /* rows are not sorted yet */
+    char *chosen;   /* id of the task that a person chose, owned; NULL: none */
+    size_t choice;  /* its index when it was last seen */
+    bool open;      /* all about its step is shown */
 };
 
 TfyScreen *tfy__screen_new(bool one_run)
@@ -54,6 +59,7 @@ static void free_row(Row *row)
     free(row->stage);
     free(row->message);
     free(row->file);
+    free(row->said);
     free(row);
 }
 
@@ -68,6 +74,7 @@ void tfy__screen_free(TfyScreen *screen)
     if (!screen) return;
     tfy__screen_forget(screen);
     free(screen->rows);
+    free(screen->chosen);
     tfy__buffer_free(&screen->notes);
     free(screen);
 }
@@ -182,6 +189,35 @@ static Mood mood_of(const char *stage)
     return strncmp(stage, "waiting", 7) == 0 ? MOOD_WAITS : MOOD_RUNS;
 }
 
+/* How each stage of the runtime reads; the others are the program's own, by emit. */
+static const struct {
+    const char *stage, *verb;
+} VERBS[] = {{"ReceivedInstruction", "starts"},
+             {"TaskStep", "goes on:"},
+             {"Idle", "waits:"},
+             {"ToolExecutionStart", "runs"},
+             {"ToolExecutionComplete", "ran"},
+             {"WaitingForLLM", "asks the model:"},
+             {"PreviewingPatch", "previews"},
+             {"CommittingPatch", "commits"},
+             {"Tokens", "counted"},
+             {"AwaitingUserApproval", "asks:"},
+             {"TaskFailure", "failed:"},
+             {"Completed", "completed:"},
+             {"Log", "logs:"},
+             {"waiting(effect)", "runs"},
+             {"waiting(approval)", "asks:"},
+             {"ready", "is ready"},
+             {"running", "runs"},
+             {"created", "starts"}};
+
+static const char *verb_of(const char *stage)
+{
+    for (size_t i = 0; i < sizeof VERBS / sizeof *VERBS; i++)
+        if (strcmp(stage, VERBS[i].stage) == 0) return VERBS[i].verb;
+    return strncmp(stage, "waiting", 7) == 0 ? "waits:" : NULL;
+}
+
 /* Remarks, failures, gaps and results stay on the screen. */
 static bool is_note(const json_t *line, const char *stage)
 {
@@ -202,6 +238,15 @@ static void update(TfyScreen *screen, const json_t *line, const char *id, const 
     if (!row) row = add(screen, id);
     const char *time = text_of(line, "ts");
     if (!row) return;
+    if (!verb_of(stage)) {
+        char *said = NULL;
+        if (asprintf(&said, "%s: %s", stage, text_of(line, "message")) >= 0) {
+            free(row->said);
+            row->said = said;
+        }
+        if (row->stage) return; /* it does what it did before */
+        stage = "running";
+    }
     if (!row->stage || strcmp(row->stage, stage) != 0) tfy__read_time(time, strlen(time), &row->since_ms);
     set_text(&row->stage, stage);
     set_text(&row->message, text_of(line, "message"));
@@ -280,22 +325,110 @@ static int width_of(const TfyScreenLook *look)
     return look->columns < LINE_MAX_COLUMNS ? look->columns : LINE_MAX_COLUMNS;
 }
 
-/* Draws "⠙ 1.2   worker   ToolExecutionStart  run_tests (line 12)   step 3  1.5 s" within the available columns. */
+#define RUN_SHOWN 13 /* characters of a run's id: its time in milliseconds */
+
+/* Writes the id of a task as it is shown: its path, and the start of its run's id where there are several. */
+static void add_id(const TfyScreen *screen, const Row *row, TfyBuffer *out)
+{
+    const char *path = path_of(row->id);
+    const size_t run = path > row->id ? (size_t)(path - row->id) - 1 : 0;
+    if (screen->several && run) tfy__buffer_printf(out, "%.*s/", (int)(run < RUN_SHOWN ? run : RUN_SHOWN), row->id);
+    tfy__buffer_text(out, path);
+}
+
+/* "runs run_tests (line 12)" */
+static void add_what(const Row *row, TfyBuffer *out)
+{
+    const char *stage = row->stage ? row->stage : "", *verb = verb_of(stage);
+    tfy__buffer_text(out, verb ? verb : stage);
+    if (row->message && *row->message) tfy__buffer_char(out, ' ');
+    if (row->message) tfy__screen_clean(out, row->message);
+    add_place(out, row->file, row->line);
+}
+
+static void add_said(const TfyScreenLook *look, const Row *row, TfyBuffer *out)
+{
+    const char *text = row->said ? strstr(row->said, ": ") : NULL, *rest;
+    double fraction;
+    if (!text) return;
+    tfy__buffer_text(out, "  ");
+    if (tfy__screen_fraction(text + 2, &fraction, &rest)) {
+        tfy__screen_bar(out, fraction, 10, look->utf8);
+        tfy__buffer_char(out, ' ');
+    }
+    tfy__screen_clean(out, row->said);
+}
+
+/* Returns whether the tasks are of several runs. */
+static bool are_several(const TfyScreen *screen)
+{
+    for (size_t i = 1; !screen->one_run && i < screen->count; i++) {
+        const char *first = screen->rows[0]->id, *other = screen->rows[i]->id;
+        const size_t len = strcspn(first, "/");
+        if (strncmp(first, other, len + 1) != 0) return true;
+    }
+    return false;
+}
+
+static bool is_chosen(const TfyScreen *screen, const Row *row)
+{
+    return screen->chosen && strcmp(screen->chosen, row->id) == 0;
+}
+
+/* Draws a label and a text of several lines, at most DETAIL_LINES. */
+static void draw_detail(TfyScreen *screen, const TfyScreenLook *look, const char *label, const char *text,
+                        TfyBuffer *out)
+{
+    enum { LABEL = 12, DETAIL_LINES = 3 };
+    TfyBuffer clean = {0};
+    const int room = width_of(look) - 1 - LABEL;
+    tfy__screen_clean(&clean, text);
+    const char *at = clean.data && !clean.failed ? clean.data : "";
+    for (int i = 0; room > 0 && i < DETAIL_LINES && (*at || !i); i++) {
+        int columns = 0;
+        const char *end = at;
+        while (*end && (columns < room || (*end & 0xc0) == 0x80)) columns += (*end++ & 0xc0) != 0x80;
+        while (columns == room && (*end & 0xc0) == 0x80) end++;
+        tfy__buffer_printf(out, "    %-*s%.*s", LABEL - 4, i ? "" : label, (int)(end - at), at);
+        end_line(screen, out);
+        at = end;
+    }
+    tfy__buffer_free(&clean);
+}
+
+static void draw_step(TfyScreen *screen, const TfyScreenLook *look, const Row *row, int64_t now_ms, TfyBuffer *out)
+{
+    TfyBuffer text = {0};
+    draw_detail(screen, look, "task", row->id, out);
+    draw_detail(screen, look, "in", row->workflow ? row->workflow : "", out);
+    add_what(row, &text);
+    if (!text.failed) draw_detail(screen, look, "does", text.data, out);
+    tfy__buffer_reset(&text);
+    tfy__buffer_printf(&text, "%lld, for ", (long long)row->step);
+    tfy__screen_elapsed(&text, now_ms - row->since_ms);
+    if (!text.failed) draw_detail(screen, look, "step", text.data, out);
+    if (row->said) draw_detail(screen, look, "says", row->said, out);
+    tfy__buffer_free(&text);
+}
+
+/* Draws "⠙ 1.2   runs run_tests (line 12)  Files: 3/10  in worker   step 3  1.5 s" within the available columns: the
+ * workflow is cut first. */
 static void draw_row(TfyScreen *screen, const TfyScreenLook *look, const Row *row, int64_t now_ms, int id_width,
                      TfyBuffer *out)
 {
     TfyBuffer what = {0}, right = {0};
     int width = width_of(look) - 1;
-    const char *id = screen->one_run ? path_of(row->id) : row->id;
+    TfyBuffer id = {0};
+    add_id(screen, row, &id);
     colour(out, look, row->mood);
-    tfy__buffer_printf(out, "%s ", spinner(screen, look, row->mood));
+    tfy__buffer_printf(out, "%s ", is_chosen(screen, row) ? ">" : spinner(screen, look, row->mood));
     no_colour(out, look);
-    tfy__screen_column(out, id, id_width);
-    tfy__screen_clean(&what, row->workflow ? row->workflow : "");
-    tfy__buffer_printf(&what, "  %s", row->stage ? row->stage : "");
-    if (row->message && *row->message) tfy__buffer_text(&what, "  ");
-    if (row->message) tfy__screen_clean(&what, row->message);
-    add_place(&what, row->file, row->line);
+    tfy__screen_column(out, id.data && !id.failed ? id.data : "", id_width);
+    tfy__buffer_free(&id);
+    add_what(row, &what);
+    add_said(look, row, &what);
+    tfy__buffer_text(&what, "  in ");
+    tfy__screen_clean(&what, row->workflow ? row->workflow : "?");
     tfy__buffer_printf(&right, "step %lld  ", (long long)row->step);
     tfy__screen_elapsed(&right, now_ms - row->since_ms);
     int room = width - 2 - id_width - 2 - (int)right.len - 2;
@@ -348,16 +481,87 @@ static int id_width(const TfyScreen *screen)
 {
     int widest = 4;
     for (size_t i = 0; i < screen->count; i++) {
-        int len = (int)strlen(screen->one_run ? path_of(screen->rows[i]->id) : screen->rows[i]->id);
-        if (len > widest) widest = len;
+        TfyBuffer id = {0};
+        add_id(screen, screen->rows[i], &id);
+        if ((int)id.len > widest) widest = (int)id.len;
+        tfy__buffer_free(&id);
     }
     return widest < 48 ? widest : 48;
+}
+
+/* The index of the chosen task. When it has ended, the next one is chosen. */
+static size_t find_choice(TfyScreen *screen)
+{
+    const Row *row = screen->chosen ? find(screen, screen->chosen) : NULL;
+    if (row) screen->choice = row->at;
+    if (screen->count && screen->choice >= screen->count) screen->choice = screen->count - 1;
+    if (screen->chosen && !row && screen->count) set_text(&screen->chosen, screen->rows[screen->choice]->id);
+    return screen->choice;
+}
+
+void tfy__screen_key(TfyScreen *screen, TfyScreenKey key)
+{
+    sort_rows(screen);
+    if (key == TFY_KEY_CLOSE && !screen->open) {
+        free(screen->chosen);
+        screen->chosen = NULL;
+    }
+    if (key == TFY_KEY_CLOSE || !screen->count) {
+        screen->open = false;
+        return;
+    }
+    const bool first = !screen->chosen;
+    size_t at = first ? 0 : find_choice(screen);
+    if (key == TFY_KEY_UP && at > 0) at--;
+    if (key == TFY_KEY_DOWN && !first && at + 1 < screen->count) at++;
+    if (key == TFY_KEY_OPEN) screen->open = !screen->open;
+    screen->choice = at;
+    set_text(&screen->chosen, screen->rows[at]->id);
+}
+
+/* Draws the rows around the chosen one, in their order. */
+static void draw_around(TfyScreen *screen, const TfyScreenLook *look, int64_t now_ms, size_t room, TfyBuffer *out)
+{
+    const size_t choice = find_choice(screen);
+    const int width = id_width(screen), before = screen->drawn;
+    TfyBuffer step = {0};
+    if (screen->open && choice < screen->count) draw_step(screen, look, screen->rows[choice], now_ms, &step);
+    const size_t taken = (size_t)(screen->drawn - before);
+    room = room > taken ? room - taken : 1;
+    size_t from = choice > room / 2 ? choice - room / 2 : 0;
+    if (from + room > screen->count) from = screen->count > room ? screen->count - room : 0;
+    for (size_t i = from; i < screen->count && i < from + room; i++) {
+        draw_row(screen, look, screen->rows[i], now_ms, width, out);
+        if (i == choice) tfy__buffer_add(out, step.data, step.len);
+    }
+    tfy__buffer_free(&step);
+    if (screen->count <= room) return;
+    tfy__buffer_printf(out, "  %zu to %zu of %zu", from + 1, from + room, screen->count);
+    end_line(screen, out);
+}
+
+static void draw_keys(TfyScreen *screen, const TfyScreenLook *look, TfyBuffer *out)
+{
+    TfyBuffer keys = {0};
+    if (!look->keys) return;
+    tfy__buffer_text(&keys, screen->chosen ? "  q leaves, arrows choose a task, Enter shows its step, Esc goes back"
+                                           : "  q leaves, arrows choose a task");
+    colour(out, look, MOOD_WAITS);
+    if (!keys.failed) tfy__screen_cut(out, keys.data, width_of(look) - 1);
+    no_colour(out, look);
+    end_line(screen, out);
+    tfy__buffer_free(&keys);
 }
 
 /* Draws as many rows as fit; tasks that wait only for time are omitted first. */
 static void draw_rows(TfyScreen *screen, const TfyScreenLook *look, int64_t now_ms, TfyBuffer *out)
 {
     size_t room = look->rows > 4 ? (size_t)look->rows - 3 : 20, shown = 0, busy = 0;
+    if (look->keys && room > 1) room--;
+    if (screen->chosen) {
+        draw_around(screen, look, now_ms, room, out);
+        return;
+    }
     int width = id_width(screen);
     for (size_t i = 0; i < screen->count; i++) busy += screen->rows[i]->mood != MOOD_WAITS;
     size_t idle_room = busy < room ? room - busy : 0;
@@ -380,8 +584,10 @@ void tfy__screen_draw(TfyScreen *screen, const TfyScreenLook *look, int64_t now_
     screen->drawn = 0;
     draw_notes(screen, out);
     sort_rows(screen);
+    screen->several = are_several(screen);
     draw_head(screen, look, now_ms, out);
     draw_rows(screen, look, now_ms, out);
+    if (!last) draw_keys(screen, look, out);
     tfy__buffer_text(out, "\033[J");
     screen->frame++;
     if (last) screen->drawn = 0;

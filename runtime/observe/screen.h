@@ -18,6 +18,7 @@ typedef struct TfyScreenLook {
     int columns, rows; /* of the terminal now; 0: unknown */
     bool colour;
     bool utf8; /* otherwise plain ASCII */
+    bool keys; /* a person can type: the last line says which keys there are */
 } TfyScreenLook;
 
 /* one_run: tasks are named by their paths alone. NULL: out of memory. */
@@ -28,6 +29,11 @@ void tfy__screen_free(TfyScreen *screen);
 void tfy__screen_take(TfyScreen *screen, const json_t *line);
 /* Call it when events are missing: it forgets the tasks, because a new stream starts by listing them. */
 void tfy__screen_forget(TfyScreen *screen);
+
+/* What a person types. A task is chosen by moving to it; the choice follows the task while others come and go. */
+typedef enum TfyScreenKey { TFY_KEY_UP, TFY_KEY_DOWN, TFY_KEY_OPEN, TFY_KEY_CLOSE } TfyScreenKey;
+/* OPEN shows all that is known of the chosen task's step, or hides it again; CLOSE hides it, and then the choice. */
+void tfy__screen_key(TfyScreen *screen, TfyScreenKey key);
 
 /* Appends what to write now, over what was drawn before. last: this drawing stays. */
 void tfy__screen_draw(TfyScreen *screen, const TfyScreenLook *look, int64_t now_ms, bool last, TfyBuffer *out);

@@ -142,7 +142,7 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     watch2=$!
     TERM=dumb script -qec "tfy watch last" /dev/null >dumb </dev/null &
     watch3=$!
-    within 30 grep -q "Idle  signal (line 16)" screen
+    within 30 grep -q "waits: signal (line 16)" screen
     within 30 grep -q "signal" coloured
     within 30 grep -q "signal" dumb
     go
@@ -156,7 +156,28 @@ if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     check "NO_COLOR" sh -c '! grep -q "'"$escape"'\[[0-9;]*m" screen'
     check "colour where it is allowed" grep -q "${escape}\[[0-9;]*m" coloured
     check "no line is wider than the terminal" sh -c 'tr "\r" "\n" <coloured | sed "s/'"$escape"'\[[0-9;?]*[A-Za-z]//g" | grep "step [0-9]" | awk "length(\$0) > 62 { exit 1 }"'
+    check "... and the tool or wait comes before the workflow" grep -q "1  *waits: signal (line 16)  Halfway: to nowhere  in main" screen
     check "TERM=dumb: plain lines" sh -c 'grep -q "Completed: run completed" dumb && ! grep -q "'"$escape"'" dumb'
+fi
+
+# Keys, on a terminal.
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    start ./busy run --wait
+    waits_for_go
+    {
+        within 20 grep -q "arrows choose a task" keys
+        printf '\033[B\r' # an arrow, Enter
+        within 20 grep -q "    task    " keys
+        printf 'q'
+        within 20 grep -q "has left" keys
+    } | TERM=xterm NO_COLOR=1 timeout 60 script -qfec "stty cols 80 rows 20; tfy watch last; echo has left \$?; stty -a" /dev/null >keys
+    check "q leaves, and the run goes on" sh -c 'grep -q "has left 0" keys && kill -0 '"$pid"
+    check "an arrow chooses a task" grep -q "> 1 " keys
+    check "Enter shows its step" sh -c 'grep -q "    does    waits: signal (line 16)" keys && grep -Eq "    step    [0-9]+, for [0-9.]+ s" keys'
+    check "what emit said is shown" grep -q "    says    Halfway: to nowhere" keys
+    check "the terminal is as it was" grep -Eq "(^| )echo( |\$)" keys
+    go
+    finish
 fi
 
 # Log lines.

@@ -64,7 +64,7 @@ static void a_line_for_each_live_task(void **state)
     event(screen, "1.2", "ToolExecutionStart", "git");
     char *text = drawn(screen, 100, 24);
     has(text, "3 live, 0 ended, 0 failed, 3 events  30.0 s", true);
-    has(text, "1.2   work  ToolExecutionStart  git (line 7)", true);
+    has(text, "1.2   runs git (line 7)  in work", true);
     has(text, "step 3  30.0 s\n", true);
     assert_true(strstr(text, "1.2 ") < strstr(text, "1.10 ")); /* by number */
     free(text);
@@ -139,9 +139,91 @@ static void a_gap_forgets(void **state)
     char *text = drawn(screen, 100, 24);
     has(text, "events 5 to 9 are missing\n", true);
     has(text, "1 live, 0 ended, 0 failed, 1 events  1:01:00", true);
-    has(text, "r/1   main  waiting(join)  join (line 2)", true);
+    has(text, "1     waits: join (line 2)  in main", true);
     has(text, "r/1.1", false);
     free(text);
+    tfy__screen_free(screen);
+}
+
+/* What emit says stays while the task does something else, and a fraction draws a bar. */
+static void what_a_program_says(void **state)
+{
+    (void)state;
+    TfyScreen *screen = tfy__screen_new(true);
+    event(screen, "1", "ToolExecutionStart", "git");
+    event(screen, "1", "Files", "3/10 done");
+    char *text = drawn(screen, 100, 24);
+    has(text, "1     runs git (line 7)  [###.......] Files: 3/10 done  in work", true);
+    free(text);
+    event(screen, "1", "Files", "all done");
+    text = drawn(screen, 100, 24);
+    has(text, "runs git (line 7)  Files: all done", true);
+    free(text);
+    tfy__screen_free(screen);
+}
+
+/* Of a run only as much is shown as tells runs apart. */
+static void ids_leave_room(void **state)
+{
+    (void)state;
+    TfyScreen *screen = tfy__screen_new(false);
+    take(screen,
+         "{\"seq\":1,\"ts\":\"2025-11-22T10:00:30.000Z\",\"task_id\":\"01a2089b-4981-732a-9e89-e0dd73bf809a/1.2\","
+         "\"stage\":\"Idle\",\"message\":\"sleep\",\"workflow\":\"work\",\"line\":7,\"step\":3}");
+    char *text = drawn(screen, 80, 24);
+    has(text, ". 1.2   waits: sleep (line 7)  in work", true);
+    free(text);
+    event(screen, "1", "Idle", "sleep");
+    text = drawn(screen, 80, 24);
+    has(text, "01a2089b-4981/1.2  waits: sleep (line 7)  in work", true);
+    has(text, "r/1                waits: sleep (line 7)  in work", true);
+    free(text);
+    tfy__screen_free(screen);
+}
+
+static void keys_choose_a_task(void **state)
+{
+    (void)state;
+    TfyScreen *screen = tfy__screen_new(true);
+    tfy__screen_key(screen, TFY_KEY_DOWN); /* there is none to choose */
+    tfy__screen_key(screen, TFY_KEY_OPEN);
+    for (int i = 1; i <= 100; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "1.%d", i);
+        event(screen, path, "Idle", "sleep");
+    }
+    char *text = drawn(screen, 80, 12);
+    has(text, "> ", false);
+    free(text);
+    tfy__screen_key(screen, TFY_KEY_DOWN);
+    for (int i = 1; i < 50; i++) tfy__screen_key(screen, TFY_KEY_DOWN);
+    tfy__screen_key(screen, TFY_KEY_UP);
+    text = drawn(screen, 80, 12);
+    has(text, "> 1.49 ", true);
+    has(text, "of 100\n", true);
+    free(text);
+    tfy__screen_key(screen, TFY_KEY_OPEN);
+    text = drawn(screen, 80, 24);
+    has(text, "    task    r/1.49\n", true);
+    has(text, "    step    3, for 30.0 s\n", true);
+    free(text);
+    event(screen, "1.49", "Completed", "done"); /* the next one is chosen */
+    text = drawn(screen, 80, 24);
+    has(text, "> 1.50 ", true);
+    has(text, "    task    r/1.50\n", true);
+    free(text);
+    tfy__screen_key(screen, TFY_KEY_CLOSE);
+    tfy__screen_key(screen, TFY_KEY_CLOSE);
+    text = drawn(screen, 80, 12);
+    has(text, "> ", false);
+    free(text);
+    for (int i = 1; i <= 100; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "1.%d", i);
+        event(screen, path, "Completed", "done");
+    }
+    tfy__screen_key(screen, TFY_KEY_UP);
+    free(drawn(screen, 80, 12));
     tfy__screen_free(screen);
 }
 
@@ -196,9 +278,15 @@ static void bars_fill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fractions_are_read),        cmocka_unit_test(bars_fill),
-        cmocka_unit_test(a_line_for_each_live_task), cmocka_unit_test(lines_fit_and_say_nothing_to_the_terminal),
-        cmocka_unit_test(more_tasks_than_lines),     cmocka_unit_test(a_gap_forgets),
+        cmocka_unit_test(what_a_program_says),
+        cmocka_unit_test(ids_leave_room),
+        cmocka_unit_test(keys_choose_a_task),
+        cmocka_unit_test(fractions_are_read),
+        cmocka_unit_test(bars_fill),
+        cmocka_unit_test(a_line_for_each_live_task),
+        cmocka_unit_test(lines_fit_and_say_nothing_to_the_terminal),
+        cmocka_unit_test(more_tasks_than_lines),
+        cmocka_unit_test(a_gap_forgets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,20 +34,23 @@ typedef struct Watching {
     TfyBuffer in;      /* received but not yet processed */
     TfyScreen *screen; /* NULL: print lines */
     bool colour, utf8;
-    bool drawn;     /* the screen shows our drawing */
-    bool answered;  /* the first line has arrived */
-    bool run_ended; /* the named run has ended */
-    bool in_order;  /* the process announced its end */
-    bool gap;       /* events are missing: the screen requests all state again */
-    int status;     /* >= 0: the exit status */
+    bool keys;             /* standard input is the terminal: keys work */
+    struct termios cooked; /* how it was before */
+    bool drawn;            /* the screen shows our drawing */
+    bool answered;         /* the first line has arrived */
+    bool run_ended;        /* the named run has ended */
+    bool in_order;         /* the process announced its end */
+    bool gap;              /* events are missing: the screen requests all state again */
+    int status;            /* >= 0: the exit status */
 } Watching;
 
-static volatile sig_atomic_t interrupted;
+enum { SIGNALLED = 1, QUIT };
+static volatile sig_atomic_t interrupted; /* by a signal, or by the key q */
 
 static void on_signal(int number)
 {
     (void)number;
-    interrupted = 1;
+    interrupted = SIGNALLED;
 }
 
 static int64_t wall_ms(void)
@@ -66,12 +70,42 @@ static bool wants_screen(const TfyArgs *args)
 static TfyScreenLook look_of(const Watching *watching)
 {
     struct winsize size = {0};
-    TfyScreenLook look = {.colour = watching->colour, .utf8 = watching->utf8};
+    TfyScreenLook look = {.colour = watching->colour, .utf8 = watching->utf8, .keys = watching->keys};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
         look.columns = size.ws_col;
         look.rows = size.ws_row;
     }
     return look;
+}
+
+/* Only the process in front may change the terminal. Ctrl-Z would leave it without echo. */
+static void take_keys(Watching *watching)
+{
+    if (tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &watching->cooked) != 0) return;
+    struct termios mode = watching->cooked;
+    mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    mode.c_cc[VMIN] = 1;
+    mode.c_cc[VTIME] = 0;
+    mode.c_cc[VSUSP] = _POSIX_VDISABLE;
+    watching->keys = tcsetattr(STDIN_FILENO, TCSANOW, &mode) == 0;
+}
+
+/* Reads what was typed. Arrows come as "ESC [ A" in one piece. */
+static void read_keys(Watching *watching)
+{
+    char typed[64];
+    const ssize_t len = read(STDIN_FILENO, typed, sizeof typed);
+    if (len <= 0) watching->keys = len < 0 && errno == EINTR;
+    for (ssize_t i = 0; i < len; i++) {
+        const bool arrow = typed[i] == '\033' && i + 2 < len && (typed[i + 1] == '[' || typed[i + 1] == 'O');
+        const char key = arrow ? typed[i + 2] : typed[i];
+        if (arrow) i += 2;
+        if (!arrow && key == 'q') interrupted = QUIT;
+        if (arrow ? key == 'A' : key == 'k') tfy__screen_key(watching->screen, TFY_KEY_UP);
+        if (arrow ? key == 'B' : key == 'j') tfy__screen_key(watching->screen, TFY_KEY_DOWN);
+        if (!arrow && (key == '\r' || key == '\n')) tfy__screen_key(watching->screen, TFY_KEY_OPEN);
+        if (!arrow && key == '\033') tfy__screen_key(watching->screen, TFY_KEY_CLOSE);
+    }
 }
 
 static void draw(Watching *watching, bool last)
@@ -179,10 +213,14 @@ static void follow(Watching *watching)
     bool open = true;
     int64_t next_ms = 0;
     while (open && !interrupted && watching->status < 0 && !watching->run_ended) {
-        struct pollfd ready = {.fd = watching->fd, .events = POLLIN};
+        struct pollfd ready[] = {{.fd = watching->fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
         if (!watching->screen) fflush(stdout);
-        int found = poll(&ready, 1, watching->screen ? FRAME_MS : -1);
-        if (found > 0) open = receive(watching);
+        int found = poll(ready, watching->keys ? 2 : 1, watching->screen ? FRAME_MS : -1);
+        if (found > 0 && watching->keys && ready[1].revents) {
+            read_keys(watching);
+            next_ms = 0;
+        }
+        if (found > 0 && ready[0].revents) open = receive(watching);
         if (!watching->screen && ferror(stdout)) return;
         if (open && watching->gap && watching->screen) {
             tfy__screen_forget(watching->screen);
@@ -247,12 +285,15 @@ static int watch(Watching *watching)
     watching->colour = tfy__screen_colour();
     if (wants_screen(args) && !(watching->screen = tfy__screen_new(watching->run != NULL)))
         return tfy__fail(EXIT_BUG, "memory ran out");
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) sigaction(ends[i], &action, NULL);
+    if (watching->screen && isatty(STDIN_FILENO)) take_keys(watching);
+    const bool restore = watching->keys;
     follow(watching);
+    if (restore) tcsetattr(STDIN_FILENO, TCSANOW, &watching->cooked);
     if (watching->drawn) draw(watching, true);
     if (watching->status >= 0) return watching->status == EXIT_MISSING ? tell_state(watching) : watching->status;
-    if (interrupted) return EXIT_INTERRUPTED;
+    if (interrupted) return interrupted == QUIT ? EXIT_DONE : EXIT_INTERRUPTED;
     if (!watching->in_order && !watching->run_ended)
         return tfy__fail(EXIT_MISSING, "the process ended without a word; see: %s ps",
                          tfy__tfy_command(watching->db_path));
