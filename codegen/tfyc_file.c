@@ -21,6 +21,10 @@ int tfyc_report_input(const char *path, int error)
         fprintf(stderr, "tfyc: '%s' is larger than %u MiB, the most a program may have\n", path, SOURCE_MAX >> 20);
         return EXIT_BAD_PROGRAM;
     }
+    if (error == EISDIR) {
+        fprintf(stderr, "tfyc: %s is a directory; name a file in it\n", path);
+        return EXIT_NO_INPUT;
+    }
     fprintf(stderr, "tfyc: cannot read '%s': %s\n", path, strerror(error));
     return error == ENOENT ? EXIT_NO_INPUT : EXIT_IO;
 }

@@ -50,7 +50,7 @@ static void read_gap(Format *f, Piece *piece, uint32_t off)
     while (off < piece->off) {
         const char *at = text_at(f, off);
         if (at[0] == '\n') piece->newlines++;
-        if (at[0] != '/') {
+        if (at[0] != '/' && at[0] != '#') { /* `#!` in the first line is a comment too */
             off++;
             continue;
         }

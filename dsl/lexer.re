@@ -419,6 +419,14 @@ static bool check_encoding(Lexer *lx)
     return true;
 }
 
+/* `#!/usr/bin/env -S tfy run` as the first line makes a program a command: it is a comment. */
+static void skip_interpreter(Lexer *lx)
+{
+    if (lx->limit - lx->cursor < 2 || memcmp(lx->cursor, "#!", 2) != 0) return;
+    const unsigned char *end = memchr(lx->cursor, '\n', (size_t)(lx->limit - lx->cursor));
+    lx->cursor = end ? end : lx->limit;
+}
+
 void lexer_run(SourceSet *set, Source *source, DiagList *diags, TokenList *tokens)
 {
     *tokens = (TokenList){0};
@@ -429,6 +437,7 @@ void lexer_run(SourceSet *set, Source *source, DiagList *diags, TokenList *token
     lx.limit = text + source->len;
     if (source->len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) lx.cursor += 3;
     if (!check_encoding(&lx)) lx.cursor = lx.limit;
+    skip_interpreter(&lx);
     while (!lx.stopped && diags->errors <= diags->limit) lex_code(&lx);
     if (!tokens->count || tokens->items[tokens->count - 1].kind != 0) push(&lx, 0, lx.limit, lx.limit, TOKEN_FIRST);
 }

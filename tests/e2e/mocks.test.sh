@@ -116,7 +116,7 @@ check "broken: status 65" ended 65 "broken.tfy:"
 run tfy test missing.tfy
 check "missing: status 69" ended 69 "missing.tfy"
 run tfy test
-check "no file: status 64" ended 64 "test needs FILE.tfy"
+check "no file: those of the directory, without the ones that have no tests" printed "meaning.tfy"
 echo 'workflow main() { print("a") }' >none.tfy
 run tfy test none.tfy
 check "no tests: status 65" ended 65 "there are no tests"

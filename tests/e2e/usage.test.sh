@@ -59,7 +59,57 @@ run tfy run --colour x.tfy
 check "an unknown option before the file" ended 64 "'--colour' is before FILE.tfy"
 mkdir folder.tfy
 run tfy run folder.tfy
-check "run of a directory" ended 69 "not a file"
+check "run of a directory" ended 69 "folder.tfy is a directory; name a file in it"
+
+for command in "build -o x" graph "crashtest" "check --"; do
+    # shellcheck disable=SC2086
+    case $command in "check --") run "$build/tfyc" --check folder.tfy ;; *) run tfy $command folder.tfy ;; esac
+    check "$command of a directory" ended 69 "folder.tfy is a directory; name a file in it"
+done
+
+# Directories, and the whole project: every .tfy file in them.
+mkdir -p project/lib/deep project/.hidden project/node_modules/x project/empty
+printf 'import "lib/text.tfy"\nworkflow main() { print(text.twice("a")) }\ntest "it" { yield main() }\n' >project/app.tfy
+printf 'fn twice(s: string) -> string { return s + s }\n' >project/lib/text.tfy
+printf 'fn  odd( )->int{ return 1 }\n' >project/lib/deep/odd.tfy
+printf 'not a program\n' | tee project/.hidden/a.tfy project/node_modules/x/b.tfy >project/notes.txt
+ln -s .. project/lib/loop
+cd project || exit 1
+run tfy check
+check "check of the project" ended 0
+run tfy fmt --check
+check "fmt --check of the project" ended 1
+check "... names the files that are not formatted" printed_exactly lib/deep/odd.tfy
+run tfy fmt lib
+check "fmt of a directory" ended 0
+check "... changes what is in it" grep -q '^fn odd() -> int {' lib/deep/odd.tfy
+run tfy test
+check "test of the project" ended 0
+check "... runs its tests, and does not name files without any" [ "$(cat out)" = "app.tfy
+  ok      it
+1 test: 1 passed, 0 failed" ]
+printf 'workflow main() {\n' >lib/broken.tfy
+run tfy check lib app.tfy
+check "a mistake in a directory" ended 65 "lib/broken.tfy:"
+check "... is counted among all files" ended 65 "1 of 4 files has mistakes"
+run tfy check empty
+check "a directory without programs" ended 69 "there is no .tfy file in empty"
+run tfy check nowhere
+check "a directory that is not there" ended 69 "nowhere"
+cd .. || exit 1
+
+# A program that is a command.
+printf '#!/usr/bin/env -S tfy run\nworkflow main(name: string) { print("hello ${name}") }\n' >hello
+chmod +x hello
+run ./hello --name ann
+check "a first line '#!' makes a program a command" printed_exactly "hello ann"
+run tfy output last
+check "... whose runs are as any others" printed "hello ann"
+cp hello hello.tfy
+run tfy fmt hello.tfy
+check "fmt keeps the line" [ "$(head -n 1 hello.tfy)" = "#!/usr/bin/env -S tfy run" ]
+run tfy resume last
+check "a stored program has it" ended 0
 
 printf 'workflow main( {\n' >broken.tfy
 run tfy run broken.tfy

@@ -267,6 +267,9 @@ static void hash_cc(XXH3_state_t *state, const char *path)
 
 static int unreadable(const char *path)
 {
+    struct stat st;
+    if (errno == EISDIR && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return tfy__fail(EXIT_MISSING, "%s is a directory; name a file in it", path);
     return tfy__fail(EXIT_MISSING, "cannot read %s: %s", path, errno == EISDIR ? "not a file" : strerror(errno));
 }
 

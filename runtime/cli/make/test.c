@@ -3,6 +3,7 @@
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/make/compile.h"
+#include "cli/make/sources.h"
 #include "base/buffer.h"
 
 #include <errno.h>
@@ -292,6 +293,19 @@ static void test_file(Tester *t, const char *file)
 
 /* ---- all files ---- */
 
+/* Does a line of the file open a test? Files without one that are found in a directory are passed over. */
+static bool has_tests(const char *path)
+{
+    char *text = read_text(path);
+    bool found = false;
+    for (const char *line = text; line && !found; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *at = line + strspn(line, " \t");
+        if (strncmp(at, "test", 4) == 0) found = at[4 + strspn(at + 4, " \t")] == '"';
+    }
+    free(text);
+    return found;
+}
+
 static int finish(Tester *t)
 {
     const char *filter = t->args->option[OPT_FILTER];
@@ -310,12 +324,14 @@ int tfy__cmd_test(const TfyArgs *args)
 {
     Tester t = {.args = args};
     t.style = args->option[OPT_JSON] ? STYLE_JSON : args->option[OPT_TAP] ? STYLE_TAP : STYLE_PEOPLE;
-    if (!args->word_count) {
-        tfy__say("test needs FILE.tfy");
-        tfy__command_usage(args->command, stderr);
-        return EXIT_USAGE;
+    TfySources sources;
+    int status = tfy__sources_find(args, &sources);
+    if (status == EXIT_DONE) {
+        if (t.style == STYLE_TAP) printf("TAP version 14\n");
+        for (int i = 0; i < sources.count; i++)
+            if (!sources.items[i].found || has_tests(sources.items[i].path)) test_file(&t, sources.items[i].path);
+        status = finish(&t);
     }
-    if (t.style == STYLE_TAP) printf("TAP version 14\n");
-    for (int i = 0; i < args->word_count; i++) test_file(&t, args->words[i]);
-    return finish(&t);
+    tfy__sources_free(&sources);
+    return status;
 }

@@ -30,6 +30,7 @@ syntax region tfyString start=/"""/ end=/"""/ contains=tfyEscape,tfyInterpolatio
 syntax region tfyInterpolation matchgroup=tfyDelimiter start=/\${/ end=/}/ contained contains=TOP
 syntax region tfyBraces start=/{/ end=/}/ contained containedin=tfyInterpolation contains=TOP
 syntax match tfyComment /\/\/.*$/ contains=tfyTodo,@Spell
+syntax match tfyComment /\%^#!.*$/
 syntax match tfyDoc /\/\/\/\/\@!.*$/ contains=@Spell
 syntax keyword tfyTodo TODO FIXME XXX contained
 syntax sync minlines=200
