@@ -186,8 +186,10 @@ struct Expr {
     double float_value;
     const char *text; /* EX_TEXT; EX_INT and EX_FLOAT: as written */
     uint32_t text_len;
-    Expr *parts; /* EX_STRING, linked by next */
-    Expr *next;  /* in a list of parts */
+    Expr *parts;         /* EX_STRING, linked by next */
+    bool reserved;       /* in a list of parts: written ${+…} */
+    bool takes_reserved; /* EX_STRING, set by check: the address of an http tool, where such parts have a meaning */
+    Expr *next;          /* in a list of parts */
     /* EX_CALL, EX_LIST (names absent), EX_SPAWN: the with() arguments */
     Arg *args;
     MapEntry *entries;
@@ -455,7 +457,7 @@ struct Decl {
     /* tool, prompt: how much it is used; NULL: as much as one likes */
     const Attr *limit, *rate;
     Decl *probe; /* tool: the tool named by `probe` */
-    /* http tool: its request line as a list of strings, text and values in turn */
+    /* http tool: its request line as a list of strings, text and values of two kinds in turn */
     Expr *pieces;
     const ErrorSet *errors; /* workflow: what can escape */
     /* fn, workflow, test: every local, parameters first, linked by next */

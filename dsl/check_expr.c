@@ -399,6 +399,7 @@ static const Type *infer_string(Check *c, Expr *e)
             continue;
         }
         const Type *type = check_expr(c, part, NULL);
+        check_reserved(c, e, part);
         if (type->kind == TYPE_OPTIONAL) {
             check_null_error(c, part);
         } else if (!type_is_printable(type) || type_has_handle(c, type)) {

@@ -310,6 +310,8 @@ void check_shell(Check *c, const Expr *argv);
 /* Warns of parameters that are called like options of `tfy run` (check_flags.c). */
 void check_flags(Check *c);
 void check_tool(Check *c, Decl *decl);
+/* A part of a string that is written ${+…} is refused, except in the address of an http tool. */
+void check_reserved(Check *c, const Expr *string, const Expr *part);
 void check_prompt(Check *c, Decl *decl);
 
 /* ---- check_unused.c ---- */

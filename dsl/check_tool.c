@@ -243,6 +243,13 @@ static void check_extern_name(Check *c, const Decl *decl)
 
 /* ---- http ---- */
 
+void check_reserved(Check *c, const Expr *string, const Expr *part)
+{
+    if (!part->reserved || string->takes_reserved) return;
+    Diag *diag = diag_error(c->diags, part->span, "${+…} has a meaning in the address of an http tool only");
+    diag_hint(c->diags, diag, "write ${…}");
+}
+
 static Expr *new_piece(Check *c, const Expr *part)
 {
     Expr *piece = arena_new(c->arena, Expr);
@@ -265,20 +272,21 @@ static void add_piece(Check *c, Pieces *pieces, Expr *piece)
     LIST_APPEND(pieces, arg, next);
 }
 
-/* Text and values in turn, beginning with text: the performer encodes every second piece. */
+/* Text, a value that becomes one part of the address, and a value that may be several (${+…}) in turn, beginning with
+ * text; an empty piece fills each gap. The performer encodes the second and the third of them differently. */
 static Expr *make_pieces(Check *c, const Expr *line)
 {
     Expr *list = arena_new(c->arena, Expr);
     Pieces pieces = {0};
-    bool text_next = true;
+    uint32_t next = 0;
     list->kind = EX_LIST;
     list->span = line->span;
     list->type = list->to = type_list(c, c->core->string);
     for (const Expr *part = line->parts; part; part = part->next) {
-        bool text = part->kind == EX_TEXT;
-        if (text != text_next) add_piece(c, &pieces, new_piece(c, NULL));
+        const uint32_t kind = part->kind == EX_TEXT ? 0 : part->reserved ? 2 : 1;
+        for (; next != kind; next = (next + 1) % 3) add_piece(c, &pieces, new_piece(c, NULL));
         add_piece(c, &pieces, new_piece(c, part));
-        text_next = !text;
+        next = (next + 1) % 3;
     }
     list->args = pieces.first;
     return list;
@@ -317,6 +325,7 @@ static void check_body_option(Check *c, const Decl *decl)
 static void check_http(Check *c, Decl *decl)
 {
     Expr *line = decl->provider_value;
+    if (line) line->takes_reserved = true;
     if (!line || line->kind != EX_STRING || !check_expr_to(c, line, c->core->string, (Why){0})) return;
     check_line(c, decl);
     check_body_option(c, decl);

@@ -384,6 +384,7 @@ str(A) ::= STR_BEG(B) parts(L) STR_END(E). { A = ast_string(b, B, L, E); }
 parts(A) ::= . { A = (ExprList){0}; }
 parts(A) ::= parts(L) STR_PART(T). { A = expr_push(L, ast_text(b, T)); }
 parts(A) ::= parts(L) INTERP_BEG opx(X) INTERP_END. { A = expr_push(L, X); }
+parts(A) ::= parts(L) INTERP_BEG PLUS opx(X) INTERP_END. { X->reserved = true; A = expr_push(L, X); }
 
 %code {
 // Follows the automaton on a shadow of its stack: `kept` states of the real one are under `shadow`.

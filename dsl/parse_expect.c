@@ -77,7 +77,8 @@ static void collapse_sets(Expected *expected)
     if (kinds[TOK_INT] && kinds[TOK_LP]) {
         name_class(expected, "an expression");
         drop_kinds(expected, expression_starts);
-        static const int roots[] = {TOK_YIELD, TOK_SPAWN, TOK_PARALLEL, TOK_RACE, 0};
+        /* the plus of ${+…} has a meaning in few strings */
+        static const int roots[] = {TOK_YIELD, TOK_SPAWN, TOK_PARALLEL, TOK_RACE, TOK_PLUS, 0};
         drop_kinds(expected, roots);
     } else if (kinds[TOK_ID] && kinds[TOK_STR_BEG] && kinds[TOK_ELSE]) {
         name_class(expected, "a pattern");

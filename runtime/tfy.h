@@ -394,6 +394,10 @@ typedef struct TfyOptions {
     uint32_t snapshot_every;
     /* bytes of one task: its stack and all values that it references */
     size_t max_memory;
+    /* bytes kept of each output of a tool and of an HTTP response's body; 0: 1 MiB. At most TFY_MOST_BYTES */
+    size_t max_output;
+    /* bytes of a file that is read, written or patched; 0: 16 MiB. At most TFY_MOST_BYTES */
+    size_t max_file;
     /* print effects write nothing to stdout; they are recorded all the same */
     bool quiet;
     /* PAL events, one JSON object per call; NULL: none */
@@ -402,6 +406,8 @@ typedef struct TfyOptions {
     void (*on_output)(void *state, const char *text, size_t len);
     void *state; /* passed to both functions */
 } TfyOptions;
+
+#define TFY_MOST_BYTES ((size_t)256 << 20) /* a record holds such a text whole */
 
 typedef enum TfyTaskState {
     TFY_TASK_CREATED,

@@ -145,6 +145,8 @@ const char *tfy__root(TfyLoop *loop);      /* the working root, absolute */
 int tfy__root_fd(TfyLoop *loop);           /* the root's directory descriptor, opened at start */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
 const char *tfy__llm_option(TfyLoop *loop);     /* TfyOptions.llm or NULL */
+size_t tfy__output_most(TfyLoop *loop);         /* bytes kept of an output or a body */
+size_t tfy__file_most(TfyLoop *loop);           /* bytes of a file */
 const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
 /* the i-th file of the program, as messages name it; NULL: i is past the last */
 const char *tfy__source_name(TfyLoop *loop, uint32_t i);
@@ -153,7 +155,17 @@ const char *tfy__task_path(TfyTask *task); /* "1.3.2" */
 int64_t tfy__epoch(TfyLoop *loop);         /* the ordinal of this opening of the database, from 1 */
 
 /* One slot per module for its data with the loop; NULL at first. */
-enum { TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_FILE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_WROTE, TFY_M_COUNT };
+enum {
+    TFY_M_PROCESS,
+    TFY_M_LLM,
+    TFY_M_HTTP,
+    TFY_M_FILE,
+    TFY_M_CANVAS,
+    TFY_M_NET,
+    TFY_M_POOL,
+    TFY_M_WROTE,
+    TFY_M_COUNT
+};
 void **tfy__effect_slot(TfyLoop *loop, int module);
 
 /* Live activity (PAL). stage: see the table in docs/runtime.md; the event is published once everything appended

@@ -133,7 +133,7 @@ static int read_old(TfyCanvasJob *job)
     int root_fd = tfy__root_fd(job->call->loop);
     TfyProtect *protect = tfy__protect_new(job->call->loop);
     int error = protect ? tfy__file_may_write(protect, root_fd, job->path) : -ENOMEM;
-    if (!error) error = tfy__file_read(protect, root_fd, job->path, false, &job->text);
+    if (!error) error = tfy__file_read(protect, root_fd, job->path, false, tfy__file_most(job->call->loop), &job->text);
     tfy__protect_free(protect);
     job->exists = error != -ENOENT;
     if (error == 0 && fstatat(root_fd, job->path, &info, AT_SYMLINK_NOFOLLOW) == 0)
@@ -178,7 +178,7 @@ static void preview_start(TfyCall *call)
     if (!job) return;
     call->record_type = TFY_R_PATCH_PREVIEW;
     int error = read_old(job);
-    if (text->byte_len > TFY_FILE_CAP) error = -EFBIG;
+    if (text->byte_len > tfy__file_most(call->loop)) error = -EFBIG;
     if (!error && job->exists && !is_text(&job->text)) {
         tfy__canvas_error(job, EILSEQ, "cannot preview '%s': it is not UTF-8 text", job->path);
         return;
@@ -247,7 +247,8 @@ static TfyFileContent content_of(const TfyCanvasJob *job)
     return (TfyFileContent){.key = job->call->key,
                             .executable = job->executable,
                             .bytes = job->text.data ? job->text.data : "",
-                            .len = job->text.len};
+                            .len = job->text.len,
+                            .most = tfy__file_most(job->call->loop)};
 }
 
 /* Replaces the file by the patched copy. */
@@ -257,7 +258,7 @@ static void install(TfyCanvasJob *job)
     struct stat info;
     TfyProtect *protect = tfy__protect_new(job->call->loop);
     int root_fd = tfy__root_fd(job->call->loop),
-        error = tfy__file_read(NULL, job->dir_fd, job->path, false, &job->text);
+        error = tfy__file_read(NULL, job->dir_fd, job->path, false, tfy__file_most(job->call->loop), &job->text);
     if (error == -ENOENT) {
         job->call->outcome = TFY_UNKNOWN;
         error = protect ? tfy__file_remove(protect, root_fd, job->path, &replaced) : -ENOMEM;

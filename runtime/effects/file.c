@@ -92,7 +92,6 @@ static const char *explain(int error)
     case EISDIR: return "it is a directory";
     case ENOTDIR: return "a part of the path is not a directory";
     case ENOTSUP: return "it is not a regular file";
-    case EFBIG: return "it is larger than 16 MiB, or than this process may write (ulimit -f)";
     default: return strerror(error);
     }
 }
@@ -110,6 +109,13 @@ void tfy__file_error(TfyCall *call, const char *verb, const char *path, int erro
     } else if (tfy__root_is_gone(call->loop)) {
         tfy__call_tool_error(call, ENOENT, "cannot %s '%s': the working root %s is gone", verb, path,
                              tfy__root(call->loop));
+    } else if (error == EFBIG) {
+        const size_t most = tfy__file_most(call->loop);
+        const bool whole = most % (1 << 20) == 0;
+        tfy__call_tool_error(call, error,
+                             "cannot %s '%s': it is larger than %zu %s (--max-file SIZE allows more), or than this "
+                             "process may write (ulimit -f)",
+                             verb, path, whole ? most >> 20 : most, whole ? "MiB" : "bytes");
     } else {
         tfy__call_tool_error(call, tfy__protect_reason(error) ? EPERM : error, "cannot %s '%s': %s", verb, path,
                              explain(error));
@@ -118,23 +124,23 @@ void tfy__file_error(TfyCall *call, const char *verb, const char *path, int erro
 
 /* ---- reading ---- */
 
-static int kind_error(const struct stat *info)
+static int kind_error(const struct stat *info, size_t most)
 {
     if (S_ISLNK(info->st_mode)) return -ELOOP; /* of a walk that follows none */
     if (S_ISDIR(info->st_mode)) return -EISDIR;
-    return !S_ISREG(info->st_mode) ? -ENOTSUP : info->st_size > (off_t)TFY_FILE_CAP ? -EFBIG : 0;
+    return !S_ISREG(info->st_mode) ? -ENOTSUP : info->st_size > (off_t)most ? -EFBIG : 0;
 }
 
 /* Finds the file without opening it, and opens only what may be read: closing a file of the database, opened for
  * whatever reason, releases every lock that this process has on it. A FIFO or a device, which may never answer, is
  * not opened either. */
-static int open_regular(const TfyProtect *protect, int root_fd, const char *path, bool links)
+static int open_regular(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most)
 {
     struct stat info;
     char link[48];
     int found = tfy__beneath_open(root_fd, path, O_PATH, links), fd = -1;
     if (found < 0) return found;
-    int error = fstat(found, &info) < 0 ? -errno : kind_error(&info);
+    int error = fstat(found, &info) < 0 ? -errno : kind_error(&info, most);
     if (!error && protect) error = tfy__protect_found(protect, found);
     snprintf(link, sizeof link, "/proc/self/fd/%d", found);
     if (!error && (fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)) < 0) error = -errno;
@@ -142,17 +148,17 @@ static int open_regular(const TfyProtect *protect, int root_fd, const char *path
     return error ? error : fd;
 }
 
-int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, bool links, TfyBuffer *out)
+int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most, TfyBuffer *out)
 {
     char chunk[1 << 16];
-    int fd = open_regular(protect, root_fd, path, links), error = 0;
+    int fd = open_regular(protect, root_fd, path, links, most), error = 0;
     if (fd < 0) return fd;
     tfy__buffer_reset(out);
     for (ssize_t len; !error && (len = read(fd, chunk, sizeof chunk)) != 0;) {
         if (len < 0 && errno == EINTR) continue;
         if (len < 0) error = errno;
         if (len > 0) tfy__buffer_add(out, chunk, (size_t)len);
-        if (out->len > TFY_FILE_CAP) error = EFBIG;
+        if (out->len > most) error = EFBIG;
     }
     close(fd);
     if (!error && out->failed) error = ENOMEM;
@@ -179,6 +185,7 @@ void tfy__file_begin(TfyCall *call, const char *verb, TfyFileJob wanted)
     }
     if (job) *job = wanted;
     if (job) job->call = call;
+    if (job) job->most = tfy__file_most(call->loop);
     if (job) job->root_fd = tfy__root_fd(call->loop);
     if (job) job->protect = tfy__protect_new(call->loop);
     if (job) job->job.drop = tfy__file_job_drop;
@@ -196,7 +203,7 @@ void tfy__file_begin(TfyCall *call, const char *verb, TfyFileJob wanted)
 static void read_work(TfyJob *job)
 {
     TfyFileJob *own = (TfyFileJob *)job;
-    own->error = tfy__file_read(own->protect, own->root_fd, own->path, true, &own->content);
+    own->error = tfy__file_read(own->protect, own->root_fd, own->path, true, own->most, &own->content);
 }
 
 /* Text that would lose bytes, silently and for good once it is written back, is refused. */
@@ -413,7 +420,7 @@ int tfy__file_write(const TfyProtect *protect, int root_fd, const char *start, c
     char *path = tfy__sys_strdup(start);
     *replaced = false;
     if (!path) return -ENOMEM;
-    int error = content->len > TFY_FILE_CAP ? -EFBIG : write_content(protect, root_fd, &path, content, replaced);
+    int error = content->len > content->most ? -EFBIG : write_content(protect, root_fd, &path, content, replaced);
     free(path);
     return error;
 }
@@ -435,7 +442,8 @@ int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *start, 
 static void write_work(TfyJob *job)
 {
     TfyFileJob *own = (TfyFileJob *)job;
-    TfyFileContent content = {.key = own->key, .executable = -1, .bytes = own->bytes, .len = own->len};
+    TfyFileContent content = {
+        .key = own->key, .executable = -1, .bytes = own->bytes, .len = own->len, .most = own->most};
     own->error = tfy__file_write(own->protect, own->root_fd, own->path, &content, &own->replaced);
 }
 

@@ -10,8 +10,6 @@
 #include "core/effect.h"
 #include "effects/protect.h"
 
-#define TFY_FILE_CAP ((size_t)16 << 20) /* the most bytes of a file that can be read or written */
-
 /* Opens a path beneath a directory. Returns a descriptor, or -errno (EXDEV: the path would lead out). O_CLOEXEC
  * and O_NOCTTY are added; links: follow symbolic links. */
 int tfy__beneath_open(int root_fd, const char *path, int flags, bool links);
@@ -25,9 +23,9 @@ const char *tfy__path_below(TfyLoop *loop, const TfyObj *path);
 /* In the functions below, protect names what may not be touched (protect.h); NULL: nothing, for a directory of the
  * runtime's own. They return 0 or a negative reason: -errno or -TFY_PROTECT_…. */
 
-/* Reads a regular file of at most TFY_FILE_CAP bytes into out (reset first). EFBIG: too big, ENOTSUP: not a regular
- * file. */
-int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, bool links, TfyBuffer *out);
+/* Reads a regular file of at most so many bytes (tfy__file_most) into out (reset first). EFBIG: too big, ENOTSUP: not
+ * a regular file. */
+int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most, TfyBuffer *out);
 
 /* What to write, and how. */
 typedef struct TfyFileContent {
@@ -35,6 +33,7 @@ typedef struct TfyFileContent {
     int executable;  /* 0, 1, or -1: as before (a new file: not executable) */
     const char *bytes;
     size_t len;
+    size_t most; /* bytes that a file may have: more is EFBIG */
 } TfyFileContent;
 
 /* Replaces or makes a file, with its missing directories: whole or not at all, synced. Symbolic links that stay

@@ -15,6 +15,7 @@ typedef struct TfyFileJob {
     TfyBuffer content;
     const char *bytes, *key; /* of a write: the call's */
     size_t len;
+    size_t most;   /* bytes that a file may have */
     int error;     /* 0 or a negative reason */
     bool replaced; /* the file, or its absence, is in its place, whatever failed after that */
     bool found;    /* exists: the answer */

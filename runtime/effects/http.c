@@ -25,7 +25,6 @@
 #include "effects/secret.h"
 #include "value/heap.h"
 
-#define BODY_MAX     ((size_t)1 << 20)  /* bytes kept of a response's body */
 #define HEAD_MAX     ((size_t)64 << 10) /* bytes of a response's headers */
 #define HEADERS_MAX  200                /* of a response */
 #define CONNECT_MS   30000L             /* until the connection is established */
@@ -101,27 +100,34 @@ static const char *text_of(Request *request, const TfyObj *string, size_t *len)
     return text;
 }
 
-/* A value becomes one part of the address, whatever it contains. */
-static void add_encoded(TfyBuffer *out, const char *text, size_t len)
+static bool is_escape(const char *text, size_t len)
+{
+    return len >= 3 && *text == '%' && isxdigit((unsigned char)text[1]) && isxdigit((unsigned char)text[2]);
+}
+
+/* A value becomes one part of the address, whatever it contains; or, reserved, what RFC 6570 makes of {+value}: its
+ * delimiters and escapes stay. */
+static void add_encoded(TfyBuffer *out, const char *text, size_t len, bool reserved)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (isalnum(c) || (c && strchr("-._~", c)))
+        if (isalnum(c) || (c && strchr(reserved ? "-._~:/?#[]@!$&'()*+,;=" : "-._~", c)) ||
+            (reserved && is_escape(text + i, len - i)))
             tfy__buffer_char(out, (char)c);
         else
             tfy__buffer_printf(out, "%%%02X", c);
     }
 }
 
-/* "GET https://host/" and values in turn. */
+/* "GET https://host/", a value, and a value that may have delimiters in turn. */
 static bool join_pieces(Request *request, const TfyObj *pieces, TfyBuffer *line)
 {
     for (int64_t i = 0; i < tfy_list_len(pieces); i++) {
         size_t len;
         const char *text = text_of(request, tfy_list_item(pieces, i).o, &len);
         if (!text) return false;
-        if (i % 2)
-            add_encoded(line, text, len);
+        if (i % 3)
+            add_encoded(line, text, len, i % 3 == 2);
         else
             tfy__buffer_add(line, text, len);
     }
@@ -320,7 +326,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
     Request *request = arg;
-    size_t len = size * count, room = BODY_MAX - request->body.len;
+    size_t len = size * count, room = tfy__output_most(request->call->loop) - request->body.len;
     request->cut = len > room;
     tfy__buffer_add(&request->body, bytes, request->cut ? room : len);
     return request->cut || request->body.failed ? 0 : len;

@@ -25,6 +25,13 @@
 #include <string.h>
 #include <xxhash.h>
 
+#define CONNECT_MS          10000             /* until the connection is established */
+#define REQUEST_MS          300000            /* one HTTP request */
+#define PAUSE_MS            1000              /* before the second one of an attempt; doubles */
+#define RETRY_AFTER_MOST_MS 30000             /* before any further one */
+#define REQUESTS_MOST       3                 /* of an attempt */
+#define ANSWER_MAX          ((size_t)8 << 20) /* bytes of a response */
+
 typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
 
 /* How many answers a run has received to one request; an open-addressing table. */
@@ -95,12 +102,12 @@ static Llm *find_llm(TfyLoop *loop)
     Llm *llm = tfy__sys_calloc(1, sizeof *llm);
     if (!llm) return NULL;
     llm->loop = loop;
-    llm->limits = (TfyLlmLimits){.connect_ms = 10000,
-                                 .total_ms = 300000,
-                                 .wait_ms = 1000,
-                                 .wait_max_ms = 30000,
-                                 .tries = 3,
-                                 .body_max = (size_t)8 << 20};
+    llm->limits = (TfyLlmLimits){.connect_ms = CONNECT_MS,
+                                 .total_ms = REQUEST_MS,
+                                 .wait_ms = PAUSE_MS,
+                                 .wait_max_ms = RETRY_AFTER_MOST_MS,
+                                 .tries = REQUESTS_MOST,
+                                 .body_max = ANSWER_MAX};
     return *place = llm;
 }
 

@@ -20,8 +20,12 @@ static bool fail_value(TfyCall *call, const char *error)
 
 static bool fail_cut(TfyCall *call, const char *whole)
 {
-    char text[128];
-    snprintf(text, sizeof text, "the output is longer than 1 MiB; only %s can hold a part of it", whole);
+    char text[192];
+    const size_t most = tfy__output_most(call->loop);
+    const bool is_whole = most % (1 << 20) == 0;
+    snprintf(text, sizeof text,
+             "the output is longer than %zu %s (--max-output SIZE allows more); only %s can hold a part of it",
+             is_whole ? most >> 20 : most, is_whole ? "MiB" : "bytes", whole);
     tfy__call_bad_value(call, "$", text);
     return true;
 }

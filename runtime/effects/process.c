@@ -703,7 +703,7 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     process->key = tfy__sys_strdup(spec->key);
     process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
     int error = spec->cwd_fd >= 0 && process->cwd_fd < 0 ? errno : 0;
-    process->output_cap = spec->output_cap ? spec->output_cap : TFY_PROCESS_OUTPUT_CAP;
+    process->output_cap = spec->output_cap ? spec->output_cap : tfy__output_most(pool->loop);
     process->streams[0] =
         (Stream){.process = process, .fd = -1, .kept = &process->end.out, .cut = &process->end.out_cut};
     process->streams[1] =

@@ -25,7 +25,6 @@
 
 #include "core/effect.h"
 
-#define TFY_PROCESS_OUTPUT_CAP ((size_t)1 << 20) /* bytes kept of each output by default */
 /* tools running at once per loop (three descriptors each); more wait their turn */
 #define TFY_PROCESS_AT_ONCE 200
 /* how long to wait for output of processes that a tool left behind when it exited */
@@ -43,7 +42,7 @@ typedef struct TfyProcessSpec {
     int cwd_fd;        /* directory to run in; duplicated; -1: the working root */
     const char *input; /* stdin; NULL: /dev/null */
     size_t input_len;  /* bytes */
-    size_t output_cap; /* bytes kept of each output; 0: TFY_PROCESS_OUTPUT_CAP */
+    size_t output_cap; /* bytes kept of each output; 0: tfy__output_most */
 } TfyProcessSpec;
 
 /* How a process ended; borrowed for the call of the handler. */

@@ -20,11 +20,13 @@ tool order(port: int, what: string) -> HttpResponse = http "POST http://127.0.0.
 } body "order ${what}"
 tool forget(port: int) = http "DELETE http://127.0.0.1:${port}/empty"
 tool path(port: int, name: string) -> string once = http "GET http://127.0.0.1:${port}/${name}"
+tool file(port: int, dir: string, path: string) = http "GET http://127.0.0.1:${port}/json/${dir}/${+path}"
 tool status(port: int, n: int) -> string = http "GET http://127.0.0.1:${port}/status/${n}"
 
 workflow main(port: int) {
     let w = yield weather(port, "a/b c?")
     print("${w}")
+    yield file(port, "a/b", "c/d e?q=1&r=%2F%zz\u{e4}")
     let text = yield elsewhere(port)
     print(text.lines()[0])
     let made = yield order(port, "tea") key "the key"
@@ -53,6 +55,7 @@ END
 run tfy run tools.tfy --port "$port"
 check "http tools: 0" [ "$status" = 0 ]
 check "values become one part of the address" [ "$(asked 'GET /json/a%2Fb%20c%3F')" = 1 ]
+check "... and with a plus as many as it has" [ "$(asked 'GET /json/a%2Fb/c/d%20e?q=1&r=%2F%25zz%C3%A4')" = 1 ]
 check "a body is decoded into the type" printed '{"city":"a%2Fb%20c%3F","temp":21}'
 check "a GET follows redirects" printed "line one"
 check "headers and body go along" printed "X-What: one tea"
@@ -121,6 +124,32 @@ check "... and sent once each" [ "$(asked 'POST /to/text') $(asked 'POST /hang')
 check "other protocols are refused" printed "ftp://x/ error 22"
 check "nobody there" printed "http://127.0.0.1:1/ error 111"
 check "line breaks in headers are refused" printed "the header 'X-A' is not valid"
+
+# What is kept of an output, and what a file may have, can be set.
+cat >most.tfy <<'END'
+tool much() -> ExecResult pure = exec ["head", "-c", "3000000", "/dev/zero"]
+workflow main(base: string) -> string {
+    let r = yield http("GET", base + "/huge")
+    let m = yield much()
+    var file = "read"
+    try {
+        yield write_file("big", "x".repeat(3000))
+        let text = yield read_file("big")
+        file = "${text.len()}"
+    } catch e: ToolError {
+        file = e.message
+    }
+    return "${r.body.len()} ${m.out.len()} ${m.truncated} ${file}"
+}
+END
+run tfy run most.tfy --base "$base" --max-output 2M --max-file 2K
+check "options set what is kept and read" printed "2097152 2097152 true cannot write 'big': it is larger than 2048 bytes (--max-file SIZE allows more)"
+run tfy run most.tfy --base "$base" --max-output 3M
+check "... and allow more" printed "3145728 3000000 false 3000"
+run tfy replay last
+check "... which a replay need not know" printed " 0 divergences"
+run tfy run most.tfy --base "$base" --max-output 1T
+check "... to a limit" ended 64 "'1T' is not a value of --max-output"
 
 # A POST that is under way when the process dies is in doubt.
 cat >post.tfy <<'END'

@@ -227,11 +227,11 @@ static void bounds_the_size(void **state)
     close(fd);
     assert_no_read(loop, "huge", "larger than 16 MiB");
     fd = openat(loop->root_fd, "just", O_CREAT | O_WRONLY, 0644);
-    assert_int_equal(ftruncate(fd, TFY_FILE_CAP), 0);
+    assert_int_equal(ftruncate(fd, FILE_MOST), 0);
     close(fd);
     Job *job = read_path(loop, "just");
     assert_true(job->done);
-    assert_int_equal(tfy_string_byte_len(job->value.o), TFY_FILE_CAP);
+    assert_int_equal(tfy_string_byte_len(job->value.o), FILE_MOST);
     job_free(job);
 }
 

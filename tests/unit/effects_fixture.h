@@ -146,6 +146,18 @@ int tfy__root_fd(TfyLoop *loop)
     return loop->root_fd;
 }
 
+enum { OUTPUT_MOST = 1 << 20, FILE_MOST = 16 << 20 };
+
+size_t tfy__output_most(TfyLoop *loop)
+{
+    return OUTPUT_MOST;
+}
+
+size_t tfy__file_most(TfyLoop *loop)
+{
+    return FILE_MOST;
+}
+
 const char *tfy__lock_path(TfyLoop *loop)
 {
     return loop->no_lock ? NULL : loop->lock_path;

@@ -254,8 +254,8 @@ static void caps_a_flood(void **state)
     Job *job = sh(loop, "yes | head -c 200000000; yes e | head -c 3000000 >&2");
     await(loop, job, 60000);
     assert_int_equal(code_of(job), 0);
-    assert_int_equal(strlen(out_of(job)), TFY_PROCESS_OUTPUT_CAP);
-    assert_int_equal(strlen(err_of(job)), TFY_PROCESS_OUTPUT_CAP);
+    assert_int_equal(strlen(out_of(job)), OUTPUT_MOST);
+    assert_int_equal(strlen(err_of(job)), OUTPUT_MOST);
     assert_true(is_truncated(job));
     assert_false(is_lossy(job));
     assert_true(loop->heap.in_use < 8 << 20);

@@ -8,7 +8,8 @@
 #define OPT(NAME) ((TfyOptionSet)1 << OPT_##NAME)
 #define TFY__RUNNING                                                                                                   \
     (OPT(DB) | OPT(YES) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) |            \
-     OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(POLICY) | OPT(GRACE))
+     OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) |            \
+     OPT(POLICY) | OPT(GRACE))
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
 #define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
 
@@ -34,7 +35,8 @@
     ROW(crashtest, "crashtest", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",                                           \
         "kill a program at every commit and stop, resume it, and compare with an undisturbed run",                     \
         OPT(WORKFLOW) | OPT(DIR) | OPT(YES) | OPT(LLM) | OPT(SECRETS) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) |             \
-            OPT(MAX_QUEUE) | OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) | OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),  \
+            OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) | OPT(COPY) |    \
+            OPT(JOBS) | OPT(LOOSE) | OPT(JSON),                                                                        \
         1, -1, .takes_params = true)                                                                                   \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \

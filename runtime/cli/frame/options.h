@@ -31,6 +31,8 @@
     O(MAX_TASKS, "max-tasks", "N", "tasks alive at once in this process; a further one fails")                         \
     O(MAX_MEMORY, "max-memory", "SIZE", "memory of one task, such as 64M; one that needs more fails")                  \
     O(MAX_QUEUE, "max-queue", "N", "room of a channel, and signals kept until they are taken")                         \
+    O(MAX_OUTPUT, "max-output", "SIZE", "what is kept of a tool's output, and of a response's body (else 1M)")         \
+    O(MAX_FILE, "max-file", "SIZE", "what a file may have that is read, written or patched (else 16M)")                \
     O(ALL, "all", NULL, "every unfinished run (a built program: its own)")                                             \
     O(PROGRAM, "program", "FILE.tfy", "replay against this program instead of the recorded one")                       \
     O(OUTPUT, "output", NULL, "everything the run ever printed")                                                       \

@@ -157,14 +157,18 @@ static bool read_grace(const TfyArgs *args, int64_t *ms)
 
 static bool read_limits(const TfyArgs *args, TfyOptions *options)
 {
-    uint64_t tasks = 0, queue = 0, memory = 0;
+    uint64_t tasks = 0, queue = 0, memory = 0, output = 0, file = 0;
     if (!read_limit(args, OPT_MAX_TASKS, UINT32_MAX, false, &tasks) ||
         !read_limit(args, OPT_MAX_QUEUE, UINT32_MAX, false, &queue) ||
-        !read_limit(args, OPT_MAX_MEMORY, UINT64_C(1) << 46, true, &memory))
+        !read_limit(args, OPT_MAX_MEMORY, UINT64_C(1) << 46, true, &memory) ||
+        !read_limit(args, OPT_MAX_OUTPUT, TFY_MOST_BYTES, true, &output) ||
+        !read_limit(args, OPT_MAX_FILE, TFY_MOST_BYTES, true, &file))
         return false;
     options->max_tasks = (uint32_t)tasks;
     options->max_queue = (uint32_t)queue;
     options->max_memory = memory;
+    options->max_output = output;
+    options->max_file = file;
     return true;
 }
 

@@ -126,6 +126,25 @@ const char *tfy__secrets_option(TfyLoop *loop)
     return loop->options.secrets;
 }
 
+/* TfyOptions may set others */
+#define OUTPUT_MOST ((size_t)1 << 20)
+#define FILE_MOST   ((size_t)16 << 20)
+
+static size_t most_of(size_t wanted, size_t usual)
+{
+    return !wanted ? usual : wanted < TFY_MOST_BYTES ? wanted : TFY_MOST_BYTES;
+}
+
+size_t tfy__output_most(TfyLoop *loop)
+{
+    return most_of(loop->options.max_output, OUTPUT_MOST);
+}
+
+size_t tfy__file_most(TfyLoop *loop)
+{
+    return most_of(loop->options.max_file, FILE_MOST);
+}
+
 const char *tfy__llm_option(TfyLoop *loop)
 {
     return loop->options.llm;
