@@ -52,6 +52,8 @@ check "a log that an older tfy wrote can be read" ended 0
 run tfy resume last --db old.db
 check "... and its result of the wrong type decides nothing: 75" ended 75 "does not fit: act returns string"
 check "... the step is in doubt as before" grep -q "resolve" err
+run tfy inspect last --db old.db
+check "... inspect says so beside the run's state" grep -q "^state      stopped, .*, 1 step in doubt$" out
 
 # A live process looks too.
 crash

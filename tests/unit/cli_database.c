@@ -162,7 +162,7 @@ static void test_inspect(void **state)
                         "run        019aa011-2233-7455-8677-8899aabbccdd\n"
                         "workflow   main\n"
                         "arguments  {\"goal\":\"better\"}\n"
-                        "state      stopped, 10 records\n"
+                        "state      stopped, 10 records, 1 step in doubt\n"
                         "started    2026-01-01T00:00:00.000Z\n"
                         "plan       {\n"
                         "             \"text\": \"int a;\"\n"

@@ -38,6 +38,7 @@ typedef struct Inspection {
     json_t *report;      /* gains one member after the other */
     json_t *next;        /* commands to type; owned by the report */
     uint32_t asking;     /* number of tasks that wait for a person */
+    uint32_t doubts;     /* … because a step of theirs is in doubt */
 } Inspection;
 
 /* The position of a task: the records that opened what it waits for and that nothing has closed. */
@@ -474,7 +475,10 @@ static void report_tasks(Inspection *inspection)
     json_t *tasks = json_array();
     for (uint32_t i = 0; standings && i < history->record_count; i++)
         stand(&standings[history->record_tasks[i]], &history->records[i]);
-    for (uint32_t i = 0; standings && i < history->task_count; i++) inspection->asking += asks(&standings[i]);
+    for (uint32_t i = 0; standings && i < history->task_count; i++) {
+        inspection->asking += asks(&standings[i]);
+        inspection->doubts += asks(&standings[i]) && standings[i].doubt;
+    }
     for (uint32_t i = 0; standings && i < history->task_count; i++)
         json_array_append_new(tasks, report_task(inspection, i, &standings[i]));
     json_object_set_new(inspection->report, "tasks", tasks);
@@ -532,6 +536,7 @@ static void make_report(Inspection *inspection)
     report_tasks(inspection);
     if (unfinished) report_deadlock(inspection);
     if (unfinished && !inspection->held) add_next(inspection, "resume %s", inspection->run);
+    if (inspection->doubts) json_object_set_new(report, "in_doubt", json_integer(inspection->doubts));
     json_object_set_new(report, "next", inspection->next);
 }
 
@@ -573,8 +578,10 @@ static void print_head(const TfyHistory *history, const json_t *report)
     const json_t *part;
     printf("run        %s\nworkflow   %s\n", tfy__json_text(report, "run"), tfy__json_text(report, "workflow"));
     print_value("arguments", birth_of(history), TFY_P_ARGS);
-    printf("state      %s, %lld records\nstarted    %s\n", tfy__json_text(report, "state"),
-           tfy__json_number(report, "records"), tfy__json_text(report, "started"));
+    const long long doubts = tfy__json_number(report, "in_doubt");
+    printf("state      %s, %lld records", tfy__json_text(report, "state"), tfy__json_number(report, "records"));
+    if (doubts) printf(", %lld step%s in doubt", doubts, doubts == 1 ? "" : "s");
+    printf("\nstarted    %s\n", tfy__json_text(report, "started"));
     if (json_object_get(report, "origin"))
         printf("fork of    %s, at record %lld\n", tfy__json_text(report, "origin"),
                tfy__json_number(report, "origin_lsn"));
