@@ -121,6 +121,21 @@ static Routine *lower_value_routine(Machine *machine, RoutineKind kind, const ch
     return l.routine;
 }
 
+/* An inline function that a fn was given. Its variables are those of the declaration it is in. */
+static void lower_lambda(Machine *machine, const Decl *decl)
+{
+    Lower l;
+    const Expr *e = decl->lambda;
+    open_routine(&l, machine, ROUTINE_FN, decl->c_name, decl->around, decl->type, decl->span);
+    lower_param(&l, e->variable);
+    if (e->variable2) lower_param(&l, e->variable2);
+    for (uint32_t i = 0; i < decl->capture_count; i++) lower_param(&l, decl->captures[i]);
+    lower_instr(&l, IN_RESULT, NULL, lower_expr(&l, e->left))->type = decl->type;
+    lower_end(&l);
+    lower_end_block(&l, TERM_RETURN);
+    lower_close_routine(&l);
+}
+
 static void add_hook(Machine *machine, const void *owner, const char *what, const Decl *decl, const char *name,
                      const Expr *value)
 {
@@ -185,7 +200,12 @@ static void lower_decl(Machine *machine, const Decl *decl)
         lower_defaults(machine, name, decl->params);
         lower_prompt(machine, decl);
         return;
-    case DECL_FN: lower_body(machine, ROUTINE_FN, name, decl); return;
+    case DECL_FN:
+        if (decl->lambda)
+            lower_lambda(machine, decl);
+        else if (!decl->generic)
+            lower_body(machine, ROUTINE_FN, name, decl);
+        return;
     case DECL_WORKFLOW:
         lower_defaults(machine, name, decl->params);
         lower_body(machine, ROUTINE_WORKFLOW, name, decl);

@@ -126,9 +126,10 @@ Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrL
     return decl;
 }
 
-Decl *ast_fn(Build *b, Token keyword, Token name, Signature signature, Block *block)
+Decl *ast_fn(Build *b, Token keyword, Token name, Binding *type_params, Signature signature, Block *block)
 {
     Decl *decl = new_callable(b, DECL_FN, keyword, name, signature);
+    decl->type_params = type_params;
     decl->block = block;
     return decl;
 }
@@ -258,12 +259,27 @@ TypeExpr *ast_type_name(Build *b, const CatchName *name)
     return type;
 }
 
-TypeExpr *ast_type_generic(Build *b, Token name, TypeExpr *args)
+static uint32_t highest(const TypeExpr *args)
 {
     uint32_t height = 0;
     for (const TypeExpr *arg = args; arg; arg = arg->next)
         if (arg->height > height) height = arg->height;
-    TypeExpr *type = new_type(b, TYX_GENERIC, token_span(name), height + 1);
+    return height;
+}
+
+TypeExpr *ast_type_function(Build *b, Token keyword, TypeExpr *params, TypeExpr *result)
+{
+    const uint32_t height = highest(params);
+    TypeExpr *type =
+        new_type(b, TYX_FUNCTION, token_span(keyword), (height > result->height ? height : result->height) + 1);
+    type->args = params;
+    type->result = result;
+    return type;
+}
+
+TypeExpr *ast_type_generic(Build *b, Token name, TypeExpr *args)
+{
+    TypeExpr *type = new_type(b, TYX_GENERIC, token_span(name), highest(args) + 1);
     type->name = ast_word(b, name);
     type->args = args;
     return type;

@@ -32,6 +32,7 @@ typedef enum TypeExprKind {
     TYX_NAME,     /* int, Step, text.Step: qualifier may be set */
     TYX_GENERIC,  /* list<T>, map<K, V>, channel<T>, task<T>: name and args */
     TYX_OPTIONAL, /* T?: args holds T */
+    TYX_FUNCTION, /* fn(T, U) -> R: args and result; only of a parameter of a fn */
 } TypeExprKind;
 
 typedef struct TypeExpr {
@@ -41,6 +42,7 @@ typedef struct TypeExpr {
     Name qualifier; /* module alias or absent */
     Name name;
     struct TypeExpr *args, *next;
+    struct TypeExpr *result; /* TYX_FUNCTION */
 } TypeExpr;
 
 /* ---- expressions ---- */
@@ -224,6 +226,7 @@ struct Expr {
     Expr **argv;
     uint32_t argc;
     const ErrorSet *errors; /* EX_YIELD: what it can fail with */
+    const char *types;      /* EX_CALL of a generic fn: "T is int" */
     Closure *closure;       /* EX_PARALLEL_FOR */
     /* EX_PARALLEL, EX_RACE, EX_PARALLEL_FOR: list<task<nothing>> */
     const Type *handles;
@@ -422,11 +425,12 @@ typedef struct PromptRow { /* model "x", system "…", user "…", retry 2 */
 struct Decl {
     DeclKind kind;
     Span span;
-    Name name;        /* import: the alias */
-    const char *doc;  /* the /// lines above it, joined by newlines, or NULL */
-    Field *params;    /* tool, prompt, fn, workflow; fields of a type or error */
-    TypeExpr *result; /* NULL: returns nothing; const: its annotation */
-    Expr *value;      /* const; import: the path; test: the name */
+    Name name;            /* import: the alias */
+    const char *doc;      /* the /// lines above it, joined by newlines, or NULL */
+    Binding *type_params; /* fn f<T, U>: their names */
+    Field *params;        /* tool, prompt, fn, workflow; fields of a type or error */
+    TypeExpr *result;     /* NULL: returns nothing; const: its annotation */
+    Expr *value;          /* const; import: the path; test: the name */
     EnumCase *cases;
     Attr *attrs;
     ProviderKind provider;
@@ -465,6 +469,18 @@ struct Decl {
     uint32_t variable_count;
     bool undoes; /* workflow: some step in it has an undo */
     bool used;   /* import: something names it */
+    /* fn with type parameters, or with functions as parameters: copies of it are compiled, not it (check_generic.c) */
+    bool generic;
+    bool broken;        /* generic: it has mistakes, so copies are not checked */
+    const Decl *origin; /* such a copy: of which fn */
+    const char *types;  /* … "T is int, U is string" */
+    struct Generic *parts;
+    uint32_t copy_depth; /* … how many copies led to it */
+    /* a fn made of an inline function: the EX_LAMBDA, where it is, and what it uses from there: its last parameters */
+    Expr *lambda;
+    const Decl *around;
+    Variable **captures;
+    uint32_t capture_count;
 };
 
 /* One file of a program. */

@@ -88,7 +88,7 @@ Decl *ast_record(Build *b, DeclKind kind, Token keyword, Token name, FieldList f
 Decl *ast_enum(Build *b, Token keyword, Token name, EnumCaseList cases);
 Decl *ast_tool(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, Provider *provider);
 Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, PromptRowList rows);
-Decl *ast_fn(Build *b, Token keyword, Token name, Signature signature, Block *block);
+Decl *ast_fn(Build *b, Token keyword, Token name, Binding *type_params, Signature signature, Block *block);
 Decl *ast_workflow(Build *b, Token keyword, Token name, Signature signature, Fails fails, Block *block);
 Decl *ast_test(Build *b, Token keyword, Expr *name, Block *block);
 Attr *ast_attr(Build *b, AttrKind kind, Token keyword);
@@ -107,6 +107,7 @@ Binding *ast_binding(Build *b, Token name);
 TypeExpr *ast_type_name(Build *b, const CatchName *name);
 TypeExpr *ast_type_generic(Build *b, Token name, TypeExpr *args);
 TypeExpr *ast_type_optional(Build *b, TypeExpr *type);
+TypeExpr *ast_type_function(Build *b, Token keyword, TypeExpr *params, TypeExpr *result);
 
 /* statements */
 Block *ast_block(Build *b, Token open, StmtList stmts);

@@ -55,6 +55,15 @@ static void dump_type_text(Dump *d, const TypeExpr *type)
         fputc('?', d->out);
         return;
     }
+    if (type->kind == TYX_FUNCTION) {
+        for (const TypeExpr *arg = type->args; arg; arg = arg->next) {
+            fputs(arg == type->args ? "fn(" : ", ", d->out);
+            dump_type_text(d, arg);
+        }
+        fputs(") -> ", d->out);
+        dump_type_text(d, type->result);
+        return;
+    }
     fprintf(d->out, "%s%s%s", type->qualifier.text ? type->qualifier.text : "", type->qualifier.text ? "." : "",
             type->name.text);
     if (type->kind != TYX_GENERIC) return;
@@ -318,6 +327,8 @@ static void dump_decl(Dump *d, const Decl *decl)
                                         "tool", "prompt", "fn",    "workflow", "test"};
     fputs(names[decl->kind], d->out);
     dump_name(d, decl->name);
+    for (const Binding *p = decl->type_params; p; p = p->next)
+        fprintf(d->out, "%s%s%s", p == decl->type_params ? " <" : ", ", p->name.text, p->next ? "" : ">");
     dump_type(d, decl->result);
     dump_attrs(d, decl->attrs);
     if (decl->has_fails) fputs(" fails", d->out);

@@ -231,13 +231,19 @@ static void name_decl(Check *c, Decl *decl, Module *module)
     decl->c_name = arena_printf(c->arena, "%um_%s", module->number, decl->name.text);
 }
 
-static void collect_decls(Check *c, Module *module, uint32_t *cap)
+void check_add_decl(Check *c, Decl *decl)
 {
     Program *program = c->program;
+    program->decls =
+        arena_grow(c->arena, program->decls, &c->decl_cap, program->decl_count + 1, sizeof *program->decls);
+    program->decls[program->decl_count++] = decl;
+}
+
+static void collect_decls(Check *c, Module *module)
+{
     c->module = module;
     for (Decl *decl = module->decls; decl; decl = decl->next) {
-        program->decls = arena_grow(c->arena, program->decls, cap, program->decl_count + 1, sizeof *program->decls);
-        program->decls[program->decl_count++] = decl;
+        check_add_decl(c, decl);
         name_decl(c, decl, module);
         if (decl->kind == DECL_IMPORT && !decl->imported && !c->diags->errors)
             diag_error(c->diags, decl->span, "an import needs a program that is made of files");
@@ -247,11 +253,11 @@ static void collect_decls(Check *c, Module *module, uint32_t *cap)
 
 static void collect_modules(Check *c)
 {
-    uint32_t count = 0, cap = 0;
+    uint32_t count = 0;
     for (const Module *module = c->program->modules; module; module = module->next, count++)
         CHECK(module->number == count); /* it indexes the scopes */
     c->scopes = arena_alloc(c->arena, count * sizeof *c->scopes);
-    for (Module *module = c->program->modules; module; module = module->next) collect_decls(c, module, &cap);
+    for (Module *module = c->program->modules; module; module = module->next) collect_decls(c, module);
 }
 
 /* ---- pass 2: signatures ---- */
@@ -304,8 +310,13 @@ static void register_workflow(Check *c, Decl *decl)
 
 static void resolve_signature(Check *c, Decl *decl)
 {
+    c->function_ok = decl->kind == DECL_FN;
+    c->bindings = c->function_ok ? generic_open(c, decl) : NULL;
+    generic_keep_open(c, decl, c->bindings);
     check_resolve_fields(c, decl->params);
     decl->type = decl->result ? check_type_expr(c, decl->result) : default_result(c, decl);
+    c->function_ok = false;
+    c->bindings = NULL;
     if (decl->kind == DECL_TOOL) refuse_handles(c, decl->params, decl->result, decl->type, "a tool");
     if (decl->kind == DECL_PROMPT) refuse_handles(c, decl->params, decl->result, decl->type, "a prompt");
     if (decl->kind != DECL_WORKFLOW) return;
@@ -409,7 +420,10 @@ static void check_bodies(Check *c)
         Decl *decl = decl_at(c, i);
         if (decl->kind == DECL_TOOL) check_tool(c, decl);
         if (decl->kind == DECL_PROMPT) check_prompt(c, decl);
-        if (decl->kind == DECL_FN || decl->kind == DECL_WORKFLOW) check_body(c, decl);
+        if (decl->origin)
+            generic_check_copy(c, decl);
+        else if ((decl->kind == DECL_FN && !decl->lambda) || decl->kind == DECL_WORKFLOW)
+            check_body(c, decl);
         if (decl->kind == DECL_TEST) check_test(c, decl);
     }
 }
@@ -420,7 +434,7 @@ static void check_is_complete(const Check *c)
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         const Decl *decl = c->program->decls[i];
         CHECK(decl->kind != DECL_BAD);
-        CHECK(decl->kind == DECL_IMPORT || (decl->type && decl->type->kind != TYPE_BAD));
+        CHECK(decl->kind == DECL_IMPORT || decl->generic || (decl->type && decl->type->kind != TYPE_BAD));
     }
 }
 

@@ -139,13 +139,6 @@ static const Type *fold_body(Check *c, Expr *body, const Type *before)
     return check_expr_to(c, body, before, (Why){0}) ? before : c->core->bad;
 }
 
-static Variable *add_parameter(Check *c, Name name, const Type *type)
-{
-    Variable *variable = check_add_variable(c, name, type, false);
-    variable->role = "parameter";
-    return variable;
-}
-
 /* x => body, where x is an element, or (before, x) => body. It may use everything around it, changes nothing and takes
  * no steps. */
 static void check_inline(Check *c, Expr *e, const Slot *slot)
@@ -153,8 +146,8 @@ static void check_inline(Check *c, Expr *e, const Slot *slot)
     const Facts *before = c->facts;
     const Type *element = slot->type, *folded = c->inline_type;
     uint32_t scope = check_scope_enter(c);
-    e->variable = add_parameter(c, e->name, slot->folds ? folded : element);
-    if (slot->folds) e->variable2 = add_parameter(c, e->var2, element);
+    e->variable = check_add_parameter(c, e->name, slot->folds ? folded : element);
+    if (slot->folds) e->variable2 = check_add_parameter(c, e->var2, element);
     c->body->inline_depth++;
     c->inline_type = slot->folds ? fold_body(c, e->left, folded) : inline_body(c, e->left, slot->gives);
     c->body->inline_depth--;
@@ -242,6 +235,7 @@ static void bind_arg(Check *c, Binder *b, Arg *arg)
         return;
     }
     b->argv[at] = arg->value;
+    if (slot->later) return;
     if (slot->infers && arg->value->kind == EX_LAMBDA)
         b->reported = report_no_initial(c, arg->value);
     else if (slot->infers)

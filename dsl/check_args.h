@@ -17,6 +17,7 @@ typedef struct Slot {
     /* an inline function of `type`: what it gives, as the tables of builtin.c have it; else NULL */
     const char *gives;
     bool folds;  /* … of what came before and of `type` */
+    bool later;  /* its argument is checked behind all others, by the caller */
     bool infers; /* its argument decides what U is; `type` is what the surroundings want, or NULL */
 } Slot;
 

@@ -4,10 +4,27 @@
 #include "check_args.h"
 #include "pattern.h"
 
-static void check_args_loosely(Check *c, Expr *e)
+/* Its parameters may be anything. */
+static void check_lambda_loosely(Check *c, Expr *e)
+{
+    const Facts *before = c->facts;
+    uint32_t scope = check_scope_enter(c);
+    e->variable = check_add_parameter(c, e->name, c->core->bad);
+    if (e->var2.text) e->variable2 = check_add_parameter(c, e->var2, c->core->bad);
+    c->body->inline_depth++;
+    check_expr(c, e->left, NULL);
+    c->body->inline_depth--;
+    check_scope_leave(c, scope);
+    c->facts = before;
+}
+
+void check_args_loosely(Check *c, Expr *e)
 {
     for (Arg *arg = e->args; arg; arg = arg->next) {
-        if (arg->value->kind != EX_LAMBDA) check_expr(c, arg->value, NULL);
+        if (arg->value->kind == EX_LAMBDA)
+            check_lambda_loosely(c, arg->value);
+        else
+            check_expr(c, arg->value, NULL);
     }
 }
 
@@ -233,7 +250,7 @@ static const Type *call_fn(Check *c, Expr *e, Decl *decl, CallMode mode)
     }
     bool ok = mode == MODE_SPAWN ? check_spawn_target(c, e, decl)
                                  : check_mode(c, e, mode, decl->name.text, false, false, NULL);
-    const Type *type = call_declared(c, e, decl, CALL_FN);
+    const Type *type = decl->generic ? generic_call(c, e, decl) : call_declared(c, e, decl, CALL_FN);
     return ok ? type : c->core->bad;
 }
 
@@ -744,6 +761,12 @@ static const Type *report_unknown_callee(Check *c, Expr *e)
 static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want)
 {
     const char *name = e->left->name.text;
+    Variable *local = name_table_get(&c->locals, name);
+    if (local && local->written) {
+        bool ok = check_mode(c, e, mode, name, false, false, NULL);
+        const Type *type = generic_call_function(c, e, local);
+        return ok ? type : c->core->bad;
+    }
     Decl *decl = check_find_decl(c, name);
     if (decl) return call_decl(c, e, decl, mode);
     const Builtin *builtin = builtin_effect(name);

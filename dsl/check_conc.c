@@ -9,7 +9,7 @@
 
 /* ---- closures ---- */
 
-static void open_closure(Check *c, ClosureScope *scope, ClosureKind kind, const Type *want)
+void check_open_closure(Check *c, ClosureScope *scope, ClosureKind kind, const Type *want)
 {
     Body *body = c->body;
     *scope = (ClosureScope){.kind = kind, .want = want, .outer = body->closure};
@@ -25,7 +25,7 @@ static void open_closure(Check *c, ClosureScope *scope, ClosureKind kind, const 
     body->incomplete = false;
 }
 
-static Closure *close_closure(Check *c, const ClosureScope *scope)
+Closure *check_close_closure(Check *c, const ClosureScope *scope)
 {
     CHECK(c->body->closure == scope);
     c->body->closure = scope->outer;
@@ -162,12 +162,12 @@ static void check_body_yield(Check *c, ClosureScope *scope, Expr *yield)
 static void check_one_body(Check *c, ParallelBody *body, const Type *want)
 {
     ClosureScope scope;
-    open_closure(c, &scope, CLOSURE_BODY, want);
+    check_open_closure(c, &scope, CLOSURE_BODY, want);
     if (body->block)
         check_body_block(c, &scope, body->block);
     else
         check_body_yield(c, &scope, body->yield);
-    body->closure = close_closure(c, &scope);
+    body->closure = check_close_closure(c, &scope);
 }
 
 static bool refuse_outside_workflow(Check *c, const Expr *e, const char *word)
@@ -259,13 +259,13 @@ const Type *check_parallel_for(Check *c, Expr *e, const Type *want)
     if (e->limit) check_expr_to(c, e->limit, c->core->integer, (Why){0});
     want = type_strip(want);
     ClosureScope scope;
-    open_closure(c, &scope, CLOSURE_BODY, want && want->kind == TYPE_LIST ? want->elem : NULL);
+    check_open_closure(c, &scope, CLOSURE_BODY, want && want->kind == TYPE_LIST ? want->elem : NULL);
     uint32_t names = check_scope_enter(c);
     scope.closure->first = check_add_loop_variable(c, e->var, range.first);
     if (e->var2.text) scope.closure->second = check_add_loop_variable(c, e->var2, range.second);
     check_body_block(c, &scope, e->block);
     check_scope_leave(c, names);
-    e->closure = close_closure(c, &scope);
+    e->closure = check_close_closure(c, &scope);
     e->handles = type_list(c, type_task(c, c->core->nothing));
     e->undoes = e->closure->undoes;
     const Type *gives = e->closure->result;
@@ -289,7 +289,7 @@ void check_undo(Check *c, Policy *policy, const Type *answer, Name let_name)
 {
     const Facts *before = c->facts;
     ClosureScope scope;
-    open_closure(c, &scope, CLOSURE_UNDO, NULL);
+    check_open_closure(c, &scope, CLOSURE_UNDO, NULL);
     uint32_t names = check_scope_enter(c);
     c->body->scope = swallow_errors(c);
     bool answers = let_name.text && strcmp(let_name.text, "_") != 0 && answer->kind != TYPE_NOTHING &&
@@ -304,7 +304,7 @@ void check_undo(Check *c, Policy *policy, const Type *answer, Name let_name)
     c->body->undo_seen++;
     c->body->scope = c->body->scope->parent;
     check_scope_leave(c, names);
-    policy->closure = close_closure(c, &scope);
+    policy->closure = check_close_closure(c, &scope);
     c->facts = before;
 }
 

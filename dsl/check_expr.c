@@ -188,6 +188,13 @@ static const Type *refuse_any_error(Check *c, const Expr *e)
     return c->core->bad;
 }
 
+static const Type *refuse_function(Check *c, const Expr *e)
+{
+    Diag *diag = diag_error(c->diags, e->span, "'%s' is a function; it is called, or given to a fn", e->name.text);
+    diag_other(c->diags, diag, e->variable->span, "declared here");
+    return c->core->bad;
+}
+
 static const Type *infer_name(Check *c, Expr *e)
 {
     bool allow_any_error = c->allow_any_error;
@@ -200,6 +207,7 @@ static const Type *infer_name(Check *c, Expr *e)
     e->variable = variable;
     variable->used = true;
     check_capture(c, variable);
+    if (variable->written) return refuse_function(c, e);
     const Type *type = variable->type;
     if (type->kind == TYPE_OPTIONAL || type->kind == TYPE_ANY_ERROR) {
         const Type *known = flow_known(c, e);
@@ -447,18 +455,17 @@ static const Type *infer_elements(Check *c, Arg *args)
 
 static const Type *report_unknown_elements(Check *c, const Expr *e, const char *shape)
 {
+    if (c->body->decl->generic) return c->core->bad; /* a copy may know */
     Diag *diag =
         diag_error(c->diags, e->span, "the type of this %s is not known here", e->kind == EX_LIST ? "list" : "map");
     diag_hint(c->diags, diag, "annotate it: let name: %s = …", shape);
     return c->core->bad;
 }
 
-static const Type *refuse_bare_json(Check *c, Expr *e);
-
 static const Type *infer_list(Check *c, Expr *e, const Type *want)
 {
     want = type_strip(want);
-    if (want && want->kind == TYPE_JSON) return refuse_bare_json(c, e);
+    if (want && want->kind == TYPE_JSON) return check_refuse_bare_json(c, e);
     if (want && want->kind == TYPE_LIST) {
         for (Arg *arg = e->args; arg; arg = arg->next) check_expr_to(c, arg->value, want->elem, (Why){0});
         return want;
@@ -503,14 +510,25 @@ static const Type *fill_map(Check *c, Expr *e, const Type *map)
     return map;
 }
 
+/* Of a type that is known in copies only. */
+static const Type *fill_open(Check *c, Expr *e, const Type *open)
+{
+    for (MapEntry *entry = e->entries; entry; entry = entry->next) {
+        if (entry->key) check_expr(c, entry->key, NULL);
+        check_expr(c, entry->value, NULL);
+    }
+    return open;
+}
+
 /* Without a wanted type the first entry decides. */
 static const Type *infer_map(Check *c, Expr *e, const Type *want)
 {
     want = type_strip(want);
     if (want && (want->kind == TYPE_RECORD || want->kind == TYPE_ERROR)) return check_build_from_braces(c, e, want);
     if (want && want->kind == TYPE_MAP) return fill_map(c, e, want);
-    if (want && want->kind == TYPE_JSON) return refuse_bare_json(c, e);
+    if (want && want->kind == TYPE_JSON) return check_refuse_bare_json(c, e);
     MapEntry *first = e->entries;
+    if (c->body->decl->generic && want && want->kind == TYPE_BAD) return fill_open(c, e, want);
     if (!first) return report_unknown_elements(c, e, "map<string, int>");
     bool key_ok = check_map_key(c, first, NULL);
     const Type *elem = check_expr(c, first->value, NULL);
@@ -527,92 +545,6 @@ static const Type *infer_map(Check *c, Expr *e, const Type *want)
         check_expr_to(c, entry->value, map->elem, (Why){"the first value is here", first->value->span});
     }
     return map;
-}
-
-/* ---- json ---- */
-
-static void check_json_part(Check *c, Expr *e);
-
-/* The text of a key that is written out; NULL: it is known only when the program runs. */
-static const char *plain_key(const Expr *key, uint32_t *len)
-{
-    *len = 0;
-    if (key->kind != EX_STRING) return NULL;
-    if (!key->parts) return "";
-    if (key->parts->next || key->parts->kind != EX_TEXT) return NULL;
-    *len = key->parts->text_len;
-    return key->parts->text;
-}
-
-/* Each name of an object once: of two, a reader would lose one. */
-static void check_json_key(Check *c, MapEntry *entry, Table *seen)
-{
-    if (entry->name.text) {
-        Diag *diag = diag_error(c->diags, entry->name.span, "a name in JSON is written \"%s\"", entry->name.text);
-        diag_hint(c->diags, diag, "quote it, or write [%s] for the value of a variable", entry->name.text);
-        return;
-    }
-    if (!check_expr_to(c, entry->key, c->core->string, (Why){0})) return;
-    uint32_t len;
-    const char *key = plain_key(expr_strip(entry->key), &len);
-    if (!key) return;
-    TableItem *item = table_add(c->arena, seen, key, len);
-    const MapEntry *first = item->value;
-    if (!first) {
-        item->value = entry;
-        return;
-    }
-    Diag *diag = diag_error(c->diags, entry->key->span, "the name \"%.*s\" is in this object twice", (int)len, key);
-    diag_other(c->diags, diag, first->key->span, "first here");
-}
-
-static void check_json_value(Check *c, Expr *e)
-{
-    const Type *type = check_expr(c, e, NULL), *inner = type_strip(type);
-    if (type->kind == TYPE_BAD || (type_is_printable(inner) && !type_has_handle(c, inner))) return;
-    Diag *diag = diag_error(c->diags, e->span, "%s has no JSON form", type->name);
-    if (inner->kind == TYPE_ERROR) diag_hint(c->diags, diag, "write .message, or the fields that are wanted");
-    e->type = e->to = c->core->bad;
-}
-
-/* Braces, brackets and null are JSON's own here; everything else is a value of the language. */
-static void check_json_part(Check *c, Expr *e)
-{
-    Table seen = {0};
-    switch (e->kind) {
-    case EX_MAP:
-        for (MapEntry *entry = e->entries; entry; entry = entry->next) {
-            check_json_key(c, entry, &seen);
-            check_json_part(c, entry->value);
-        }
-        break;
-    case EX_LIST:
-        for (Arg *arg = e->args; arg; arg = arg->next) check_json_part(c, arg->value);
-        break;
-    case EX_NULL: break;
-    default: check_json_value(c, e); return;
-    }
-    e->type = e->to = c->core->json;
-}
-
-/* Lowering makes objects as maps and arrays as lists of json, and null as a json?: those types must exist. */
-static const Type *infer_json(Check *c, Expr *e)
-{
-    type_list(c, c->core->json);
-    type_map(c, c->core->string, c->core->json);
-    type_optional(c, c->core->json);
-    check_json_part(c, e->left);
-    return c->core->json;
-}
-
-/* { … } or [ … ] where json is wanted: the word before it is missing. What is in it is checked as if it were there. */
-static const Type *refuse_bare_json(Check *c, Expr *e)
-{
-    Diag *diag = diag_error(c->diags, e->span, "JSON is written with the word 'json' before it");
-    diag_hint(c->diags, diag, "write json %s", e->kind == EX_LIST ? "[…]" : "{ … }");
-    Expr literal = {.kind = EX_JSON, .left = e};
-    infer_json(c, &literal);
-    return c->core->bad;
 }
 
 /* ---- operators ---- */
@@ -831,6 +763,13 @@ static const Type *infer_paren(Check *c, Expr *e, const Type *want)
     return type;
 }
 
+static const Type *refuse_lambda(Check *c, const Expr *e)
+{
+    Diag *diag = diag_error(c->diags, e->span, "no inline function is taken here");
+    diag_hint(c->diags, diag, "methods such as xs.map(x => x.name) take one, and parameters of the type fn(T) -> U");
+    return c->core->bad;
+}
+
 static const Type *infer(Check *c, Expr *e, const Type *want)
 {
     const CoreTypes *core = c->core;
@@ -851,12 +790,12 @@ static const Type *infer(Check *c, Expr *e, const Type *want)
     case EX_UNARY: return infer_unary(c, e);
     case EX_LIST: return infer_list(c, e, want);
     case EX_MAP: return infer_map(c, e, want);
-    case EX_JSON: return infer_json(c, e);
+    case EX_JSON: return check_json(c, e);
     case EX_IF: return infer_if(c, e, want);
     case EX_PAREN: return infer_paren(c, e, want);
     case EX_YIELD: return check_yield(c, e, want);
     case EX_SPAWN: return check_spawn(c, e);
-    case EX_LAMBDA: diag_error(c->diags, e->span, "an inline function is not accepted here"); return core->bad;
+    case EX_LAMBDA: return refuse_lambda(c, e);
     case EX_PARALLEL: return check_parallel(c, e, want);
     case EX_PARALLEL_FOR: return check_parallel_for(c, e, want);
     case EX_RACE: return check_race(c, e);

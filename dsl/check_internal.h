@@ -73,6 +73,19 @@ typedef struct CallerLink {
     struct CallerLink *next;
 } CallerLink;
 
+/* ---- generic fns ---- */
+
+/* What a type parameter is, and which argument says so. */
+typedef struct TypeBinding {
+    Name name;
+    const Type *type; /* NULL: not known yet */
+    const char *by;   /* a parameter */
+    Span span;        /* its argument */
+    struct TypeBinding *next;
+} TypeBinding;
+
+typedef struct Generic Generic; /* what a copy was made for */
+
 /* ---- bodies ---- */
 
 typedef enum BodyKind { BODY_CONST, BODY_TOOL, BODY_PROMPT, BODY_FN, BODY_WORKFLOW } BodyKind;
@@ -84,7 +97,7 @@ typedef struct Loop {
 } Loop;
 
 /* The closure that is being checked: what is outside it is read by copy and never assigned. */
-typedef enum ClosureKind { CLOSURE_BODY, CLOSURE_UNDO } ClosureKind;
+typedef enum ClosureKind { CLOSURE_BODY, CLOSURE_UNDO, CLOSURE_FUNCTION } ClosureKind;
 
 typedef struct ClosureScope {
     ClosureKind kind;
@@ -162,10 +175,16 @@ typedef struct Check {
     Type *first_anonymous; /* types of parallel and race */
     Table workflows;       /* full name → WorkflowErrors */
     LIST(WorkflowErrors) declared;
-    uint32_t const_depth; /* constants being checked, one inside the other */
-    Table consts_open;    /* full name → Decl, while that constant is being checked */
-    Table tests;          /* number of the file/name → Decl */
-    DiagList idle;        /* warnings of results that nobody uses; told when nothing is wrong */
+    uint32_t const_depth;  /* constants being checked, one inside the other */
+    Table consts_open;     /* full name → Decl, while that constant is being checked */
+    Table tests;           /* number of the file/name → Decl */
+    TypeBinding *bindings; /* what the type parameters are that may be named here */
+    bool function_ok;      /* the fields that are resolved are parameters of a fn, which may be functions */
+    Table open_types;      /* name → Type */
+    Table copies;          /* generic fn, types and functions → Decl */
+    uint32_t copy_count;
+    uint32_t decl_cap; /* of the program's declarations */
+    DiagList idle;     /* warnings of results that nobody uses; told when nothing is wrong */
 } Check;
 
 /* The second place of a mismatch: why this type is wanted. */
@@ -178,6 +197,8 @@ typedef struct Why {
 void type_init_core(Check *c);
 TypeField type_message_field(Check *c, const char *error_name);
 Type *type_declare(Check *c, TypeKind kind, const char *name, Decl *decl);
+/* Fits everything, silently, and has a name for people: a type parameter in the fn that declares it. */
+const Type *type_open(Check *c, const char *name);
 const Type *type_list(Check *c, const Type *elem);
 const Type *type_map(Check *c, const Type *key, const Type *elem);
 const Type *type_optional(Check *c, const Type *elem); /* of T? it is T? itself */
@@ -215,6 +236,7 @@ bool check_same_name(const char *a, const char *b);
  * no more. */
 typedef enum NameUse { NAME_VALUE, NAME_CALL, NAME_TYPE, NAME_ERROR } NameUse;
 const char *check_nearest_name(Check *c, const char *name, NameUse use);
+void check_add_decl(Check *c, Decl *decl);               /* to the program, behind all others */
 Decl *check_find_decl(const Check *c, const char *name); /* in the file that is being checked */
 /* The import that e names, when e is the name of one and of no local. */
 const Decl *check_import_of(const Check *c, const Expr *e);
@@ -255,12 +277,31 @@ bool check_optional_left(Check *c, Expr *access);
 Decl *check_enum_of(Check *c, const Expr *e); /* the enum that `Name` or `module.Name` names, or NULL */
 Expr *expr_strip(Expr *e);                    /* without parentheses */
 
+/* ---- check_json.c ---- */
+const Type *check_json(Check *c, Expr *e);
+const Type *check_refuse_bare_json(Check *c, Expr *e); /* { … } or [ … ] without the word before it */
+
 /* ---- check_call.c ---- */
 typedef enum CallMode { MODE_PLAIN, MODE_YIELD, MODE_SPAWN, MODE_WITH } CallMode;
 const Type *check_call(Check *c, Expr *e, const Type *want);
 const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want);
 const Type *check_case(Check *c, Expr *e, Decl *decl); /* Enum.case without values */
 const Type *check_build_from_braces(Check *c, Expr *e, const Type *type);
+
+void check_args_loosely(Check *c, Expr *e); /* of a call that is refused */
+
+/* ---- check_generic.c ---- */
+/* Marks a fn as generic if it is, and gives its type parameters open types. */
+TypeBinding *generic_open(Check *c, Decl *decl);
+void generic_keep_open(Check *c, Decl *decl, TypeBinding *bindings);
+TypeBinding *generic_bindings(const Decl *decl);
+const Type *generic_bound(const Check *c, const TypeExpr *written); /* NULL: it names no type parameter */
+const Type *generic_function_type(Check *c, const TypeExpr *written);
+const char *generic_types(Check *c, const TypeBinding *bindings); /* "T is int, U is string" */
+const Type *generic_call(Check *c, Expr *e, Decl *decl);
+const Type *generic_call_function(Check *c, Expr *e, Variable *variable);
+void generic_bind_functions(Check *c, Decl *decl);
+void generic_check_copy(Check *c, Decl *copy);
 
 /* ---- check_yield.c ---- */
 const Type *check_yield(Check *c, Expr *e, const Type *want);
@@ -274,6 +315,8 @@ const Type *check_race(Check *c, Expr *e);
 void check_undo(Check *c, Policy *policy, const Type *answer, Name let_name);
 bool check_with(Check *c, Stmt *s);
 bool check_give(Check *c, Stmt *s);
+void check_open_closure(Check *c, ClosureScope *scope, ClosureKind kind, const Type *want);
+Closure *check_close_closure(Check *c, const ClosureScope *scope);
 /* A local is used: closures between here and its declaration take it along. */
 void check_capture(Check *c, Variable *variable);
 /* Says so when a variable is outside the closure around this place, and cannot be assigned in it. */
@@ -294,6 +337,7 @@ uint32_t check_scope_enter(Check *c);
 void check_scope_leave(Check *c, uint32_t mark);
 Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_mutable);
 Variable *check_add_loop_variable(Check *c, Name name, const Type *type);
+Variable *check_add_parameter(Check *c, Name name, const Type *type);
 void check_params(Check *c, Decl *decl);
 
 /* ---- check_test.c ---- */

@@ -67,6 +67,13 @@ Variable *check_add_variable(Check *c, Name name, const Type *type, bool is_muta
     return variable;
 }
 
+Variable *check_add_parameter(Check *c, Name name, const Type *type)
+{
+    Variable *variable = check_add_variable(c, name, type, false);
+    variable->role = "parameter";
+    return variable;
+}
+
 void check_params(Check *c, Decl *decl)
 {
     uint32_t index = 0;
@@ -74,9 +81,9 @@ void check_params(Check *c, Decl *decl)
         Name name = f->name;
         /* a parameter declared twice was reported with the signature */
         if (name_table_get(&c->locals, name.text)) name.text = "_";
-        f->variable = check_add_variable(c, name, f->type ? f->type : c->core->bad, false);
+        f->variable = check_add_parameter(c, name, f->type ? f->type : c->core->bad);
         f->variable->param = true;
-        f->variable->role = "parameter";
+        if (f->type_expr && f->type_expr->kind == TYX_FUNCTION && decl->generic) f->variable->written = f->type_expr;
         CHECK(f->variable->id == index); /* parameters come first */
     }
 }
@@ -720,13 +727,19 @@ void check_body(Check *c, Decl *decl)
     if (decl->kind == DECL_TEST) body.errors = errors_register(c, decl);
     c->body = &body;
     c->facts = NULL;
+    c->bindings = generic_bindings(decl);
+    const uint32_t errors = c->diags->errors;
     uint32_t scope = check_scope_enter(c);
     check_params(c, decl);
+    generic_bind_functions(c, decl);
     bool falls = check_block_in_scope(c, decl->block);
     check_scope_leave(c, scope);
     CHECK(!body.loop && !body.closure && !body.scope && !body.catch_variables && !body.inline_depth);
     decl->undoes = body.undo_seen > 0;
-    if (falls && !body.incomplete && decl->type->kind != TYPE_NOTHING && decl->type->kind != TYPE_BAD)
+    if (falls && !body.incomplete && decl->type->kind != TYPE_NOTHING &&
+        (decl->type->kind != TYPE_BAD || decl->generic))
         report_missing_return(c, decl);
+    decl->broken = c->diags->errors != errors;
     c->body = NULL;
+    c->bindings = NULL;
 }

@@ -78,6 +78,8 @@ static const Type *resolve_named(Check *c, const TypeExpr *written)
     const char *name = written->name.text;
     if (written->qualifier.text) return resolve_qualified(c, written);
     if (!name) return c->core->bad;
+    const Type *bound = generic_bound(c, written);
+    if (bound) return bound;
     const Type *core = type_core_named(c, name);
     if (core) c->has_handle_types |= type_is_descriptor(core->kind);
     if (core) return core;
@@ -114,7 +116,6 @@ static bool check_arity(Check *c, const TypeExpr *written, uint32_t want)
 static const Type *resolve_map(Check *c, const TypeExpr *written)
 {
     const Type *key = check_type_expr(c, written->args), *elem = check_type_expr(c, written->args->next);
-    if (key->kind == TYPE_BAD) return key;
     if (type_is_key(key)) return type_map(c, key, elem);
     Diag *diag =
         diag_error(c->diags, written->args->span, "a map's keys are string, int or an enum, not %s", key->name);
@@ -167,16 +168,23 @@ static const Type *resolve_generic(Check *c, const TypeExpr *written)
     return c->core->bad;
 }
 
+static const Type *refuse_function(Check *c, const TypeExpr *written)
+{
+    Diag *diag = diag_error(c->diags, written->span, "a function can only be a parameter of a fn");
+    diag_hint(c->diags, diag, "a function is called or given to a fn; it is never kept, returned or recorded");
+    return c->core->bad;
+}
+
 const Type *check_type_expr(Check *c, const TypeExpr *written)
 {
     c->at = written->span;
     switch (written->kind) {
     case TYX_NAME: return resolve_named(c, written);
     case TYX_GENERIC: return resolve_generic(c, written);
+    case TYX_FUNCTION: return refuse_function(c, written);
     case TYX_OPTIONAL: break;
     }
     const Type *inner = check_type_expr(c, written->args);
-    if (inner->kind == TYPE_BAD) return inner;
     if (inner->kind != TYPE_OPTIONAL) return type_optional(c, inner);
     diag_error(c->diags, written->span, "%s? is not a type; one '?' says all there is to say", inner->name);
     return c->core->bad;
@@ -222,7 +230,9 @@ void check_resolve_fields(Check *c, Field *fields)
     Table seen = {0};
     for (Field *f = fields; f; f = f->next) {
         check_field_name(c, &seen, f);
-        f->type = f->type_expr ? check_type_expr(c, f->type_expr) : c->core->bad;
+        f->type = !f->type_expr                                          ? c->core->bad
+                  : c->function_ok && f->type_expr->kind == TYX_FUNCTION ? generic_function_type(c, f->type_expr)
+                                                                         : check_type_expr(c, f->type_expr);
     }
 }
 

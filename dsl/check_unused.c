@@ -66,6 +66,14 @@ static void warn_variable(Check *c, const Variable *variable)
     diag_replace(diag, silent);
 }
 
+/* A template's types are open, which hides uses that its copies have. */
+static void note_uses(const Decl *copy)
+{
+    for (const Variable *v = copy->variables; v; v = v->next)
+        for (Variable *of = v->used ? copy->origin->variables : NULL; of; of = of->next)
+            if (of->span.off == v->span.off) of->used = true;
+}
+
 /* A tool and a prompt have parameters for more than their text: they are recorded, and steps are told apart by them. */
 static bool uses_all(const Decl *decl)
 {
@@ -86,10 +94,12 @@ void check_unused(Check *c)
         next = diag->next;
         diag_adopt(c->diags, diag);
     }
+    for (uint32_t i = 0; i < c->program->decl_count; i++)
+        if (c->program->decls[i]->origin) note_uses(c->program->decls[i]);
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         const Decl *decl = c->program->decls[i];
         if (decl->kind == DECL_IMPORT) warn_import(c, decl);
-        if (uses_all(decl)) continue;
+        if (uses_all(decl) || decl->origin || decl->lambda) continue;
         for (const Variable *variable = decl->variables; variable; variable = variable->next)
             warn_variable(c, variable);
     }

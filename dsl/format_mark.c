@@ -34,12 +34,18 @@ static void mark_inline(Format *f, uint32_t from, uint32_t to)
         if (f->pieces[i].kind == TOK_COMMA) f->pieces[i].marks |= MARK_INLINE;
 }
 
+static void mark_type_piece(Piece *piece)
+{
+    piece->marks |= piece->kind == TOK_COMMA ? MARK_INLINE : MARK_TYPE;
+    if (piece->kind == TOK_LP) piece->marks |= MARK_TIGHT;
+}
+
 static void mark_type(Format *f, const TypeExpr *type)
 {
     if (!type) return;
     uint32_t end = type->span.off + type->span.len;
     for (uint32_t i = format_piece_at(f, type->span.off); i < f->count && f->pieces[i].off < end; i++)
-        f->pieces[i].marks |= f->pieces[i].kind == TOK_COMMA ? MARK_INLINE : MARK_TYPE;
+        mark_type_piece(&f->pieces[i]);
 }
 
 static void mark_args(Format *f, const Arg *args)
@@ -292,9 +298,21 @@ static void mark_attr(Format *f, const Attr *attr)
     if (rate + 2 < f->count) f->pieces[rate + 2].marks |= MARK_RATE;
 }
 
+/* fn f<T, U>(…): from the '<' to the '>', and the '(' behind it. */
+static void mark_type_params(Format *f, const Decl *decl)
+{
+    uint32_t i = format_piece_at(f, decl->name.span.off) + 1;
+    while (f->pieces[i].kind != TOK_GT) mark_type_piece(&f->pieces[i++]);
+    mark_type_piece(&f->pieces[i]);
+    mark_paren(f, (Span){f->pieces[i].off, 1}, MARK_TIGHT | MARK_COMMAS);
+}
+
 static void mark_decl(Format *f, const Decl *decl)
 {
-    if (decl->name.text) mark_paren(f, decl->name.span, MARK_TIGHT | MARK_COMMAS);
+    if (decl->type_params)
+        mark_type_params(f, decl);
+    else if (decl->name.text)
+        mark_paren(f, decl->name.span, MARK_TIGHT | MARK_COMMAS);
     mark_fields(f, decl->params);
     mark_type(f, decl->result);
     mark_expr(f, decl->value);

@@ -29,6 +29,9 @@
 %left PLUS MINUS.
 %left STAR SLASH PERCENT.
 %right NOT UMINUS.
+// fn(T) -> U? gives a U?.
+%nonassoc FNTYPE.
+%left QUEST.
 
 // ---- declarations ----
 
@@ -70,7 +73,8 @@ decl(A) ::= ERROR(K) ID(N). { A = ast_record(b, DECL_ERROR, K, N, (FieldList){0}
 decl(A) ::= ENUM(K) ID(N) LBRACE cases(C) RBRACE. { A = ast_enum(b, K, N, C); }
 decl(A) ::= TOOL(K) ID(N) sig(S) attrs(T) ASSIGN prov(P). { A = ast_tool(b, K, N, S, T, P); }
 decl(A) ::= PROMPT(K) ID(N) sig(S) attrs(T) LBRACE prows(R) RBRACE. { A = ast_prompt(b, K, N, S, T, R); }
-decl(A) ::= FN(K) ID(N) sig(S) block(B). { A = ast_fn(b, K, N, S, B); }
+decl(A) ::= FN(K) ID(N) sig(S) block(B). { A = ast_fn(b, K, N, NULL, S, B); }
+decl(A) ::= FN(K) ID(N) LT idlist(T) GT sig(S) block(B). { A = ast_fn(b, K, N, T.first, S, B); }
 decl(A) ::= WORKFLOW(K) ID(N) sig(S) throws(F) block(B). { A = ast_workflow(b, K, N, S, F, B); }
 decl(A) ::= TEST(K) str(S) block(B). { A = ast_test(b, K, S, B); }
 
@@ -130,6 +134,7 @@ type(A) ::= qid(Q). { A = ast_type_name(b, Q); }
 type(A) ::= ID(N) LT tlist(L) GT. { A = ast_type_generic(b, N, L.first); }
 type(A) ::= type(T) QUEST. { A = ast_type_optional(b, T); }
 type(A) ::= TASK(N) LT type(T) GT. { A = ast_type_generic(b, N, T); }
+type(A) ::= FN(K) LP tlist(L) RP ARROW type(T). [FNTYPE] { A = ast_type_function(b, K, L.first, T); }
 tlist(A) ::= type(T). { A = type_expr_push((TypeExprList){0}, T); }
 tlist(A) ::= tlist(L) COMMA type(T). { A = type_expr_push(L, T); }
 
@@ -378,6 +383,10 @@ arg(A) ::= name(N) COLON opx(V). { A = ast_arg(b, N, V); }
 arg(A) ::= ID(N) FATARROW opx(V). { A = ast_arg(b, (Name){0}, ast_lambda(b, N, V)); }
 arg(A) ::= LP(O) ID(N) COMMA idlist(L) RP FATARROW opx(V). {
     A = ast_arg(b, (Name){0}, ast_lambda_of_two(b, O, N, L.first, V));
+}
+arg(A) ::= name(M) COLON ID(N) FATARROW opx(V). { A = ast_arg(b, M, ast_lambda(b, N, V)); }
+arg(A) ::= name(M) COLON LP(O) ID(N) COMMA idlist(L) RP FATARROW opx(V). {
+    A = ast_arg(b, M, ast_lambda_of_two(b, O, N, L.first, V));
 }
 arg(A) ::= JSON(N) FATARROW opx(V). { A = ast_arg(b, (Name){0}, ast_lambda(b, N, V)); }
 str(A) ::= STR_BEG(B) parts(L) STR_END(E). { A = ast_string(b, B, L, E); }

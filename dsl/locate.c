@@ -11,6 +11,7 @@ typedef struct Walk {
     uint32_t off;
     /* the file that holds the place: names mean what they mean there */
     const Module *module;
+    const Decl *decl; /* that is walked */
     Located best;
     /* locate_receiver */
     const Expr *dotted; /* the innermost EX_FIELD whose name holds the offset */
@@ -49,14 +50,30 @@ static void offer(Walk *w, Span span, Located found)
 
 static void offer_variable(Walk *w, Span span, const Variable *variable, const Type *type)
 {
-    if (!variable || variable->type->kind == TYPE_BAD) return;
+    if (!variable || variable->type == w->program->core.bad) return;
     offer(w, span, (Located){.kind = LOC_VARIABLE, .variable = variable, .type = type, .target = variable->span});
+}
+
+/* A copy of a generic fn stands for what was written. */
+static void offer_called(Walk *w, Span span, const Decl *decl, const char *types)
+{
+    if (decl->origin) decl = decl->origin;
+    offer(w, span, (Located){.kind = LOC_DECL, .decl = decl, .target = decl->name.span, .types = types});
+}
+
+static void offer_type_param(Walk *w, Span span, const Binding *param)
+{
+    offer(w, span, (Located){.kind = LOC_TYPE_PARAM, .decl = w->decl, .type_param = param, .target = param->name.span});
 }
 
 /* An import leads to the file it names. */
 static void offer_decl(Walk *w, Span span, const Decl *decl)
 {
-    if (!decl || !decl->name.text) return;
+    if (!decl || !decl->name.text || decl->lambda) return;
+    if (decl->kind == DECL_FN) {
+        offer_called(w, span, decl, NULL);
+        return;
+    }
     Span target = decl->name.span;
     if (decl->kind == DECL_IMPORT && decl->imported && decl->imported->source->len)
         target = (Span){decl->imported->source->base, 1};
@@ -134,6 +151,11 @@ static void offer_type_name(Walk *w, Name qualifier, Name name)
     const Decl *import = qualifier.text ? find_import(w, qualifier.text) : NULL;
     if (import) offer_decl(w, qualifier.span, import);
     if (!name.text || !meets(w, name.span)) return;
+    for (const Binding *p = w->decl && !import ? w->decl->type_params : NULL; p; p = p->next) {
+        if (!p->name.text || strcmp(p->name.text, name.text) != 0) continue;
+        offer_type_param(w, name.span, p);
+        return;
+    }
     const Decl *decl = find_in_module(import ? import->imported : w->module, name.text);
     if (decl && is_type_decl(decl))
         offer_decl(w, name.span, decl);
@@ -146,6 +168,7 @@ static void walk_type_expr(Walk *w, const TypeExpr *written)
     for (; written; written = written->next) {
         if (written->kind == TYX_NAME) offer_type_name(w, written->qualifier, written->name);
         walk_type_expr(w, written->args);
+        walk_type_expr(w, written->result);
     }
 }
 
@@ -183,9 +206,9 @@ static void offer_arg_name(Walk *w, const Expr *call, Name name)
     } else if (call->call == CALL_RECORD && type) {
         offer_field(w, name.span, type->name, type->fields, type->field_count, name.text);
     } else if (call->decl) {
-        for (const Field *f = call->decl->params; f; f = f->next) {
-            if (f->name.text && f->type && strcmp(f->name.text, name.text) == 0)
-                offer_param(w, name.span, call->decl, f);
+        const Decl *decl = call->decl->origin ? call->decl->origin : call->decl;
+        for (const Field *f = decl->params; f; f = f->next) {
+            if (f->name.text && f->type && strcmp(f->name.text, name.text) == 0) offer_param(w, name.span, decl, f);
         }
     }
 }
@@ -229,14 +252,19 @@ static void walk_callee(Walk *w, const Expr *call)
             walk_qualifier(w, callee->left, call->decl);
             return;
         }
-        if (call->call != CALL_METHOD) offer_decl(w, callee->name.span, call->decl);
+        if (call->types)
+            offer_called(w, callee->name.span, call->decl, call->types);
+        else if (call->call != CALL_METHOD)
+            offer_decl(w, callee->name.span, call->decl);
         walk_expr(w, callee->left);
-    } else if (callee->kind != EX_NAME) {
+    } else if (callee->kind != EX_NAME || callee->variable) {
         walk_expr(w, callee);
     } else if (call->call == CALL_BUILTIN) {
         offer_builtin(w, callee->span, call->builtin, NULL);
     } else if (call->call == CALL_CALLS) {
         return; /* the argument names what is counted */
+    } else if (call->types) {
+        offer_called(w, callee->span, call->decl, call->types);
     } else if (call->decl) {
         offer_decl(w, callee->span, call->decl);
     } else {
@@ -490,6 +518,8 @@ static void walk_cases(Walk *w, const Decl *decl)
 static void walk_decl(Walk *w, const Decl *decl)
 {
     w->module = decl->module;
+    w->decl = decl;
+    for (const Binding *p = decl->type_params; p; p = p->next) offer_type_param(w, p->name.span, p);
     if (decl->kind == DECL_IMPORT && decl->value) offer_decl(w, decl->value->span, decl);
     offer_decl(w, decl->name.span, decl);
     walk_fields(w, decl->params);
@@ -518,7 +548,7 @@ static void walk_program(Walk *w)
 {
     for (uint32_t i = 0; i < w->program->decl_count; i++) {
         const Decl *decl = w->program->decls[i];
-        if (meets(w, decl->span)) walk_decl(w, decl);
+        if (!decl->origin && !decl->lambda && meets(w, decl->span)) walk_decl(w, decl);
     }
 }
 
@@ -555,5 +585,6 @@ void locate_names(const Program *program, const Source *source, LocateName *name
 {
     Walk w = {.program = program, .each = name, .state = state};
     for (uint32_t i = 0; i < program->decl_count; i++)
-        if (program->decls[i]->module->source == source) walk_decl(&w, program->decls[i]);
+        if (program->decls[i]->module->source == source && !program->decls[i]->origin && !program->decls[i]->lambda)
+            walk_decl(&w, program->decls[i]);
 }

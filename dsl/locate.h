@@ -18,6 +18,7 @@ typedef enum LocateKind {
     LOC_BUILTIN,       /* builtin: an effect, or a method of type's values */
     LOC_BUILTIN_PARAM, /* builtin and builtin_param, at a call that names it */
     LOC_TYPE,          /* type: a built-in record or error, by its name */
+    LOC_TYPE_PARAM,    /* type_param of decl */
 } LocateKind;
 
 typedef struct Located {
@@ -32,6 +33,8 @@ typedef struct Located {
     uint32_t case_index;
     const Builtin *builtin;
     const BuiltinParam *builtin_param;
+    const Binding *type_param;
+    const char *types; /* LOC_DECL: a generic fn is called here with "T is int"; else NULL */
     Span target; /* where it is declared; len 0: the language brings it */
 } Located;
 

@@ -51,6 +51,9 @@ static void explain_code(LspText *to, const Located *at)
         lsp_add(to, "%s(%s: %s)", at->builtin->name, at->builtin_param->name, at->builtin_param->type);
         break;
     case LOC_TYPE: lsp_add_record(to, at->type); break;
+    case LOC_TYPE_PARAM:
+        lsp_add(to, "%s, a type that %s is called with", at->type_param->name.text, at->decl->name.text);
+        break;
     case LOC_NONE: break;
     }
 }
@@ -66,6 +69,7 @@ static void explain_words(LspText *to, const Located *at)
                       : at->kind == LOC_CASE  ? at->type->cases[at->case_index].doc
                                               : NULL;
     if (doc) lsp_add(to, "\n\n%s", doc);
+    if (at->types && *at->types) lsp_add(to, "\n\n%s here", at->types);
     if (decl && decl->kind == DECL_TOOL) lsp_add(to, "\n\n%s", repeat_meaning(decl->repeat));
     bool repeats = at->kind == LOC_BUILTIN && at->builtin->suspends && needs_yield(at->builtin);
     if (repeats) lsp_add(to, "\n\n%s", repeat_meaning(at->builtin->repeat));

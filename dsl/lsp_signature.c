@@ -45,7 +45,8 @@ static const char *repeat_word(RepeatClass repeat)
 
 const char *lsp_type_name(const Type *type)
 {
-    return !type || type->kind == TYPE_BAD ? "?" : type->name;
+    const bool unknown = !type || (type->kind == TYPE_BAD && strcmp(type->name, "bad") == 0);
+    return unknown ? "?" : type->name;
 }
 
 static void add_params(LspText *to, const Field *params)
@@ -75,6 +76,8 @@ static void add_errors(LspText *to, const ErrorSet *errors)
 static void add_callable(LspText *to, const Decl *decl, const char *word)
 {
     lsp_add(to, "%s %s", word, decl->name.text);
+    for (const Binding *p = decl->type_params; p; p = p->next)
+        lsp_add(to, "%s%s%s", p == decl->type_params ? "<" : ", ", p->name.text, p->next ? "" : ">");
     add_params(to, decl->params);
     add_result(to, decl->type);
     if (decl->kind == DECL_TOOL) lsp_add(to, " %s", repeat_word(decl->repeat));

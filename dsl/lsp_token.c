@@ -18,15 +18,22 @@ typedef enum TokenType {
     TT_PARAMETER,
     TT_VARIABLE,
     TT_ENUM_MEMBER,
+    TT_TYPE_PARAMETER,
     TT_COUNT
 } TokenType;
 
 static const char *const types[] = {
-    [TT_NAMESPACE] = "namespace", [TT_STRUCT] = "struct",
-    [TT_ENUM] = "enum",           [TT_CLASS] = "class",
-    [TT_FUNCTION] = "function",   [TT_METHOD] = "method",
-    [TT_PROPERTY] = "property",   [TT_PARAMETER] = "parameter",
-    [TT_VARIABLE] = "variable",   [TT_ENUM_MEMBER] = "enumMember",
+    [TT_NAMESPACE] = "namespace",
+    [TT_STRUCT] = "struct",
+    [TT_ENUM] = "enum",
+    [TT_CLASS] = "class",
+    [TT_FUNCTION] = "function",
+    [TT_METHOD] = "method",
+    [TT_PROPERTY] = "property",
+    [TT_PARAMETER] = "parameter",
+    [TT_VARIABLE] = "variable",
+    [TT_ENUM_MEMBER] = "enumMember",
+    [TT_TYPE_PARAMETER] = "typeParameter",
 };
 
 enum { MOD_DECLARATION = 1, MOD_READONLY = 2, MOD_DEFAULT_LIBRARY = 4, MOD_ASYNC = 8 };
@@ -85,6 +92,7 @@ static TokenType type_of_name(const Located *name)
     case LOC_PARAM:
     case LOC_BUILTIN_PARAM: return TT_PARAMETER;
     case LOC_CASE: return TT_ENUM_MEMBER;
+    case LOC_TYPE_PARAM: return TT_TYPE_PARAMETER;
     case LOC_BUILTIN: return name->type ? TT_METHOD : TT_FUNCTION;
     default: return name->type->kind == TYPE_ERROR ? TT_CLASS : TT_STRUCT;
     }

@@ -75,15 +75,15 @@ static void check_name(const Build *b, Name name)
 
 static void check_lambda(const Build *b, Expr *expr)
 {
-    Diag *diag = diag_error(b->diags, expr->span, "an inline function is allowed only as an argument of a method");
+    Diag *diag = diag_error(b->diags, expr->span, "an inline function is allowed only as an argument of a call");
     diag_hint(b->diags, diag, "as in xs.map(x => x.name)");
     make_bad(expr);
 }
 
-static void check_args(const Build *b, Arg *args, bool of_method)
+static void check_args(const Build *b, Arg *args, bool of_call)
 {
     for (Arg *arg = args; arg; arg = arg->next) {
-        bool allowed = of_method && arg->value->kind == EX_LAMBDA;
+        bool allowed = of_call && arg->value->kind == EX_LAMBDA;
         if (allowed) check_name(b, arg->value->name);
         if (allowed) check_name(b, arg->value->var2);
         check_expr(b, allowed ? arg->value->left : arg->value);
@@ -150,7 +150,7 @@ static void check_expr(const Build *b, Expr *expr)
         return;
     case EX_CALL:
         check_expr(b, expr->left);
-        check_args(b, expr->args, expr->left->kind == EX_FIELD);
+        check_args(b, expr->args, true);
         return;
     case EX_IF:
         check_expr(b, expr->cond);

@@ -67,9 +67,18 @@ static const char *name_composite(Check *c, TypeKind kind, const Type *key, cons
     }
 }
 
+const Type *type_open(Check *c, const char *name)
+{
+    TableItem *item = table_add(c->arena, &c->open_types, name, strlen(name));
+    if (!item->value) item->value = new_type(c, TYPE_BAD, name);
+    return item->value;
+}
+
 static const Type *intern(Check *c, TypeKind kind, const Type *key, const Type *elem)
 {
-    if (elem->kind == TYPE_BAD || (key && key->kind == TYPE_BAD)) return c->core->bad;
+    if (elem == c->core->bad || key == c->core->bad) return c->core->bad;
+    if (elem->kind == TYPE_BAD || (key && key->kind == TYPE_BAD))
+        return type_open(c, name_composite(c, kind, key, elem));
     uint32_t depth = 1 + (depth_of(elem) > depth_of(key) ? depth_of(elem) : depth_of(key));
     if (depth > TYPE_DEPTH_MAX) {
         diag_error(c->diags, c->at, "this type is nested more than %d levels deep", TYPE_DEPTH_MAX);

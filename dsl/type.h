@@ -76,6 +76,14 @@ struct Type {
     struct Type *next; /* all interned types in order of creation */
 };
 
+/* What is given for a parameter that is a function: a fn, and the variables that it is called with behind its other
+ * arguments. */
+typedef struct Function {
+    Decl *decl;
+    Variable **held;
+    uint32_t held_count;
+} Function;
+
 /* A local variable, parameter or binding of one fn or workflow. One per declaration: shadowing is refused, so names
  * are unique within the body but for `_` and for disjoint scopes. */
 struct Variable {
@@ -88,6 +96,9 @@ struct Variable {
     bool assigned; /* behind its declaration */
     /* how warnings call it: "variable", "parameter", "loop variable" … ; NULL: nobody wrote its declaration */
     const char *role;
+    /* a parameter that is a function: its type as written */
+    const TypeExpr *written;
+    const Function *function; /* … and what a copy of its fn was given for it; NULL: a template */
     /* dense within its fn or workflow; parameters first, in order */
     uint32_t id;
     Variable *next;

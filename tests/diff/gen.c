@@ -288,16 +288,25 @@ static char *mapped(Gen *g, Ty gives, uint32_t d)
 {
     static const Ty from[][2] = {{INTS, INT}, {STRS, STR}, {ITEMS, ITEM}};
     uint32_t which = below(g, 3);
-    return text("%s.map(%s)", expr(g, from[which][0], d), inline_fn(g, from[which][1], gives, d));
+    const bool own = chance(g, 30);
+    return text(own ? "each(%s, %s)" : "%s.map(%s)", expr(g, from[which][0], d),
+                inline_fn(g, from[which][1], gives, d));
 }
 
 static char *int_method(Gen *g, uint32_t d)
 {
-    switch (below(g, 20)) {
+    switch (below(g, 21)) {
     case 18:
         return chance(g, 50)
                    ? text("%s.fold(%s, %s)", expr(g, INTS, d), expr(g, INT, d), folding(g, INT, INT, d))
                    : text("%s.fold(%s, %s).len()", expr(g, STRS, d), expr(g, STR, d), folding(g, STR, STR, d));
+    case 19:
+        switch (below(g, 4)) {
+        case 0: return text("fold_up(%s, %s, %s)", expr(g, INTS, d), expr(g, INT, d), folding(g, INT, INT, d));
+        case 1: return text("keep(%s, %s).len()", expr(g, STRS, d), inline_fn(g, STR, BOOL, d));
+        case 2: return text("twice(%s, %s).sum()", expr(g, INTS, d), chance(g, 30) ? "hundredth" : "x => x % 97 + 1");
+        default: return text("(head(%s) ?? %s)", expr(g, INTS, d), expr(g, INT, d));
+        }
     case 16: return text("(%s?.%s ?? %s)", expr(g, OITEM, d), chance(g, 50) ? "n" : "tags?.len()", expr(g, INT, d));
     case 17: return text("(%s?.min(%s)?.max(-9) ?? %u)", expr(g, OINT, d), expr(g, INT, d), below(g, 9));
     case 15: return text("%s.find_matches(\"%s\").map(m => 100 * m.start + m.end).sum()", expr(g, STR, d), pattern(g));
@@ -1638,6 +1647,15 @@ static const char preamble[] =
     "else => return \"shape\" } }\n"
     "fn sum(xs: list<int>) -> int {\n    var total = 0\n    for x in xs { total = (total + x % 1000) % 1000000 }\n    "
     "return total\n}\n"
+    "fn each<T, U>(xs: list<T>, f: fn(T) -> U) -> list<U> {\n    var out: list<U> = []\n    for x in xs { out = "
+    "out.push(f(x)) }\n    return out\n}\n"
+    "fn keep<T>(xs: list<T>, yes: fn(T) -> bool) -> list<T> { return xs.filter(x => yes(x)) }\n"
+    "fn fold_up<A, B>(xs: list<A>, initial: B, f: fn(B, A) -> B) -> B {\n    var all = initial\n    for x in xs { all "
+    "= "
+    "f(all, x) }\n    return all\n}\n"
+    "fn twice<T>(xs: list<T>, f: fn(T) -> T) -> list<T> { return each(each(xs, f), x => f(x)) }\n"
+    "fn head<T>(xs: list<T>) -> T? { return if xs.len() == 0 { null } else { xs[0] } }\n"
+    "fn hundredth(n: int) -> int { return n / 100 % 97 }\n"
     "fn clamp(a: int, b: int) -> int { return if a > b { b } else { a } }\n"
     "fn at(n: int) -> time { return (\"2024-02-28T22:33:44.555Z\".parse_time() ?? at(0)) + 1h * (n % 100000) }\n"
     "fn decoded(j: json) -> Item { return j.decode() }\n"

@@ -346,8 +346,25 @@ void fn_leave(Task *task)
     task->fuel = 0;
 }
 
+/* An inline function that a fn was given: its parameters, then what it uses from around it. */
+static const Value *call_lambda(Frame *caller, const Decl *decl, const Value **args)
+{
+    const Expr *e = decl->lambda;
+    const Value **vars = must_alloc((decl->around->variable_count + 1) * sizeof *vars);
+    Frame f = {.task = caller->task, .decl = decl->around, .vars = vars, .is_fn = true};
+    vars[e->variable->id] = *args++;
+    if (e->variable2) vars[e->variable2->id] = *args++;
+    for (uint32_t i = 0; i < decl->capture_count; i++) vars[decl->captures[i]->id] = args[i];
+    f.line = line_of(&f, decl->span);
+    if (!fn_enter(&f)) return NULL;
+    const Value *value = eval(&f, e->left);
+    fn_leave(caller->task);
+    return value;
+}
+
 const Value *call_fn(Frame *caller, const Decl *decl, const Value **args)
 {
+    if (decl->lambda) return call_lambda(caller, decl, args);
     Task *task = caller->task;
     Frame f = {.task = task, .decl = decl, .vars = vars_of(decl, args), .is_fn = true};
     f.line = line_of(&f, decl->span);
