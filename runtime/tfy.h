@@ -470,7 +470,8 @@ int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer);
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force);
 /* Sends a signal to a run (tid: any of its tasks). The first task that waits for that name, and whose type it fits,
  * receives it; if none waits, the run keeps it. value_json may be NULL: null. TFY_E_INVALID: not JSON; TFY_E_DATA: no
- * wait can take that value, which is not recorded; TFY_E_STATE: the run has finished. The signal is durable after the loop's next sync. */
+ * wait can take that value, which is not recorded; TFY_E_STATE: the run has finished. The signal is durable after the
+ * loop's next sync. */
 int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_json);
 int tfy_close(TfyLoop *loop);
 

@@ -30,6 +30,16 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run, const char *name, const c
 int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *how,
                         const char *value_json, const char *by, char *error_text);
 
+/* tfy_submit for a run that its starter names (wal/log/run_id.h). TFY_E_STATE: the log has that run. */
+int tfy__submit_named(TfyLoop *loop, const char *workflow, const char *args_json, const char *id, int64_t *tid,
+                      char *error_text);
+/* Appends the arguments as InstructionStart has them. 0, or a code with a sentence. */
+
+int tfy__encode_arguments(TfyLoop *loop, const TfyWorkflow *workflow, const char *args_json, TfyBuffer *out,
+                          char *error_text);
+/* Text that the program prints goes to stderr, so that stdout has the result alone. */
+void tfy__print_to_stderr(TfyLoop *loop);
+
 /* Resumes an unfinished run from its recorded answers; tfy_run then continues it live. */
 int tfy__resume(TfyLoop *loop, const char *run, char *error_text);
 /* Resumes every unfinished run of this program that works in the loop's root, or does not record where it works. */

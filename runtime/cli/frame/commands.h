@@ -9,7 +9,7 @@
 #define TFY__RUNNING                                                                                                   \
     (OPT(DB) | OPT(YES) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) |            \
      OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) |            \
-     OPT(POLICY) | OPT(GRACE))
+     OPT(POLICY) | OPT(GRACE) | OPT(RESULT_ONLY))
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
 #define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
 
@@ -18,19 +18,19 @@
 #define TFY_COMMANDS(ROW, OWN)                                                                                         \
     OWN(run, "run", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",                                                       \
         "compile a program, unless that was done before, and run it",                                                  \
-        TFY__RUNNING | OPT(WORKFLOW) | OPT(DIR) | OPT(DENY_WARNINGS), 0, -1, .takes_params = true,                     \
+        TFY__RUNNING | OPT(WORKFLOW) | OPT(RUN_ID) | OPT(DIR) | OPT(DENY_WARNINGS), 0, -1, .takes_params = true,       \
         .reads_words = true)                                                                                           \
     ROW(build, "build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable",                      \
         OPT(OUT) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS), 1, -1)                                                  \
-    ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                         \
+    ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                                                       \
     ROW(graph, "graph", "FILE.tfy", "print the states of every workflow, and the ways between them",                   \
         OPT(FORMAT) | OPT(DIR) | OPT(DIAGNOSTICS), 1, 1)                                                               \
-    ROW(fmt, "fmt", "[FILE.tfy|DIR ...]",                                                                                    \
+    ROW(fmt, "fmt", "[FILE.tfy|DIR ...]",                                                                              \
         "write programs in the canonical form; - formats standard input to standard output",                           \
         OPT(CHECK) | OPT(DIFF) | OPT(DIAGNOSTICS), 0, -1)                                                              \
     ROW(lsp, "lsp", "", "serve an editor: the Language Server Protocol on standard input and output", OPT(DIR), 0, 0)  \
-    OWN(test, "test", "[FILE.tfy|DIR ...]", "run the tests in programs",                                                     \
+    OWN(test, "test", "[FILE.tfy|DIR ...]", "run the tests in programs",                                               \
         OPT(FILTER) | OPT(JSON) | OPT(TAP) | OPT(VERBOSE) | OPT(DIR) | OPT(DENY_WARNINGS), 0, -1)                      \
     ROW(crashtest, "crashtest", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",                                           \
         "kill a program at every commit and stop, resume it, and compare with an undisturbed run",                     \

@@ -37,6 +37,8 @@
     O(PROGRAM, "program", "FILE.tfy", "replay against this program instead of the recorded one")                       \
     O(OUTPUT, "output", NULL, "everything the run ever printed")                                                       \
     O(ID, "id", "ID", "your own name for this signal; a second one under the same name changes nothing")               \
+    O(RUN_ID, "id", "NAME", "your own name for this run; started again under the same name, it is the same run")       \
+    O(RESULT_ONLY, "result-only", NULL, "print the result alone on stdout, and what the run prints on stderr")         \
     O(OUT, "o", "FILE", "where to write")                                                                              \
     O(DIR, "I", "DIR", "search DIR for imported files too; may be given several times")                                \
     O(FILTER, "filter", "TEXT", "only tests with this text in their names")                                            \

@@ -8,6 +8,7 @@
 #include "cli/frame/report.h"
 #include "cli/debugger/debugger.h"
 #include "cli/program/live.h"
+#include "cli/program/named.h"
 #include "cli/program/owner.h"
 #include "cli/program/params.h"
 #include "cli/program/reading.h"
@@ -250,6 +251,7 @@ static int open_session(Session *session)
         session->loop = NULL;
         return tfy__fail(tfy__exit_status(code), "%s", error);
     }
+    if (args->option[OPT_RESULT_ONLY]) tfy__print_to_stderr(session->loop);
     tfy__say_through(session->loop);
     tfy__on_notice(session->loop, print_notice, NULL);
     session->owner = tfy__owner_start(session->loop, session->db_path);
@@ -434,16 +436,36 @@ static int refuse_params(const Session *session, const TfyWorkflow *workflow)
     return EXIT_USAGE;
 }
 
+static int resume_one(Session *session, const char *name);
+
+/* A run with a name: *status when there is one, or it cannot be started. */
+static bool is_found(Session *session, const TfyWorkflow *workflow, const char *params, int *status)
+{
+    char run[37];
+    switch (tfy__named_find(session->args, session->program, workflow, params, run, status)) {
+    case TFY_NAMED_NEW: return false;
+    case TFY_NAMED_UNFINISHED: *status = resume_one(session, run); return true;
+    default: return true;
+    }
+}
+
 static int run_workflow(Session *session, const TfyWorkflow *workflow, const char *params)
 {
     char error[TFY_ERROR_TEXT] = "";
     int64_t tid = 0;
+    const char *id = session->args->option[OPT_RUN_ID];
     /* rows that it saves belong beside those of the runs before it */
-    session->may_move = tfy__db_is_default(session->args) && !session->program->saves;
-    int status = open_session(session);
+    session->may_move = tfy__db_is_default(session->args) && !session->program->saves && !id;
+    int status;
+    if (id && is_found(session, workflow, params, &status)) return status;
+    status = open_session(session);
     if (status != EXIT_DONE) return status;
     snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
-    int code = tfy_submit(session->loop, workflow->name, params, &tid, error);
+    int code = tfy__submit_named(session->loop, workflow->name, params, id, &tid, error);
+    if (code == TFY_E_STATE && id) { /* another process has started it meanwhile */
+        close_session(session, EXIT_DONE);
+        if (is_found(session, workflow, params, &status)) return status;
+    }
     if (code != TFY_OK) {
         /* the decoder names the parameter by its path */
         bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0;
@@ -454,6 +476,7 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
     char run[37];
     const char *uuid = tfy__run_of(session->loop, tid);
     snprintf(run, sizeof run, "%s", uuid ? uuid : "last");
+    if (id) tfy__say("run %s", run);
     code = tfy_run(session->loop);
     return close_session(session, code == TFY_OK ? report_run(session, tid, run) : report_stop(session, code, run));
 }

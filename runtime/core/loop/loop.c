@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "wal/log/run_id.h"
 #include "core/loop/state.h"
 
 #define TIMERS_PER_TURN 1024
@@ -400,7 +401,7 @@ static void make_uuid(TfyLoop *loop, uint8_t uuid[16])
     uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
 }
 
-static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const TfyValue *args)
+static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const TfyValue *args, const char *id)
 {
     const TfyWorkflow *workflow = root->workflow;
     TfyBuffer out = {0};
@@ -419,13 +420,14 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
         tfy__put(&out, TFY_P_ROOT);
         tfy__root_write(&out, &loop->root);
     }
+    if (id) tfy__put_text(&out, TFY_P_ID, id);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
     return lsn;
 }
 
-int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid)
+int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, const char *id, int64_t *tid)
 {
     const TfyProgram *program = loop->program;
     TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
@@ -433,6 +435,9 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
         tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
     if (log.program < 0) return (int)log.program;
     make_uuid(loop, log.uuid);
+    if (id) tfy__run_id_of("", program->name, workflow->name, id, log.uuid);
+    TfyLogRun other;
+    if (id && tfy__log_find_run(loop->log, log.uuid, &other) == TFY_OK) return TFY_E_STATE;
     log.root = *tid = tfy__log_next_tid(loop->log);
     Run *run = tfy__run_new(loop, &log);
     if (!run) return TFY_E_NOMEM;
@@ -449,48 +454,11 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
         return TFY_E_NOMEM;
     }
     tfy__log_add_task(loop->log, &root->log);
-    int64_t lsn = record_instruction(loop, run, root, args);
+    int64_t lsn = record_instruction(loop, run, root, args, id);
     if (lsn < 0) return (int)lsn;
     root->log.born = lsn;
     tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
     return 0;
-}
-
-int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, int64_t *tid, char *error_text)
-{
-    char scratch[TFY_ERROR_TEXT];
-    if (!error_text) error_text = scratch;
-    int64_t unasked;
-    if (!tid) tid = &unasked;
-    *tid = 0;
-    *error_text = '\0';
-    if (!args_json) args_json = "{}";
-    const TfyWorkflow *workflow = tfy__workflow_by_name(loop->program, workflow_name);
-    if (!workflow) {
-        snprintf(error_text, TFY_ERROR_TEXT, "there is no workflow '%s' in %s", workflow_name, loop->program->name);
-        return TFY_E_ABSENT;
-    }
-    if (loop->failure) {
-        snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
-        return loop->failure;
-    }
-    if (tfy__tasks_full(loop)) {
-        snprintf(error_text, TFY_ERROR_TEXT, "there are %u tasks already: the limit of this process",
-                 tfy__tasks_limit(loop));
-        return TFY_E_FULL;
-    }
-    tfy__loop_clock(loop);
-    TfyTask task = {.heap = &loop->heap, .loop = loop};
-    TfyValue *values = calloc(workflow->param_count + 1, sizeof *values);
-    if (!values) return tfy__explained(TFY_E_NOMEM, error_text);
-    int code = TFY_E_INVALID;
-    if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values,
-                         error_text))
-        code = tfy__submit(loop, workflow, values, tid);
-    tfy_drop(&task, tfy_take_error(&task));
-    tfy__cut(&loop->heap, 0);
-    free(values);
-    return tfy__explained(code, error_text);
 }
 
 /* ---- the phases of a turn, in their order ---- */

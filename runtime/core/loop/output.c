@@ -416,6 +416,11 @@ void tfy__report_text(TfyLoop *loop, const char *format, ...)
 
 /* ---- print, log, emit ---- */
 
+void tfy__print_to_stderr(TfyLoop *loop)
+{
+    loop->prints_to_stderr = true;
+}
+
 /* The content of an Output record, and where its text goes. */
 typedef struct Saying {
     const char *to;
@@ -444,12 +449,13 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
         tfy__out_charge(task, STDERR_FILENO);
         tfy__activity_say(task, point, "Log", level, text->bytes, text->byte_len);
     } else {
-        if (loop->options.quiet && !loop->options.on_output) return; /* there is no listener */
+        const bool aside = loop->prints_to_stderr;
+        if (!aside && loop->options.quiet && !loop->options.on_output) return; /* there is no listener */
         TfyBuffer line = {0};
         tfy__buffer_add(&line, text->bytes, text->byte_len);
         tfy__buffer_char(&line, '\n');
-        if (!line.failed) tfy__out_push(loop, OUT_STDOUT, tfy__out_lsn(loop), line.data, line.len);
-        tfy__out_charge(task, STDOUT_FILENO);
+        if (!line.failed) tfy__out_push(loop, aside ? OUT_STDERR : OUT_STDOUT, tfy__out_lsn(loop), line.data, line.len);
+        tfy__out_charge(task, aside ? STDERR_FILENO : STDOUT_FILENO);
         tfy__buffer_free(&line);
     }
 }

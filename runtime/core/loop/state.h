@@ -106,7 +106,7 @@ struct TfyLoop {
     LIST(Outgoing) out;
     int stdout_error; /* errno of the write that ended it; 0: it works */
     size_t out_bytes; /* bytes of text for stdout and stderr among them */
-    bool stdout_closed;
+    bool prints_to_stderr, stdout_closed;
     struct TfyOutlet *outlets[3]; /* by descriptor; NULL: it is written directly */
     bool direct[3];               /* … for good: it never blocks */
     signed char terminal[3];      /* 1: it is a terminal, -1: it is not; 0: not determined yet */
@@ -242,7 +242,7 @@ bool tfy__drain_lets_start(const Step *step);
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
-int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, int64_t *tid);
+int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, const char *id, int64_t *tid);
 /* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or
  * recorded. */
 bool tfy__loop_starved(TfyLoop *loop);

@@ -153,6 +153,9 @@ typedef struct TfyLogEnd {
 int tfy__log_find_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end);
 void tfy__log_end_free(TfyLogEnd *end);
 
+/* The run with that uuid, by the unique index. TFY_E_ABSENT: there is none. */
+int tfy__log_find_run(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run);
+
 /* How a run started and ended, without its history: the payloads of two records. */
 typedef struct TfyLogOutline {
     char *birth; /* of its InstructionStart */

@@ -109,6 +109,18 @@ int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
     return code;
 }
 
+int tfy__log_find_run(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run)
+{
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, find_run, uuid, run);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
 /* ---- the end of one task ---- */
 
 static int read_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end)

@@ -460,7 +460,7 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
-                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT)},
+                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID)},
     [TFY_R_LLM_PLAN] = {P(TOOL), P(DIGEST), P(MODEL), P(PROMPT_TOKENS), P(COMPLETION_TOKENS), P(FINISH_REASON), P(MS),
                         P(TRIES), P(REFUSAL), P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR),
                         P(OUTCOME), P(BY)},

@@ -7,8 +7,10 @@
  *
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?,
- *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?}}
- *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h
+ *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?},
+ *                     "id"?}
+ *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h; id:
+ *                       wal/log/run_id.h
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}
  *                       in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive
