@@ -43,7 +43,7 @@ check "inspect shows the command" printed "tfy approve"
 run tfy approve last --answer maybe
 check "an answer that is none: 64" ended 64 "yes, no"
 run tfy approve last --task 1.7
-check "a task that asks nothing" [ "$status" != 0 ]
+check "a task that asks nothing: 1, and which one does" ended 1 "asks nothing; step 1 of task 1 does: --task 1 --step 1"
 run tfy approve last
 check "approve of a sleeping run: 0" ended 0 "continue with: tfy resume"
 run tfy approve last
@@ -69,6 +69,8 @@ check "deny" printed_exactly '"stopped"'
 for word in yes no; do
     start tfy run ask.tfy --workflow live
     within 20 grep -q 'live?' err
+    tfy approve last --step 7 >out2 2>err2
+    check "... a step that asks nothing is refused, with the one that does" grep -q "asks nothing; step 2 of task 1 does: --task 1 --step 2" err2
     status=0
     tfy approve last --$word >out2 2>err2 </dev/null || status=$?
     check "approve --$word of a live run: 0" [ "$status" = 0 ]

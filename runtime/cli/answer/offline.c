@@ -4,6 +4,7 @@
 #include "cli/program/fork.h"
 #include "cli/program/sent.h"
 #include "cli/program/step_type.h"
+#include "core/loop.h"
 #include "tfy.h"
 #include "base/buffer.h"
 #include "wal/history/history.h"
@@ -56,9 +57,16 @@ static int find_open(const TfyHistory *history, const json_t *request, bool doub
 {
     const char *path = text_member(request, "task");
     int64_t step = json_integer_value(json_object_get(request, "step"));
+    const TfyLogRecord *other = NULL;
+    const char *other_path = NULL;
     for (uint32_t i = 0; i < history->task_count; i++) {
         const TfyLogRecord *record = open_record(history, i, doubt);
-        if (!record || (path && strcmp(history->tasks[i].path, path) != 0) || (step && record->step != step)) continue;
+        if (!record) continue;
+        if ((path && strcmp(history->tasks[i].path, path) != 0) || (step && record->step != step)) {
+            other = record;
+            other_path = history->tasks[i].path;
+            continue;
+        }
         target->task = &history->tasks[i];
         target->record = record;
         target->count++;
@@ -68,6 +76,7 @@ static int find_open(const TfyHistory *history, const json_t *request, bool doub
         return fail(error_text, TFY_E_INVALID, "several tasks of run %s wait for a person: name one with --task PATH%s",
                     run, "");
     }
+    if (other) return tfy__waits_elsewhere(run, doubt, other_path, other->step, error_text);
     return fail(error_text, TFY_E_STATE,
                 doubt ? "no step of run %s that this could mean is in doubt%s"
                       : "run %s asks nothing that this could answer%s",

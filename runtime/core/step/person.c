@@ -279,6 +279,14 @@ static bool waits_for_person(const TaskRest *rest)
     return step && step->asking && (step->stage == STAGE_RUN || step->stage == STAGE_DOUBT);
 }
 
+int tfy__waits_elsewhere(const char *run, bool doubt, const char *path, int64_t step, char *error_text)
+{
+    snprintf(error_text, TFY_ERROR_TEXT, "that step of run %s %s; step %lld of task %s %s: --task %s --step %lld", run,
+             doubt ? "is not in doubt" : "asks nothing", (long long)step, path, doubt ? "is" : "does", path,
+             (long long)step);
+    return TFY_E_STATE;
+}
+
 /* The only step that an answer can mean. */
 static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, int64_t step, bool doubt, int *code,
                          char *error_text)
@@ -289,11 +297,13 @@ static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, 
         *code = TFY_E_ABSENT;
         return NULL;
     }
-    Step *found = NULL;
+    Step *found = NULL, *other = NULL;
     for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
         if (!waits_for_person(rest) || (rest->step->stage == STAGE_DOUBT) != doubt) continue;
-        if (path && strcmp(rest->log.path, path) != 0) continue;
-        if (step && rest->step->call.step != step) continue;
+        if ((path && strcmp(rest->log.path, path) != 0) || (step && rest->step->call.step != step)) {
+            other = rest->step;
+            continue;
+        }
         if (found) {
             snprintf(error_text, TFY_ERROR_TEXT, "several tasks of run %s wait for a person: name one with --task PATH",
                      run->uuid);
@@ -302,7 +312,9 @@ static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, 
         }
         found = rest->step;
     }
-    if (!found) {
+    if (!found && other) {
+        *code = tfy__waits_elsewhere(run->uuid, doubt, other->rest->log.path, other->call.step, error_text);
+    } else if (!found) {
         snprintf(error_text, TFY_ERROR_TEXT,
                  doubt ? "no step of run %s is in doubt"
                        : "run %s has no open question; it may have been answered already",
