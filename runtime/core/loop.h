@@ -21,8 +21,7 @@
  * answered; TFY_E_INVALID: the answer does not fit. */
 int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *answer,
                          const char *by, char *error_text);
-/* The refusal of an answer to a step that asks nothing (or, doubt: is not in doubt) while another one does. Returns
- * TFY_E_STATE. */
+/* Refuses an answer to a step that asks nothing (doubt: is not in doubt) while another one does; TFY_E_STATE. */
 int tfy__waits_elsewhere(const char *run, bool doubt, const char *path, int64_t step, char *error_text);
 int tfy__arrive_kill(TfyLoop *loop, const char *run, const char *task, bool force, const char *by, char *error_text);
 /* value_json: NULL: null. id: NULL, or the sender's own name for the signal: a second signal with the same id

@@ -38,7 +38,7 @@ if [ -c /dev/full ]; then
     check "... and a formatted text" ended 74 "cannot write 'standard output'"
 fi
 run tfyc --format --diff folder
-check "a directory is no program" ended 74 "folder"
+check "a directory is no program" ended 69 "folder is a directory; name a file in it"
 head -c 70000000 /dev/zero >huge.tfy
 run tfyc --check huge.tfy
 check "a file that is too large" ended 65 "'huge.tfy' is larger than"
