@@ -38,6 +38,7 @@ for status in "$scratch"/*.status; do
         bad=1
         echo "not ok $name: exit status $code"
     fi
+    sed -n "s/^skipped:* */skipped $name: /p" "$out"
     [ "$bad" = 0 ] || sed "/^ok /d; s/^/  $name: /" "$out"
     passed=$((passed + good))
     failed=$((failed + bad))

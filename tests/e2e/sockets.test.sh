@@ -63,7 +63,7 @@ if within 60 serving; then
     check "and ends" stop
 else
     finish
-    echo "ok IPv6 is skipped: this machine has none: $(cat err)"
+    echo "skipped IPv6: this machine has none: $(cat err)"
 fi
 
 # ---- killed, and back ----
@@ -345,7 +345,7 @@ workflow main() {
 END
 ulimit -n "$(ulimit -H -n)"
 if [ "$(ulimit -n)" -lt 6000 ]; then
-    echo "ok five thousand connections are skipped: only $(ulimit -n) files may be open"
+    echo "skipped five thousand connections: only $(ulimit -n) files may be open"
 else
     rm -rf .tfy
     start tfy run hold.tfy
