@@ -69,9 +69,10 @@ const char *tfy__path_below(TfyLoop *loop, const TfyObj *path)
 {
     const TfyString *text = (const TfyString *)path;
     const char *root = tfy__root(loop), *rest = text->bytes;
-    size_t root_len = strlen(root);
     if (!text->byte_len || memchr(text->bytes, 0, text->byte_len)) return NULL;
     if (*rest != '/') return rest;
+    if (!root) return NULL; /* a replay has no working root, and performs nothing */
+    size_t root_len = strlen(root);
     while (root_len && root[root_len - 1] == '/') root_len--;
     if (strncmp(rest, root, root_len) != 0 || (rest[root_len] && rest[root_len] != '/')) return NULL;
     rest += root_len;

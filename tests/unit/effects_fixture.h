@@ -25,6 +25,7 @@
 
 #include "core/effect.h"
 #include "core/world.h"
+#include "effects/wrote.h"
 #include "value/heap.h"
 
 enum { WATCHES = 2048, TIMERS = 2048 };
@@ -321,6 +322,7 @@ static inline void remove_tree(const char *path)
 static inline void loop_close(TfyLoop *loop)
 {
     tfy__cut(&loop->heap, 0);
+    tfy__wrote_close(loop);
     for (uint32_t i = 0; i < WATCHES; i++) assert_null(loop->watches[i].handler);
     for (uint32_t i = 0; i < TIMERS; i++) assert_null(loop->timers[i].handler);
     assert_int_equal(loop->heap.objects, 0);

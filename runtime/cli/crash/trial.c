@@ -14,6 +14,7 @@ enum {
     STATUS_KILLED = 128 + 9,
     STATUS_TERMINATED = 128 + 15,
     STATUS_DRAINED = 130,
+    STATUS_HUNG_UP = 128 + 1, /* the signal came before the process could handle it */
     LEDGER_LINE = 4096
 };
 
@@ -237,7 +238,8 @@ static bool never_began(Trial *trial)
 
 static bool was_stopped(int status)
 {
-    return status == STATUS_KILLED || status == STATUS_TERMINATED || status == STATUS_DRAINED;
+    return status == STATUS_KILLED || status == STATUS_TERMINATED || status == STATUS_DRAINED ||
+           status == STATUS_HUNG_UP;
 }
 
 /* If every process stopped in order, its tools had time to finish, so no step may be in doubt. */
