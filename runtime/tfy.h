@@ -311,6 +311,13 @@ int tfy_inject(TfyLoop *loop, const char *tool, const char *result_json, const c
 typedef bool (*TfyEffect)(void *state, TfyTask *task, const TfyValue *args, TfyValue *out);
 int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *state);
 
+/* For the result of an effect of that kind or of an extern tool. tfy_result_type is the type that the tool returns at
+ * this place: the type to give to tfy_record_of, tfy_enum_of and tfy_list_of; NULL: no step is under way.
+ * tfy_result_json makes the whole result (borrowed) from JSON; return false if it does: the JSON does not fit, the step
+ * fails as after tfy_tool_unknown, and the message says where. */
+const TfyType *tfy_result_type(TfyTask *task);
+bool tfy_result_json(TfyTask *task, const char *json, TfyValue *out);
+
 /* For an effect of that kind or an extern tool: makes the step wait until a descriptor can be read or written (or
  * its other side has closed), while all other tasks continue. Return what this function returns. When the
  * descriptor is ready, `ready` is called on the loop's thread and finishes the step as the tool itself would: it
@@ -458,6 +465,14 @@ const char *tfy_deadlock(TfyLoop *loop);
 int tfy_step(TfyLoop *loop);
 /* Takes turns until idle; a virtual clock jumps to the next deadline. */
 int tfy_step_until_idle(TfyLoop *loop);
+/* For a host with an event loop of its own, instead of tfy_run. It calls tfy_step, asks for the time, waits until the
+ * descriptor is readable or the time is over, and starts again.
+ * - tfy_fd: the descriptor. The loop owns it, and it stays the same until tfy_close; the host only waits for it.
+ *   TFY_E_STATE: there is none (TFY_POLLER=poll, or a world for tests).
+ * - tfy_timeout_ms: how long the host may wait, in milliseconds; 0: not at all; -1: without limit. It is valid until
+ *   the next call for this loop. */
+int tfy_fd(TfyLoop *loop);
+int tfy_timeout_ms(TfyLoop *loop);
 TfyTaskState tfy_task_state(TfyLoop *loop, int64_t tid);
 /* tfy_task_result: a root task's result as JSON, or NULL. tfy_task_error: the error text of a task that failed, or
  * NULL. The loop owns both until tfy_close. */

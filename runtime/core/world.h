@@ -36,6 +36,7 @@ typedef struct TfyPoller {
     void (*del)(void *poller, int fd);
     /* Waits at most timeout_ns (0: not at all, -1: for ever). Returns the number of events, 0 on a signal. */
     int (*wait)(void *poller, TfyFdEvent *events, int cap, int64_t timeout_ns);
+    int (*fd)(void *poller); /* a descriptor that can be read when wait would report something; NULL: it has none */
 } TfyPoller;
 
 extern const TfyPoller tfy__poller_epoll;

@@ -48,6 +48,12 @@ bool tfy__wake_open(TfyLoop *loop)
     return true;
 }
 
+int tfy_fd(TfyLoop *loop)
+{
+    const TfyPoller *poller = loop->world.poller;
+    return poller->fd && tfy__wake_open(loop) ? poller->fd(loop->poller) : TFY_E_STATE;
+}
+
 /* ---- what is waited for ---- */
 
 /* Its StepStart is in the log, so a resume must assume that it was done: it is allowed to start rather than left

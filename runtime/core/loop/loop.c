@@ -558,6 +558,14 @@ bool tfy__loop_starved(TfyLoop *loop)
     return loop->failure;
 }
 
+int tfy_timeout_ms(TfyLoop *loop)
+{
+    if (loop->failure || (loop->interrupted && !loop->draining)) return 0;
+    tfy__loop_clock(loop);
+    const int64_t ns = poll_timeout(loop, true), ms = ns / 1000000 + (ns % 1000000 != 0);
+    return ns < 0 ? -1 : ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
 static int poll_events(TfyLoop *loop, bool block)
 {
     TfyFdEvent events[EVENTS_PER_TURN];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/loop/state.h"
+#include "value/json.h"
 
 /* ---- tests' answers ---- */
 
@@ -76,6 +77,21 @@ int tfy_register_effect(TfyLoop *loop, const char *tool, TfyEffect call, void *s
     own->call = call;
     own->state = state;
     return 0;
+}
+
+const TfyType *tfy_result_type(TfyTask *task)
+{
+    const Step *step = rest_of(task)->step;
+    return step && step->call.tool ? step->call.result : NULL;
+}
+
+bool tfy_result_json(TfyTask *task, const char *json, TfyValue *out)
+{
+    char why[TFY_ERROR_TEXT];
+    const TfyType *type = tfy_result_type(task);
+    if (!type) return tfy_tool_unknown(task, -1, "no step is under way");
+    if (tfy__decode_text(task, type, json, strlen(json), out, why)) return true;
+    return !task->error && tfy_tool_unknown(task, -1, "its result does not fit: %.400s", why);
 }
 
 static void registrations_free(TfyLoop *loop)

@@ -66,4 +66,4 @@ static int wait_epoll(void *poller, TfyFdEvent *events, int cap, int64_t timeout
 }
 
 const TfyPoller tfy__poller_epoll = {
-    .name = "epoll", .open = open_epoll, .close = close_epoll, .add = add, .del = del, .wait = wait_epoll};
+    .name = "epoll", .open = open_epoll, .close = close_epoll, .add = add, .del = del, .wait = wait_epoll, .fd = fd_of};
