@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/lower_bound.h"
 #include "tfy.h"
 #include "wal/store/lock.h"
 #include "wal/history/history.h"
@@ -188,15 +189,8 @@ int tfy__db_number(const TfyArgs *args, TfyOption option, uint64_t *out)
 /* Tasks are in the order of their creation. */
 uint32_t tfy__db_task_born(const TfyHistory *history, int64_t lsn)
 {
-    uint32_t low = 0, high = history->task_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (history->tasks[middle].born < lsn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < history->task_count && history->tasks[low].born == lsn ? low : UINT32_MAX;
+    const uint32_t index = (uint32_t)LOWER_BOUND(history->tasks, history->task_count, born, lsn);
+    return index < history->task_count && history->tasks[index].born == lsn ? index : UINT32_MAX;
 }
 
 void tfy__db_time(int64_t ms, char text[32])

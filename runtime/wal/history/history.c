@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "base/grow.h"
+#include "base/lower_bound.h"
 #include "wal/log/log_state.h"
 #include "wal/history/move.h"
 #include "wal/log/root.h"
@@ -272,16 +273,9 @@ static int order_records(Reading *reading)
 
 static const TfyLogRecord *record_at(const TfyHistory *history, int64_t lsn, uint32_t *index)
 {
-    uint32_t low = 0, high = history->record_count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (history->records[middle].lsn < lsn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *index = low;
-    return low < history->record_count && history->records[low].lsn == lsn ? &history->records[low] : NULL;
+    *index = (uint32_t)LOWER_BOUND(history->records, history->record_count, lsn, lsn);
+    const bool found = *index < history->record_count && history->records[*index].lsn == lsn;
+    return found ? &history->records[*index] : NULL;
 }
 
 /* Every task was born by a record of this history, and every such record has its task: none was lost or added. */
@@ -667,6 +661,21 @@ static void free_reading(Reading *reading)
 /* The part of a run to read. */
 typedef enum Extent { EXTENT_TAIL, EXTENT_RECORDS, EXTENT_WHOLE } Extent;
 
+/* Reads about the run while nobody commits. */
+static int in_one_view(Reading *reading, const char *run, int (*read)(Reading *reading, const char *run))
+{
+    TfyLog *log = reading->log;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (code) refuse_store(reading, code);
+    if (!code) {
+        code = read(reading, run);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
 static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory **result, char *error_text)
 {
     char text[TFY_ERROR_TEXT] = "";
@@ -677,14 +686,7 @@ static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory 
                        .error_text = text};
     *result = NULL;
     if (!reading.history) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to read the run");
-    pthread_mutex_lock(&log->store_mutex);
-    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
-    if (code) refuse_store(&reading, code);
-    if (!code) {
-        code = read_run(&reading, run);
-        log->store->ops->look_away(log->store);
-    }
-    pthread_mutex_unlock(&log->store_mutex);
+    const int code = in_one_view(&reading, run, read_run);
     free_reading(&reading);
     if (code) {
         tfy__history_free(reading.history);
@@ -711,14 +713,7 @@ int tfy__history_find(TfyLog *log, const char *run, TfyLogRun *found, char *erro
     char text[TFY_ERROR_TEXT] = "";
     TfyHistory history = {0};
     Reading reading = {.log = log, .history = &history, .error_text = text};
-    pthread_mutex_lock(&log->store_mutex);
-    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
-    if (code) refuse_store(&reading, code);
-    if (!code) {
-        code = find_run(&reading, run);
-        log->store->ops->look_away(log->store);
-    }
-    pthread_mutex_unlock(&log->store_mutex);
+    const int code = in_one_view(&reading, run, find_run);
     *found = history.run;
     return code ? tfy__log_refuse(error_text, code, "%s", text) : 0;
 }

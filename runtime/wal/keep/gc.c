@@ -5,6 +5,7 @@
  * thousand records: a crash leaves some of them deleted and the rest complete, and the next gc continues. */
 #include "wal/keep/gc.h"
 #include "base/grow.h"
+#include "base/lower_bound.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -223,15 +224,8 @@ static int load_marks(Gc *gc)
 /* The mark that sealed a record; NULL: none. */
 static TfyStoreMark *mark_of(Gc *gc, int64_t lsn)
 {
-    size_t low = 0, high = gc->mark_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (gc->marks[middle].lsn < lsn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < gc->mark_count ? &gc->marks[low] : NULL;
+    const size_t index = LOWER_BOUND(gc->marks, gc->mark_count, lsn, lsn);
+    return index < gc->mark_count ? &gc->marks[index] : NULL;
 }
 
 int tfy__gc_delete_record(Gc *gc, const TfyLogRecord *record)
