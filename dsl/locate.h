@@ -35,7 +35,7 @@ typedef struct Located {
     const BuiltinParam *builtin_param;
     const Binding *type_param;
     const char *types; /* LOC_DECL: a generic fn is called here with "T is int"; else NULL */
-    Span target; /* where it is declared; len 0: the language brings it */
+    Span target;       /* where it is declared; len 0: the language brings it */
 } Located;
 
 /* What the name at a global offset means; the end of a name belongs to it. */

@@ -20,6 +20,12 @@ check "another C compiler, another entry" [ "$(calls)" = 1 ]
 run env CC="$PWD/counting-cc" tfy run one.tfy
 check "an unchanged file starts without the C compiler" [ "$(calls)" = 1 ]
 check "... and gives the same" printed_exactly 1
+run env CC="$PWD/counting-cc" tfy replay last
+check "the text in the database is the same program: replay starts it, too" [ "$(calls)" = 1 ]
+check "... and compares" printed "0 divergences"
+mkdir elsewhere && cp one.tfy elsewhere
+run env CC="$PWD/counting-cc" tfy run elsewhere/one.tfy
+check "... and so is a copy in another directory" [ "$(calls)" = 1 ]
 printf 'workflow main() -> int { return 2 }\n' >one.tfy
 run tfy run one.tfy
 check "a changed file is compiled anew" printed_exactly 2

@@ -35,8 +35,7 @@ static void parameters_are_pairs(void **state)
 {
     (void)state;
     TfyArgs args;
-    assert_int_equal(
-        parse(&args, WORDS("run", "--a", "-1", "--flag", "--db", "x", "--c=--3", "--", "--db=y")), -1);
+    assert_int_equal(parse(&args, WORDS("run", "--a", "-1", "--flag", "--db", "x", "--c=--3", "--", "--db=y")), -1);
     assert_string_equal(args.argv[6], "--c=--3"); /* the words stay as they were typed */
     assert_int_equal(args.param_count, 4);
     assert_string_equal(args.params[0], "a");

@@ -135,7 +135,8 @@ static void test_places(void **state)
     refuse_edited("\"asks\":\"aa\"", "\"asks\":\"bb\"", at, "or one around it, was changed");
     refuse_edited("main/effect/ask/1", "main/effect/ask/2", at, "the new program has no such point");
     refuse_edited("\"dead\":[]}]", SECOND, at, "another statement of main reads the same");
-    refuse_edited("\"callee\":\"ask\"", "\"callee\":\"ask\",\"class\":\"once\"", at, "or its repeat class, were changed");
+    refuse_edited("\"callee\":\"ask\"", "\"callee\":\"ask\",\"class\":\"once\"", at,
+                  "or its repeat class, were changed");
     refuse_edited("\"callee\":\"ask\"", "\"callee\":\"ask\",\"args\":[{\"name\":\"q\",\"type\":\"int\"}]", at,
                   "the arguments of ask");
     refuse_edited("\"name\":\"main\"", "\"name\":\"other\"", at, "the new program has no main");

@@ -86,7 +86,8 @@ static int report(const TfyArgs *args, const char *run, bool live)
         puts(run);
         say_doubts(doubts, command, run);
         tfy__say("forked; %s: %s resume %s",
-                 live ? "when the process that has the database has ended, continue with" : "continue with", command, run);
+                 live ? "when the process that has the database has ended, continue with" : "continue with", command,
+                 run);
     }
     json_decref(doubts);
     tfy__history_free(history);

@@ -259,9 +259,9 @@ static char *result_value(sqlite3_stmt *row)
 char *crash_history_text(const char *db, char **value)
 {
     sqlite3 *handle = open_db(db);
-    sqlite3_stmt *rows = prepare(
-        handle, "SELECT t.path, w.type, w.step, w.point, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
-                "WHERE t.run=%s ORDER BY t.path, w.type<>24, w.lsn");
+    sqlite3_stmt *rows =
+        prepare(handle, "SELECT t.path, w.type, w.step, w.point, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
+                        "WHERE t.run=%s ORDER BY t.path, w.type<>24, w.lsn");
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);

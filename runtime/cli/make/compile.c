@@ -231,8 +231,13 @@ static void hash_text(XXH3_state_t *state, const char *text)
     XXH3_128bits_update(state, text, strlen(text) + 1);
 }
 
-/* Hashes the content of a file with its length, so that two neighbouring files differ from two others with the same
- * bytes. */
+/* Hashes bytes with their number, so that two neighbouring files differ from two others with the same bytes. */
+static void hash_bytes(XXH3_state_t *state, const void *bytes, uint64_t size)
+{
+    XXH3_128bits_update(state, &size, sizeof size);
+    XXH3_128bits_update(state, bytes, size);
+}
+
 static bool hash_file(XXH3_state_t *state, const char *path)
 {
     struct stat st;
@@ -244,10 +249,7 @@ static bool hash_file(XXH3_state_t *state, const char *path)
     void *bytes = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
     if (bytes == MAP_FAILED) fine = false;
     int reason = errno;
-    if (fine) {
-        XXH3_128bits_update(state, &size, sizeof size);
-        XXH3_128bits_update(state, bytes, size);
-    }
+    if (fine) hash_bytes(state, bytes, size);
     if (bytes && bytes != MAP_FAILED) munmap(bytes, size);
     close(fd);
     errno = reason;
@@ -364,15 +366,18 @@ static int hash_imports(XXH3_state_t *state, const TfyCompile *what, const Toolc
 
 /* ---- the key as a whole ---- */
 
+/* The directory of a program is part of its key only where it decides what a person sees. So a run is continued and
+ * replayed, from the text that its database holds, by the executable that started it. */
 static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolchain *tools)
 {
-    hash_text(state, what->name);
+    const char *slash = strrchr(what->name, '/');
+    hash_text(state, slash && !what->debug && !what->steps ? slash + 1 : what->name);
     if (what->tests) hash_text(state, "--tests");
     if (what->debug) hash_text(state, "--debug");
     if (what->steps) hash_text(state, "--steps");
     for (int i = 0; i < what->dir_count; i++) hash_text(state, what->dirs[i]);
     if (!what->path) {
-        hash_text(state, what->source);
+        hash_bytes(state, what->source, strlen(what->source));
         return EXIT_DONE;
     }
     if (!hash_file(state, what->path)) return unreadable(what->path);

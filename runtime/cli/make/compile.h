@@ -2,7 +2,8 @@
  *
  * Compiled programs are stored in a cache ($XDG_CACHE_HOME/tfy, else ~/.cache/tfy, else .tfy/cache), one directory
  * per key. The key is a hash of everything that decides the result: every file of the program, extern C files and the
- * headers they include by name, tfyc, its headers, the library, the C compiler and its flags. An entry is built in a
+ * headers they include by name, tfyc, its headers, the library, the C compiler and its flags. A program of one file
+ * has the same key whether its text comes from the file or from the database of a run. An entry is built in a
  * directory of its own, synced, and renamed into place whole, so a reader never sees half of one and two builders
  * never disturb each other. Each start compares the executable with the hash that its builder stored, and rebuilds a
  * damaged one. */

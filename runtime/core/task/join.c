@@ -73,7 +73,8 @@ static void take_join(Step *step, const TfyLogRecord *record)
     if (error)
         tfy__step_raise_recorded(step, error);
     else if (!ok)
-        tfy__history_diverge(step->rest, record, "the joined task returns %s, which the record does not fit: %s", call->result->name, text);
+        tfy__history_diverge(step->rest, record, "the joined task returns %s, which the record does not fit: %s",
+                             call->result->name, text);
     tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
     if (ok)
