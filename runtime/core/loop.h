@@ -36,7 +36,6 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_
 int tfy__submit_named(TfyLoop *loop, const char *workflow, const char *args_json, const char *id, int64_t *tid,
                       char *error_text);
 /* Appends the arguments as InstructionStart has them. 0, or a code with a sentence. */
-
 int tfy__encode_arguments(TfyLoop *loop, const TfyWorkflow *workflow, const char *args_json, TfyBuffer *out,
                           char *error_text);
 /* Text that the program prints goes to stderr, so that stdout has the result alone. */
@@ -66,6 +65,8 @@ int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyO
 /* Like tfy__resume, but first moves a run of another program to the loop's program. TFY_E_DIVERGED: the run cannot
  * continue with this program, and nothing was changed. */
 int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text);
+/* The verdict of that alone, on a history that was read whole and has its `log`; changes the history. */
+int tfy__move_check(const TfyProgram *program, TfyHistory *history, char *error_text);
 
 /* Lets performers prepare for their first call: 0, or a negative code with a sentence (a recorded session that
  * cannot be read). */
@@ -79,9 +80,8 @@ char *tfy__under_way(TfyLoop *loop);
  * last reader, so that a signal may come at any time. */
 void tfy__drain_by(TfyLoop *loop, _Atomic(TfyLoop *) *place);
 
-/* Why tfy_run returned with work left: returns the number of tasks that wait for people or signals. *signals: how
- * many of them wait for a signal. *text: a sentence for each with the command to type, malloc'ed. Both may be
- * NULL. */
+/* Why tfy_run returned with work left: the number of tasks that wait for people or signals. *signals: how many wait
+ * for a signal. *text: a sentence for each with the command to type, malloc'ed. Both may be NULL. */
 uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals, char **text);
 /* runs of the program that have left memory; they may wait for people, too */
 bool tfy__any_parked(const TfyLoop *loop);

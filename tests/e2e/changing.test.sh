@@ -70,6 +70,62 @@ check "what is refused where nobody stands is no harm: 0" ended 0
 run tfy compat nobody better.tfy
 check "no run and no program: 69" ended 69 "is not a FILE.tfy, a run"
 
+# What the points alone do not show: a text that a loop has sent already, and one that it will send.
+cat >loop.tfy <<'TFY'
+tool send(text: string) -> string once = exec ["sh", "-c", "echo \$1 >>sent; echo ok", "send", text]
+
+workflow main(parts: int = 2) -> string {
+    for i in 1..parts {
+        yield send("part ${i}")
+        yield signal("next")
+    }
+    return "done"
+}
+TFY
+sed 's/part \$/piece $/' loop.tfy >sent.tfy
+sed 's/"done"/"all sent"/' loop.tfy >ahead.tfy
+export TFY_DB=loop.db
+run tfy run loop.tfy
+one=$(tfy ps --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["run"])')
+run tfy compat last sent.tfy
+check "a text that was sent within a loop and was changed: 1" ended 1
+check "... which run, and why" printed "refused  run $one: task 1 of $one differs from its log. recorded: record 3, StepStart at step 1"
+check "... all points are the same" printed "2 points: 2 same, 0 mapped by name, 0 refused; 0 of 1 unfinished run of the old program can continue"
+sed -n 's/^refused  run //p' out >said.compared
+run tfy resume last --with sent.tfy --dry-run
+check "resume --with --dry-run says the same: 65" ended 65
+sed -n 's/^run \(.*\) cannot continue with sent.tfy/\1/p' out >said.tried
+check "... word for word" diff said.compared said.tried
+run tfy resume last --with sent.tfy
+sed -n 's/^tfy: run \(.*\) cannot continue with sent.tfy/\1/p' err >said.moved
+check "... and so does resume --with" diff said.compared said.moved
+run tfy compat last ahead.tfy
+check "a text that lies ahead may be changed: 0" ended 0
+check "... says so" printed "; 1 of 1 unfinished run of the old program can continue"
+start tfy run loop.tfy --parts 0
+finish
+start tfy run loop.tfy --parts 3 --wait
+within 10 sh -c 'tfy ps | grep -q running'
+within 10 sh -c '[ "$(grep -c . sent)" = 2 ]'
+run tfy compat loop.tfy sent.tfy --db loop.db --json
+check "a program in use: each unfinished run has its verdict" python3 -c 'import json; r = json.load(open("out")); exit(r["runs"] != 2 or len(r["refused_runs"]) != 2 or "recorded" not in r["refused_runs"][0]["reason"])'
+run tfy resume last --with ahead.tfy --dry-run
+check "... --dry-run needs no owner" printed "can continue with ahead.tfy"
+kill "$pid"
+finish
+sed 's/part \${i}/part ${if parts > 2 { i + 1 } else { i }}/' loop.tfy >third.tfy
+run tfy compat "$one" third.tfy
+check "of several runs, the one that is named decides" ended 0
+check "... the other is told" printed "; 1 of 2 unfinished runs of the old program can continue"
+run tfy compat loop.tfy third.tfy --db loop.db
+check "... without one, each counts" ended 1
+run tfy resume "$one" --dry-run
+check "--dry-run goes with --with: 64" ended 64 "--dry-run goes with --with FILE.tfy"
+run tfy compat last ahead.tfy more
+check "a third program is too much: 64" ended 64 "compat takes two programs, not 'more' too"
+check "nothing was written by any of this" [ "$(records Moved loop.db)" = 0 ]
+unset TFY_DB
+
 # What cannot be taken over leaves everything as it was.
 records=$(sql "select count(*) from wal where tid>0")
 run tfy resume last --with asks.tfy

@@ -159,6 +159,8 @@ before=$(rows)
 run tfy gc --compact
 check "a run whose program cannot be built is left whole" ended 0 "stays as it is: its program cannot be compiled"
 check "... with all its records" [ "$(rows)" = "$before" ]
+run tfy compat last own.tfy own.c
+check "compat is told of tools in C" ended 0
 run tfy gc --compact own.c
 check "... named, its C file lets it go" ended 0 "1 run starts now at its snapshot"
 run tfy signal last go '"on"'

@@ -115,6 +115,9 @@ bool tfy__standard_files(void);
  * one tool. */
 int tfy__enough_files(void);
 
+/* Whether a word ends so, and is longer: a file's name and its ending. */
+bool tfy__ends_with(const char *word, const char *end);
+
 /* Flushes stdout. Returns status, or EXIT_LOG with a message when writing failed (a full disk). If the reader of a pipe
  * has left, the process dies of SIGPIPE without a message, as other programs do, unless it was started with SIGPIPE
  * ignored. */

@@ -44,7 +44,7 @@
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
         OPT(DB) | OPT(JSON) | OPT(OUTPUT), 0, 1)                                                                       \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
-        TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DIR), 0, -1)                                                         \
+        TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DRY_RUN) | OPT(DIR), 0, -1)                                          \
     OWN(replay, "replay", "RUN [FILE.c ...]", "run a history again without performing effects, and compare",           \
         OPT(DB) | OPT(PROGRAM) | OPT(JSON) | OPT(DIR) | OPT(STEPPING) | OPT(UNTIL) | OPT(EVENTS) | OPT(PRINT_LOCALS) | \
             OPT(FROM_SNAPSHOT),                                                                                        \
@@ -73,9 +73,9 @@
         TFY__REQUESTING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2)                                        \
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
         TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
-    ROW(compat, "compat", "OLD NEW",                                                                                   \
+    ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \
         "check whether runs of one program can continue with another; both FILE.tfy, RUN, or a program's hash",        \
-        OPT(DB) | OPT(DIR) | OPT(JSON), 2, 2)                                                                          \
+        OPT(DB) | OPT(DIR) | OPT(JSON), 2, -1)                                                                         \
     ROW(wal_export, "wal export", "RUN", "write a run's records as JSON lines, one file per task", OPT(DB) | OPT(OUT), \
         1, 1)                                                                                                          \
     ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1)   \

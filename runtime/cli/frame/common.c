@@ -258,6 +258,12 @@ int tfy__enough_files(void)
                      (unsigned long long)files.rlim_cur, FILES_MIN, hard ? " in a shell that was not limited" : "");
 }
 
+bool tfy__ends_with(const char *word, const char *end)
+{
+    const size_t len = strlen(word), end_len = strlen(end);
+    return len > end_len && strcmp(word + len - end_len, end) == 0;
+}
+
 /* A reader that has left, such as head, closed its end of the pipe. */
 static bool reader_left(void)
 {

@@ -52,24 +52,18 @@ static bool is_named(const TfyArgs *args, const char *name)
     return strcmp(args->command->name, name) == 0;
 }
 
-static bool ends_with(const char *word, const char *end)
-{
-    const size_t len = strlen(word), end_len = strlen(end);
-    return len > end_len && strcmp(word + len - end_len, end) == 0;
-}
-
 /* Returns the run that the words name; NULL: none. */
 static const char *run_named(const TfyArgs *args)
 {
     const char *operands = args->command->operands, *first = args->word_count ? args->words[0] : NULL;
     if (is_named(args, "compat")) {
         for (int i = 0; i < args->word_count; i++)
-            if (!ends_with(args->words[i], ".tfy")) return args->words[i];
+            if (!tfy__ends_with(args->words[i], ".tfy") && !tfy__ends_with(args->words[i], ".c")) return args->words[i];
         return NULL;
     }
     if (strncmp(operands, "RUN", 3) != 0 && strncmp(operands, "[RUN]", 5) != 0) return NULL;
     if (is_named(args, "resume") && args->option[OPT_ALL]) return NULL;
-    return first && *first && !ends_with(first, ".c") ? first : "last";
+    return first && *first && !tfy__ends_with(first, ".c") ? first : "last";
 }
 
 typedef struct Choice {

@@ -83,7 +83,7 @@
     O(TYPE, "type", "TYPE", "only records of this type, such as ToolResult; several are separated by commas")          \
     O(STEPS, "steps", "A..B", "only these steps of each task, such as 7, 3..7 or 3..")                                 \
     O(FROM, "from", "N", "start at this record of the run")                                                            \
-    O(DRY_RUN, "dry-run", NULL, "show what would be removed; change nothing")                                          \
+    O(DRY_RUN, "dry-run", NULL, "gc: show what would be removed; resume --with: whether the run can; change nothing")  \
     O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,

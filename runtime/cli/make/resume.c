@@ -227,6 +227,8 @@ static int continue_as(const TfyArgs *args, const char *command)
 
 int tfy__cmd_resume(const TfyArgs *args)
 {
+    if (args->option[OPT_DRY_RUN] && !args->option[OPT_WITH])
+        return tfy__fail(EXIT_USAGE, "--dry-run goes with --with FILE.tfy");
     if (args->option[OPT_ALL] && args->option[OPT_WITH])
         return tfy__fail(EXIT_USAGE, "--with takes one run over: name it instead of --all");
     return args->option[OPT_ALL] ? resume_all(args) : continue_as(args, "resume");

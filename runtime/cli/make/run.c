@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), end_len = strlen(end);
-    return len > end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* Returns the index of the first word in argv[1..] that is not an option; argc if there is none, -1 after a message.
  * Only options of tfy itself may come before it. */
 static int find_file(const TfyCommand *command, int argc, char **argv)
@@ -76,7 +70,7 @@ static int run_file(const TfyCommand *command, int argc, char **argv, TfyCompile
         return help ? tfy__flush_stdout(EXIT_DONE) : EXIT_USAGE;
     }
     int rest = file + 1;
-    while (rest < argc && argv[rest][0] != '-' && ends_with(argv[rest], ".c")) rest++;
+    while (rest < argc && argv[rest][0] != '-' && tfy__ends_with(argv[rest], ".c")) rest++;
     what->name = what->path = argv[file];
     what->extras = (const char *const *)argv + file + 1;
     what->extra_count = rest - file - 1;

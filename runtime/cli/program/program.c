@@ -588,6 +588,48 @@ static int resume_one(Session *session, const char *name)
     return close_session(session, code == TFY_OK ? report_run(session, root, run) : report_stop(session, code, run));
 }
 
+/* The verdict about a move, a line on stdout; cli/make/compat.c reads it. */
+static int try_move(const Session *session, TfyLog *log, const char *name)
+{
+    TfyHistory *history = NULL;
+    char run[37], error[TFY_ERROR_TEXT] = "";
+    int status = tfy__db_read(log, tfy__history_read, name, &history);
+    if (status != EXIT_DONE) return status;
+    history->log = log;
+    tfy__uuid_text(history->run.uuid, run);
+    const bool ended = history->run.state >= TFY_TASK_COMPLETED;
+    const char *with = session->args->option[OPT_WITH];
+    const int code = ended ? TFY_OK : tfy__move_check(session->program, history, error);
+    if (ended)
+        printf("run %s has ended\n", run);
+    else if (code == TFY_OK)
+        printf("run %s can continue with %s\n", run, with);
+    else if (code == TFY_E_DIVERGED)
+        printf("run %s cannot continue with %s: %s\n", run, with, error);
+    else
+        tfy__say("%s", error);
+    tfy__history_free(history);
+    return tfy__exit_status(code);
+}
+
+/* resume --with --dry-run, of any number of runs. */
+static int try_moves(const Session *session)
+{
+    const TfyArgs *args = session->args;
+    TfyLog *log;
+    if (!args->option[OPT_WITH]) return tfy__fail(EXIT_USAGE, "--dry-run goes with --with FILE.tfy");
+    int refused = EXIT_DONE, status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    for (int i = 0; status == EXIT_DONE && i < (args->word_count ? args->word_count : 1); i++) {
+        status = try_move(session, log, args->word_count ? args->words[i] : "last");
+        if (status != EXIT_DATA) continue;
+        refused = status;
+        status = EXIT_DONE;
+    }
+    tfy__log_close(log, false);
+    return tfy__flush_stdout(status == EXIT_DONE ? refused : status);
+}
+
 /* `tfy` starts one process for each directory. */
 static void say_left(const Session *session)
 {
@@ -618,6 +660,7 @@ static int resume_all(Session *session)
 static int command_resume(Session *session)
 {
     if (session->args->option[OPT_ALL]) return resume_all(session);
+    if (session->args->option[OPT_DRY_RUN]) return try_moves(session);
     if (session->args->word_count > 1)
         return tfy__fail(EXIT_USAGE, "resume takes one run, not '%s' too", session->args->words[1]);
     return resume_one(session, session->args->word_count ? session->args->words[0] : "last");

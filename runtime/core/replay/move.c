@@ -1,15 +1,17 @@
 /* move.c: moves a run to another program.
  *
- * First the history is replayed under the new program, in a separate loop that writes nothing: every recorded step
- * must be requested again, at the point of the same id, with the same arguments. Then every frame of every live
- * task must be at a point that compat allows to move. Only then the move is recorded, and the run is resumed like
- * any other.
+ * tfy__move_check gives the verdict, for `resume --with` and `compat` alike. First the layouts must allow the move
+ * (wal/history/move.h). Then the history is replayed under the new program, in a separate loop that writes nothing:
+ * every recorded step must be requested again, at the point of the same id, with the same arguments. Then every
+ * frame of every live task must be at a point that compat allows to move. Only then the move is recorded, and the
+ * run is resumed like any other.
  *
  * A run that was compacted starts at its snapshot: the snapshot is mapped to the new program, and the records
  * after it are replayed. Earlier records cannot be replayed, so for those the layouts alone decide. */
 #include "wal/history/move.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/loop/state.h"
 #include "wal/history/compat.h"
@@ -58,57 +60,19 @@ static int check_stands(Run *run, void *state)
     return code;
 }
 
-/* Refuses a recorded step whose point is missing in the new program. */
-static int check_points(const TfyHistory *history, const TfyCompat *compat, char *error_text)
-{
-    for (uint32_t i = 0; i < history->record_count; i++) {
-        const TfyLogRecord *record = &history->records[i];
-        if (tfy__compat_number(compat, record->point) != TFY_NO_POINT) continue;
-        const TfyCompatPoint *point = record->point <= compat->count ? &compat->points[record->point - 1] : NULL;
-        snprintf(error_text, TFY_ERROR_TEXT, "step %lld of task %s was %.100s (line %.60s), and %.200s",
-                 (long long)record->step, history->tasks[history->record_tasks[i]].path, point ? point->id : "?",
-                 point ? point->place : "?", point ? point->reason : "that is not known");
-        return TFY_E_DIVERGED;
-    }
-    return 0;
-}
-
-/* Tasks that finished before the snapshot are looked up in the log on demand, by the name of their workflow. */
-static int check_ended(const TfyHistory *history, const TfyCompat *compat, char *error_text)
-{
-    for (uint32_t i = 0; history->snapshot && i < history->task_count; i++) {
-        const TfyLogTask *task = &history->tasks[i];
-        if (task->state < TFY_TASK_COMPLETED || task->head > history->snapshot_lsn) continue;
-        const TfyCompatRoutine *routine = tfy__compat_routine(compat, history->task_workflows[i]);
-        if (routine && (routine->inner || !routine->reason)) continue;
-        snprintf(error_text, TFY_ERROR_TEXT,
-                 "task %s (%.100s) has ended, another task may still join it, and the program cannot read its result: "
-                 "%.200s",
-                 task->path, history->task_workflows[i], routine ? routine->reason : "the workflow is gone");
-        return TFY_E_DIVERGED;
-    }
-    return 0;
-}
-
-/* Whether the run can continue with the loop's program. The history's points become those of that program. */
-static int check_move(TfyLoop *loop, TfyHistory *history, char *error_text)
+int tfy__move_check(const TfyProgram *program, TfyHistory *history, char *error_text)
 {
     TfyCompat *compat;
     const TfyOptions quiet = {.quiet = true};
     TfyReplayReport report;
-    int code = tfy__compat_new(history->program_layout, loop->program->layout, &compat);
-    if (code) {
-        snprintf(error_text, TFY_ERROR_TEXT, "the two programs cannot be compared");
-        return code;
-    }
+    if (strcmp(history->program_source, program->source) == 0) return 0;
+    int code = tfy__move_fits(history, program->layout, error_text);
+    if (!code) code = tfy__compat_new(history->program_layout, program->layout, &compat);
+    if (code) return code;
     Check check = {.compat = compat, .error_text = error_text};
-    code = check_points(history, compat, error_text);
-    if (!code) code = check_ended(history, compat, error_text);
-    if (!code) {
-        *error_text = '\0';
-        code = tfy__replay_checked(loop->program, history, &quiet, check_stands, &check, &report);
-        if (code && !*error_text) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", report.text);
-    }
+    *error_text = '\0';
+    code = tfy__replay_checked(program, history, &quiet, check_stands, &check, &report);
+    if (code && !*error_text) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", report.text);
     tfy__compat_free(compat);
     return code;
 }
@@ -124,7 +88,7 @@ static int move_run(TfyLoop *loop, const char *which, char *error_text)
     const bool same = strcmp(history->program_source, program->source) == 0;
     code = tfy__root_check(loop, history, error_text);
     if (!code && !same && history->run.state < TFY_TASK_COMPLETED) {
-        code = check_move(loop, history, error_text);
+        code = tfy__move_check(program, history, error_text);
         if (!code && (code = tfy__move_write(loop->log, history, &to)))
             snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
     }

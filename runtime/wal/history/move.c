@@ -9,6 +9,7 @@
 
 #include "tfy_program.h"
 #include "wal/history/compat.h"
+#include "wal/history/snapshot_map.h"
 #include "wal/store/store.h"
 #include "wal/rows/payload.h"
 #include "wal/log/root.h"
@@ -145,6 +146,67 @@ int64_t tfy__history_program(const TfyHistory *history, uint32_t index)
     for (uint32_t i = 0; i < history->move_count; i++)
         if (index < history->moves[i].index) return history->moves[i].program;
     return history->run.program;
+}
+
+/* ---- what the layouts alone say ---- */
+
+/* Refuses a recorded step whose point is missing in the new program. */
+static int check_points(const TfyHistory *history, const TfyCompat *compat, char *error_text)
+{
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (tfy__compat_number(compat, record->point) != TFY_NO_POINT) continue;
+        const TfyCompatPoint *point = record->point <= compat->count ? &compat->points[record->point - 1] : NULL;
+        snprintf(error_text, TFY_ERROR_TEXT, "step %lld of task %s was %.100s (line %.60s), and %.200s",
+                 (long long)record->step, history->tasks[history->record_tasks[i]].path, point ? point->id : "?",
+                 point ? point->place : "?", point ? point->reason : "that is not known");
+        return TFY_E_DIVERGED;
+    }
+    return 0;
+}
+
+/* Tasks that finished before the snapshot are looked up in the log on demand, by the name of their workflow. */
+static int check_ended(const TfyHistory *history, const TfyCompat *compat, char *error_text)
+{
+    for (uint32_t i = 0; history->snapshot && i < history->task_count; i++) {
+        const TfyLogTask *task = &history->tasks[i];
+        if (task->state < TFY_TASK_COMPLETED || task->head > history->snapshot_lsn) continue;
+        const TfyCompatRoutine *routine = tfy__compat_routine(compat, history->task_workflows[i]);
+        if (routine && (routine->inner || !routine->reason)) continue;
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "task %s (%.100s) has ended, another task may still join it, and the program cannot read its result: "
+                 "%.200s",
+                 task->path, history->task_workflows[i], routine ? routine->reason : "the workflow is gone");
+        return TFY_E_DIVERGED;
+    }
+    return 0;
+}
+
+/* A compacted run starts at its snapshot, which an earlier program of the run may have written. */
+static int check_snapshot(const TfyHistory *history, const char *layout, char *error_text)
+{
+    TfyCompat *compat;
+    json_t *mapped = NULL;
+    if (!history->snapshot || strcmp(history->snapshot_layout, layout) == 0) return 0;
+    int code = tfy__compat_new(history->snapshot_layout, layout, &compat);
+    if (code) return code;
+    code = tfy__snapshot_map(compat, history->snapshot, &mapped, error_text);
+    json_decref(mapped);
+    tfy__compat_free(compat);
+    return code;
+}
+
+int tfy__move_fits(const TfyHistory *history, const char *layout, char *error_text)
+{
+    TfyCompat *compat;
+    snprintf(error_text, TFY_ERROR_TEXT, "the two programs cannot be compared");
+    int code = tfy__compat_new(history->program_layout, layout, &compat);
+    if (code) return code;
+    code = check_points(history, compat, error_text);
+    if (!code) code = check_ended(history, compat, error_text);
+    if (!code) code = check_snapshot(history, layout, error_text);
+    tfy__compat_free(compat);
+    return code;
 }
 
 /* ---- moving ---- */

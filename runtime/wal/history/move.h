@@ -48,6 +48,11 @@ int tfy__history_take_snapshot(TfyHistory *history, struct json_t *snapshot, con
 const char *tfy__history_layout(const TfyHistory *history, uint32_t index);
 int64_t tfy__history_program(const TfyHistory *history, uint32_t index);
 
+/* Whether the layouts of the two programs allow the run to continue with the other one: it has the points of all
+ * recorded steps, and maps the snapshot that the run starts at. A replay decides the rest (tfy__move_check of
+ * core/loop.h). 0; TFY_E_DIVERGED with a sentence; another code. The history is the run read whole. */
+int tfy__move_fits(const TfyHistory *history, const char *layout, char *error_text);
+
 /* The program with which a run continues. */
 typedef struct TfyMoveTarget {
     const uint8_t *hash; /* 16 bytes */

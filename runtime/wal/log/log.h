@@ -164,9 +164,9 @@ typedef struct TfyLogOutline {
 int tfy__log_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline);
 void tfy__log_outline_free(TfyLogOutline *outline);
 
-/* The layout (malloc'ed) of the one program whose hash starts with these hexadecimal digits, at least 4.
+/* Source and layout (malloc'ed) of the one program whose hash starts with these hexadecimal digits, at least 4.
  * TFY_E_ABSENT: no such program; TFY_E_INVALID: several. */
-int tfy__log_find_layout(TfyLog *log, const char *hash, char **layout);
+int tfy__log_find_program(TfyLog *log, const char *hash, char **source, char **layout);
 /* The hash of a program by its row id, in hex, and its layout (malloc'ed). */
 int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33], char **layout);
 

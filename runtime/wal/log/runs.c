@@ -240,7 +240,7 @@ static bool hash_begins(const uint8_t hash[16], const char *text)
     return strncasecmp(hex, text, strlen(text)) == 0;
 }
 
-static int find_layout(TfyStore *store, const char *hash, char **layout)
+static int find_program(TfyStore *store, const char *hash, char **source, char **layout)
 {
     int64_t run, newest, tid;
     TfyStoreProgram program;
@@ -251,25 +251,26 @@ static int find_layout(TfyStore *store, const char *hash, char **layout)
         /* Retention may have deleted it. */
         if (code == TFY_E_ABSENT) code = 0;
         if (found && *layout) return TFY_E_INVALID;
-        if (found && !(*layout = strdup(program.layout))) return TFY_E_NOMEM;
+        if (found && (!(*layout = strdup(program.layout)) || !(*source = strdup(program.source)))) return TFY_E_NOMEM;
     }
     return code || *layout ? code : TFY_E_ABSENT;
 }
 
-int tfy__log_find_layout(TfyLog *log, const char *hash, char **layout)
+int tfy__log_find_program(TfyLog *log, const char *hash, char **source, char **layout)
 {
     TfyStore *store = log->store;
-    *layout = NULL;
+    *source = *layout = NULL;
     if (strlen(hash) < 4 || strlen(hash) > 32 || hash[strspn(hash, "0123456789abcdefABCDEF")]) return TFY_E_ABSENT;
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(store, TFY_CALL_READ, look);
     if (!code) {
-        code = find_layout(store, hash, layout);
+        code = find_program(store, hash, source, layout);
         store->ops->look_away(store);
     }
     pthread_mutex_unlock(&log->store_mutex);
     if (!code) return 0;
+    free(*source);
     free(*layout);
-    *layout = NULL;
+    *source = *layout = NULL;
     return code;
 }
