@@ -1,6 +1,5 @@
-/* worktree.c: the repository against the log (ADR-0006: on restart, Git's state is cross-checked with the last Commit
- * and PatchPreview). Compared are the run's own branch and the file that it patched last; what is checked out, and
- * other files, are the person's. */
+/* worktree.c: compares the repository with the log when a run is resumed: the run's own branch with its last Commit,
+ * and the file that it patched last with its PatchPreview. The checkout and all other files belong to the person. */
 #include "cli/program/worktree.h"
 
 #include <errno.h>
@@ -86,7 +85,8 @@ static void read_expected(const TfyHistory *history, Expected *expected)
 
 /* ---- asking git ---- */
 
-/* This process's environment with what git gets from us in front, which counts; NULL: no memory. */
+/* The settings for git, and behind them this process's environment: of two entries with the same name the first one
+ * counts. NULL: memory ran out. */
 static char **git_environment(void)
 {
     static const char *const given[] = {TFY_GIT_ENVIRONMENT};
@@ -136,8 +136,8 @@ static int exit_status(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Runs `git -C root …`; out (may be NULL) gets what it prints, without its last newline. Its exit status, -1: it
- * could not be run. */
+/* Runs `git -C root …`; out (may be NULL) gets what it prints, without its last newline. Returns its exit status, or -1
+ * when it could not be run. */
 static int git(const char *root, const char *const *words, const char *input, TfyBuffer *out)
 {
     static const char *const settings[] = {TFY_GIT_SETTINGS};
@@ -167,7 +167,7 @@ static int git(const char *root, const char *const *words, const char *input, Tf
     return exit_status(pid);
 }
 
-/* The run's branch is elsewhere than at its last commit. */
+/* Says how the run's branch differs from its last commit. */
 static void explain_branch(const Expected *expected, const char *root, const char *branch, const char *now)
 {
     if (git(root, (const char *[]){"merge-base", "--is-ancestor", expected->head, now, NULL}, NULL, NULL) == 0)
@@ -180,7 +180,7 @@ static void explain_branch(const Expected *expected, const char *root, const cha
                  branch, now, expected->head);
 }
 
-/* Only the ref counts: what is checked out is not the run's. A fork has no branch before its first own commit. */
+/* Compares the ref alone: the checkout does not belong to the run. A fork has no branch before its first own commit. */
 static int compare_branch(const Expected *expected, const TfyHistory *history, const char *root)
 {
     TfyBuffer now = {0};
@@ -206,7 +206,7 @@ static int compare_branch(const Expected *expected, const TfyHistory *history, c
     return different;
 }
 
-/* Without a repository there are no filters in its settings; the canvas compares bare texts too. */
+/* Outside a repository git knows no filters of its settings; the canvas also compares texts without them. */
 #define NOWHERE "--git-dir=/dev/null"
 
 static int compare_patch(const Expected *expected, const char *root)
