@@ -10,11 +10,11 @@ run sh "$top/dev" help
 check "dev help names every command" sh -c 'for c in build demo test bench soak fmt bare clean; do grep -q "^./dev $c " "$1" || exit 1; done' sh out
 check "no line is left to be done" sh -c 'cd "$1" && ! grep -rnE "TO""DO|FIX""ME" --include="*.c" --include="*.h" --include="*.y" --include="*.re" dsl codegen runtime' sh "$top"
 
-# The rooms of the runtime, in order: a room uses only those before it. tfy.h, tfy_task.h and tfy_program.h are between base and value.
+# The rooms of the runtime, in order: a room uses only those before it. The cell, a program of its own, uses none; others read its policy.h. tfy.h, tfy_task.h and tfy_program.h are between base and value.
 # The log is five rooms.
 cat >rooms.awk <<'END'
 BEGIN {
-    n = split("base top value wal/rows wal/store wal/log wal/history wal/keep observe core effects cli", names, " ")
+    n = split("cell base top value wal/rows wal/store wal/log wal/history wal/keep observe core effects cli", names, " ")
     for (i = 1; i <= n; i++) rank[names[i]] = i
 }
 function room_of(first, second)
@@ -62,10 +62,12 @@ rooms()
 }
 none() { [ -z "$("$@" | tee found)" ] || { cat found; return 1; }; }
 check "no room of the runtime uses one that stands behind it" none rooms "$build/runtime/libtfy.a"
+outside_cell() { (cd "$1" && grep -rn '#include "' runtime/cell --include='*.[ch]' | grep -vE '"cell/(cell|policy)\.h"|"cell_calls\.h"'); }
+check "... and tfy-cell uses nothing of the runtime's" none outside_cell "$top"
 check "... and both includes and symbols were looked at" \
     sh -c '[ "$(grep -c "^runtime/.*#include" uses)" -gt 500 ] && [ "$(grep -c " U " uses)" -gt 1000 ]'
-printf 'runtime/value/x.c:#include "../core/loop.h"\nlibtfy.a[wal_keep_x.c.o]: tfy__y U \nlibtfy.a[effects_y.c.o]: tfy__y T 0 1\nruntime/wal/store/x.c:#include "wal/log/log.h"\n' >wrong
-check "... and one that did would be named" sh -c '[ "$(awk -f rooms.awk wrong | wc -l)" = 3 ]'
+printf 'runtime/value/x.c:#include "../core/loop.h"\nlibtfy.a[wal_keep_x.c.o]: tfy__y U \nlibtfy.a[effects_y.c.o]: tfy__y T 0 1\nruntime/wal/store/x.c:#include "wal/log/log.h"\nruntime/cell/x.c:#include "base/buffer.h"\n' >wrong
+check "... and one that did would be named" sh -c '[ "$(awk -f rooms.awk wrong | wc -l)" = 4 ]'
 
 # What core is for the others stands in three headers.
 core_inside()

@@ -1,0 +1,293 @@
+/* mounts.c: stage 2, in the order in which it must happen:
+ *
+ *   1. Copies of what will be there again are taken, before anything covers it.
+ *   2. The whole tree becomes read-only, without set-user-id.
+ *   3. Empty directories cover /tmp, /dev/shm, /root and the home directory.
+ *   4. The copies go to their old paths, parents first: the root, and what else is read or written.
+ *   5. /proc becomes that of the new namespaces, and the hidden files become empty.
+ *   6. Protected paths become read-only mounts. So does nothing on the way to them; but each directory on it becomes
+ *      a mount, which can neither be renamed nor removed: else `mv .git x; mkdir .git` would lead around it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cell/cell.h"
+
+const char *const cell_hidden[] = {"/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", NULL};
+
+/* Empty in every full cell. */
+static const char *const emptied[] = {"/tmp", "/dev/shm", "/root"};
+
+/* A copy of a part of the tree, and where it goes. */
+typedef struct Copy {
+    const char *path;
+    int tree; /* of open_tree */
+    uint32_t number;
+} Copy;
+
+static Copy copies[TFY_CELL_PATHS_MAX];
+static uint32_t copy_count;
+
+/* ---- trees ---- */
+
+static int copy_tree(const Cell *cell, int dir, const char *path, int flags)
+{
+    return (int)cell_must(cell,
+                          open_tree(dir, path, (unsigned)(OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | flags)));
+}
+
+static void set_attributes(const Cell *cell, int tree, uint64_t attributes)
+{
+    struct mount_attr set = {.attr_set = attributes, .propagation = MS_PRIVATE};
+    cell_must(cell, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set));
+}
+
+/* Opens a path without following any link: the sender resolved them, so one that is there now came later. */
+static int open_plain(const Cell *cell, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    return (int)cell_must(cell, syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+}
+
+static void put(const Cell *cell, int tree, int target)
+{
+    cell_must(cell, move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
+    cell_must(cell, close(tree));
+}
+
+/* ---- what is emptied ---- */
+
+static bool is_emptied(const Cell *cell, const char *path)
+{
+    if (cell->policy.home && tfy__cell_within(path, cell->policy.home)) return true;
+    for (size_t i = 0; i < sizeof emptied / sizeof *emptied; i++)
+        if (tfy__cell_within(path, emptied[i])) return true;
+    return false;
+}
+
+static void empty_directory(const Cell *cell, const char *path, bool may_lack)
+{
+    char options[64];
+    const unsigned long long most = cell->policy.head.memory;
+    snprintf(options, sizeof options, most ? "mode=0700,size=%llu" : "mode=0700", most);
+    if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0 && !(may_lack && errno == ENOENT))
+        cell_stop(cell, errno);
+}
+
+/* Makes what is missing of a path below an emptied directory: directories, and at its end a directory or a file. */
+static void make_way(const Cell *cell, const char *path, bool directory)
+{
+    char part[PATH_MAX];
+    for (const char *at = strchr(path + 1, '/');; at = strchr(at + 1, '/')) {
+        snprintf(part, sizeof part, "%.*s", at ? (int)(at - path) : PATH_MAX - 1, path);
+        const bool as_directory = at || directory;
+        if ((as_directory ? mkdir(part, 0755) : mknod(part, S_IFREG | 0644, 0)) < 0 && errno != EEXIST)
+            cell_stop(cell, errno);
+        if (!at) return;
+    }
+}
+
+/* The home directory is one more, unless it lies in one of the others: then it is only made there. */
+static void empty_directories(const Cell *cell)
+{
+    const char *home = cell->policy.home;
+    bool inside = false;
+    for (size_t i = 0; i < sizeof emptied / sizeof *emptied; i++) {
+        if (home && tfy__cell_within(emptied[i], home)) continue;
+        empty_directory(cell, emptied[i], i > 0);
+        inside = inside || (home && tfy__cell_within(home, emptied[i]));
+    }
+    if (inside) make_way(cell, home, true);
+    if (home && !inside) empty_directory(cell, home, false);
+}
+
+/* ---- copies ---- */
+
+/* In order of length, so that parents are put before what lies in them. */
+static void add_copy(Cell *cell, uint32_t number, const char *path, bool writable)
+{
+    uint32_t at = copy_count++;
+    for (; at && strlen(copies[at - 1].path) > strlen(path); at--) copies[at] = copies[at - 1];
+    const int place = open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
+    cell_must(cell, close(place));
+    set_attributes(cell, tree, MOUNT_ATTR_NOSUID | (writable ? 0 : MOUNT_ATTR_RDONLY));
+    copies[at] = (Copy){.path = path, .tree = tree, .number = number};
+}
+
+static void take_copies(Cell *cell)
+{
+    const bool writable = cell->policy.head.flags & TFY_CELL_ROOT_WRITABLE;
+    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        cell->path = i + 1;
+        if (item->kind == TFY_CELL_ROOT && (writable || is_emptied(cell, item->path)))
+            add_copy(cell, i + 1, item->path, writable);
+        if (item->kind == TFY_CELL_READS && is_emptied(cell, item->path)) add_copy(cell, i + 1, item->path, false);
+        if (item->kind == TFY_CELL_WRITES) add_copy(cell, i + 1, item->path, true);
+    }
+    cell->path = 0;
+}
+
+static void put_copies(Cell *cell)
+{
+    for (uint32_t i = 0; i < copy_count; i++) {
+        struct stat info;
+        cell->path = copies[i].number;
+        if (is_emptied(cell, copies[i].path)) {
+            cell_must(cell, fstat(copies[i].tree, &info));
+            make_way(cell, copies[i].path, S_ISDIR(info.st_mode));
+        }
+        const int place = open_plain(cell, copies[i].path);
+        put(cell, copies[i].tree, place);
+        cell_must(cell, close(place));
+    }
+    cell->path = 0;
+}
+
+/* ---- files that are hidden, protected or closed ---- */
+
+static void cover_file(Cell *cell, int place)
+{
+    put(cell, copy_tree(cell, AT_FDCWD, "/dev/null", 0), place);
+}
+
+static void hide_file(Cell *cell, const char *path)
+{
+    const int place = open(path, O_PATH | O_CLOEXEC);
+    if (place < 0 && errno == ENOENT) return;
+    cell_must(cell, place);
+    cover_file(cell, place);
+    cell_must(cell, close(place));
+}
+
+void cell_each_server_key(Cell *cell, void (*visit)(Cell *cell, const char *path))
+{
+    static const char home[] = "/etc/ssh", ending[] = "_key";
+    DIR *dir = opendir(home);
+    struct dirent *entry;
+    char path[sizeof home + NAME_MAX + 1];
+    if (!dir && errno == ENOENT) return;
+    if (!dir) cell_stop(cell, errno);
+    for (errno = 0; (entry = readdir(dir)); errno = 0) {
+        const size_t len = strlen(entry->d_name);
+        if (len < sizeof ending || strcmp(entry->d_name + len - sizeof ending + 1, ending) != 0) continue;
+        snprintf(path, sizeof path, "%s/%s", home, entry->d_name);
+        visit(cell, path);
+    }
+    if (errno) cell_stop(cell, errno);
+    cell_must(cell, closedir(dir));
+}
+
+/* A directory becomes an empty one that is read-only, anything else /dev/null. */
+static void close_path(Cell *cell, const char *path)
+{
+    struct stat info;
+    const int place = open_plain(cell, path);
+    cell_must(cell, fstat(place, &info));
+    if (S_ISDIR(info.st_mode))
+        cell_must(cell, mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "mode=0500,size=4096"));
+    else
+        cover_file(cell, place);
+    cell_must(cell, close(place));
+}
+
+/* Makes a mount of what the path names, unless it is one of the cell's own already. */
+static void mount_itself(const Cell *cell, const char *path, uint64_t attributes)
+{
+    const int place = open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
+    set_attributes(cell, tree, attributes);
+    put(cell, tree, place);
+    cell_must(cell, close(place));
+}
+
+/* Was this directory made a mount on the way to an earlier path? */
+static bool on_earlier_way(const Cell *cell, uint32_t before, const char *directory)
+{
+    for (uint32_t i = 0; i < before; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        if ((item->kind == TFY_CELL_PROTECTED || item->kind == TFY_CELL_CLOSED) &&
+            tfy__cell_within(item->path, directory) && strcmp(item->path, directory) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* The outermost directory around a path that the tool may write: the root, or one of its own; NULL: none. */
+static const char *writable_above(const Cell *cell, const char *path)
+{
+    const char *outermost = NULL;
+    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        if (item->kind != TFY_CELL_ROOT && item->kind != TFY_CELL_WRITES) continue;
+        if (tfy__cell_within(path, item->path) && (!outermost || strlen(item->path) < strlen(outermost)))
+            outermost = item->path;
+    }
+    return outermost;
+}
+
+/* Every directory between that one and the path becomes a mount, as writable as it is. */
+static void mount_way(Cell *cell, uint32_t index, const char *path)
+{
+    const char *above = writable_above(cell, path);
+    char part[PATH_MAX];
+    if (!above || strcmp(above, path) == 0) return;
+    for (const char *at = strchr(path + strlen(above) + 1, '/'); at; at = strchr(at + 1, '/')) {
+        snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
+        if (!on_earlier_way(cell, index, part)) mount_itself(cell, part, MOUNT_ATTR_NOSUID);
+    }
+}
+
+/* In passes: what is mounted on a way must not cover what was protected before it. */
+static void protect(Cell *cell)
+{
+    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        cell->path = i + 1;
+        if (item->kind == TFY_CELL_PROTECTED || item->kind == TFY_CELL_CLOSED) mount_way(cell, i, item->path);
+    }
+    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        cell->path = i + 1;
+        if (item->kind == TFY_CELL_PROTECTED) mount_itself(cell, item->path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY);
+    }
+    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        cell->path = i + 1;
+        if (item->kind == TFY_CELL_CLOSED) close_path(cell, item->path);
+    }
+    cell->path = 0;
+}
+
+/* ---- the stage ---- */
+
+/* The kernel refuses a new /proc where parts of the given one are covered, as in containers. Then that one stays:
+ * Landlock keeps the tool from what it says of processes outside the cell. */
+static void mount_proc(const Cell *cell)
+{
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 && errno != EPERM)
+        cell_stop(cell, errno);
+}
+
+void cell_mount(Cell *cell)
+{
+    struct mount_attr whole = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE};
+    cell->stage = TFY_CELL_MOUNTS;
+    if (!cell->status) cell_stop(cell, EINVAL); /* stage 1 sets it: never in a tree that is the machine's */
+    take_copies(cell);
+    cell_must(cell, mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &whole, sizeof whole));
+    empty_directories(cell);
+    put_copies(cell);
+    mount_proc(cell);
+    for (const char *const *path = cell_hidden; *path; path++) hide_file(cell, *path);
+    cell_each_server_key(cell, hide_file);
+    protect(cell);
+}
