@@ -598,7 +598,7 @@ static void start_waiting(Pool *pool)
 static const char *const passed_on[] = {"PATH",    "HOME",  "LANG", "LANGUAGE",       "TZ", "TMPDIR", "USER",
                                         "LOGNAME", "SHELL", "TERM", "XDG_CONFIG_HOME"};
 
-static bool is_passed_on(const char *entry)
+bool tfy__process_passes_on(const char *entry)
 {
     if (strncmp(entry, "LC_", 3) == 0 && strchr(entry, '=')) return true;
     for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
@@ -639,7 +639,8 @@ static void add_environment(TfyProcess *process, const TfyProcessSpec *spec)
     tfy__buffer_text(&process->blob, "TFY_KEY=");
     add_string(&process->blob, &wanted->envc, spec->key);
     for (char **entry = environ; entry && *entry; entry++) {
-        if (is_passed_on(*entry) && !find_given(spec->env, *entry)) add_string(&process->blob, &wanted->envc, *entry);
+        if (tfy__process_passes_on(*entry) && !find_given(spec->env, *entry))
+            add_string(&process->blob, &wanted->envc, *entry);
     }
     for (const char *const *entry = spec->env; entry && *entry; entry++) {
         if (!is_ours(*entry)) add_string(&process->blob, &wanted->envc, *entry);

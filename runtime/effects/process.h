@@ -59,6 +59,9 @@ typedef struct TfyProcessEnd {
 
 typedef void (*TfyProcessHandler)(void *arg, const TfyProcessEnd *end);
 
+/* Is this entry of the environment, "NAME=value", passed on to tools? */
+bool tfy__process_passes_on(const char *entry);
+
 /* Starts a process; handler is called once, later, from the loop, unless the process is aborted before. NULL:
  * errno says why. */
 TfyProcess *tfy__process_start(TfyLoop *loop, const TfyProcessSpec *spec, TfyProcessHandler handler, void *arg);

@@ -14,6 +14,9 @@
 /* two places of the cache, the file of secrets, the file with a model's key */
 #define CLOSED_MAX 4
 
+const char *const tfy__protect_names[] = {".git",    ".envrc", ".vscode", ".idea", ".mcp.json",
+                                          ".claude", ".codex", ".cursor", NULL};
+
 struct TfyProtect {
     TfyLoop *loop; /* has the names of the program's files, which never change */
     int root_fd;
@@ -119,10 +122,8 @@ static bool is_log_file(const TfyProtect *protect, const struct stat *entry)
 
 static bool takes_commands(const char *name)
 {
-    static const char *const names[] = {".git",      ".envrc",  ".vscode", ".idea",
-                                        ".mcp.json", ".claude", ".codex",  ".cursor"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(name, names[i]) == 0) return true;
+    for (const char *const *one = tfy__protect_names; *one; one++)
+        if (strcasecmp(name, *one) == 0) return true;
     return false;
 }
 

@@ -16,6 +16,9 @@
 /* Why an entry is refused; above every errno value, so that both fit in one int. */
 enum { TFY_PROTECT_LOG = 5000, TFY_PROTECT_COMMANDS, TFY_PROTECT_SOURCE, TFY_PROTECT_BLIND };
 
+/* Names from which programs outside take commands, in any case; NULL ends the list. */
+extern const char *const tfy__protect_names[];
+
 typedef struct TfyProtect TfyProtect;
 
 /* What is protected in this loop. One thread at a time may use it, as long as the loop is open. NULL: no memory. */

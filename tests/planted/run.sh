@@ -5,6 +5,7 @@
 #   found by: e2e TOPIC…      tests/e2e/run.sh with these topics
 #   found by: unit NAME…      these programs of tests/unit, such as unit_wal_log
 #   found by: crash WORD…     tests/crash/run.sh with these words behind the build
+#   found by: cell            tests/cell/run.sh
 # README.md says what each one breaks and which are missed.
 # The last line is "N passed, N failed": found and missed; those that are known to be missed (missed.txt) pass when they are missed.
 set -u
@@ -49,6 +50,10 @@ search_by()
             CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 300 "build/tests/$test" >unit.log 2>&1 || { grep '^not ok' unit.log || echo "not ok - $test"; return 1; }
         done
         return 0
+        ;;
+    cell)
+        build tfy tfy-cell tests/cell/cell_attack tests/cell/cell_trials || return 70
+        sh tests/cell/run.sh build
         ;;
     e2e | crash)
         build all || return 70

@@ -45,6 +45,12 @@ typedef struct TfyCommand {
     bool reads_words;         /* in tfy, the command reads its words itself, as they were typed */
 } TfyCommand;
 
+/* An option that may be given several times. */
+typedef struct TfyGiven {
+    int option;
+    const char *value;
+} TfyGiven;
+
 /* The parsed arguments of one command. Pointers refer to argv. */
 typedef struct TfyArgs {
     const TfyCommand *command;
@@ -57,6 +63,8 @@ typedef struct TfyArgs {
     int param_count;     /* pairs */
     const char **dirs;   /* values of -I, in order; malloc'ed array */
     int dir_count;
+    struct TfyGiven *given; /* --reads and --writes, in order; malloc'ed array */
+    int given_count;
     /* of a command with --db: the database's path, links resolved (wal/store/place.h); malloc'ed */
     char *db;
 } TfyArgs;
@@ -71,6 +79,10 @@ int tfy__command_run(const TfyCommand *command, int argc, char **argv);
 /* Returns how many words of argv an option of a command occupies with its value: 1 or 2; 0: the command does not have
  * the option. */
 int tfy__option_words(const TfyCommand *command, const char *text);
+
+/* Reads an option's number, with K, M, G or T behind it if units are allowed, from 1 to max. *out stays as it is where
+ * the option is absent. Returns false after a message. */
+bool tfy__args_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out);
 
 /* Print the usage line and the options; the options alone. file is a FILE *. */
 void tfy__command_usage(const TfyCommand *command, void *file);

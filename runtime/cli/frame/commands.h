@@ -38,6 +38,10 @@
             OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) | OPT(COPY) |    \
             OPT(JOBS) | OPT(LOOSE) | OPT(JSON),                                                                        \
         1, -1, .takes_params = true)                                                                                   \
+    ROW(sandbox, "sandbox", "-- COMMAND [ARGUMENT ...]", "run a command in a sandbox around the current directory",    \
+        OPT(CELL) | OPT(CELL_NETWORK) | OPT(CELL_LEVEL) | OPT(CELL_READS) | OPT(CELL_WRITES) | OPT(CELL_MEMORY) |      \
+            OPT(CELL_PROCESSES) | OPT(CELL_CPU) | OPT(CELL_FILES),                                                     \
+        1, -1)                                                                                                         \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \
         0)                                                                                                             \
@@ -83,7 +87,7 @@
     ROW(adopt, "adopt", "", "make a copy a database of its own; steps under way in it are then in doubt",              \
         OPT(DB) | OPT(FORCE) | OPT(JSON), 0, 0)                                                                        \
     ROW(doctor, "doctor", "", "explain why each unfinished run waits, what to type, and how the files are",            \
-        OPT(DB) | OPT(JSON), 0, 0)                                                                                     \
+        OPT(DB) | OPT(CELL_WALLS) | OPT(JSON), 0, 0)                                                                   \
     ROW(gc, "gc", "[FILE.c ...]",                                                                                      \
         "remove runs that have ended, by age, number or size, and the beginnings of long ones",                        \
         OPT(DB) | OPT(OLDER_THAN) | OPT(KEEP) | OPT(MAX_SIZE) | OPT(ARCHIVE) | OPT(COMPACT) | OPT(DRY_RUN) |           \

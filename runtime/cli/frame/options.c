@@ -2,6 +2,7 @@
 #include "cli/frame/cli.h"
 #include "cli/frame/databases.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,11 +170,13 @@ static bool take_param(Reader *reader)
     return true;
 }
 
-/* Only the directories may be given several times. */
+/* Keeps the last value, and all of those that may be given several times. */
 static void keep_value(TfyArgs *args, int option, const char *value)
 {
     args->option[option] = value;
     if (option == OPT_DIR) args->dirs[args->dir_count++] = value;
+    if (option == OPT_CELL_READS || option == OPT_CELL_WRITES)
+        args->given[args->given_count++] = (TfyGiven){.option = option, .value = value};
 }
 
 static bool take_option(Reader *reader)
@@ -245,7 +248,8 @@ int tfy__args_parse(const TfyCommand *command, int argc, char **argv, TfyArgs *a
     args->words = calloc((size_t)argc + 1, sizeof *args->words);
     args->params = calloc(2 * ((size_t)argc + 1), sizeof *args->params);
     args->dirs = calloc((size_t)argc + 1, sizeof *args->dirs);
-    if (!args->words || !args->params || !args->dirs) return tfy__fail(EXIT_BUG, "memory ran out");
+    args->given = calloc((size_t)argc + 1, sizeof *args->given);
+    if (!args->words || !args->params || !args->dirs || !args->given) return tfy__fail(EXIT_BUG, "memory ran out");
     Reader reader = {.args = args, .argc = argc, .argv = argv, .at = 1};
     if (!read_words(&reader)) return reader.status;
     if (!args->option[OPT_HELP]) {
@@ -259,14 +263,36 @@ int tfy__args_parse(const TfyCommand *command, int argc, char **argv, TfyArgs *a
     return tfy__flush_stdout(EXIT_DONE);
 }
 
+bool tfy__args_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out)
+{
+    static const char letters[] = "KMGT";
+    const char *text = args->option[option];
+    if (!text) return true;
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const char *letter = units && end && *end ? strchr(letters, *end) : NULL;
+    int shift = letter ? (int)(letter - letters + 1) * 10 : 0;
+    bool whole = end && !errno && *(end + (letter != NULL)) == '\0';
+    if (!whole || !number || number > max >> shift) {
+        tfy__say("'%s' is not a value of --%s; it takes a number from 1 to %llu%s", text, tfy__option_at(option)->name,
+                 (unsigned long long)max, units ? ", also with K, M, G or T behind it" : "");
+        return false;
+    }
+    *out = (uint64_t)number << shift;
+    return true;
+}
+
 void tfy__args_free(TfyArgs *args)
 {
     for (int i = 0; i < args->param_count; i++) free((char *)(uintptr_t)args->params[2 * i]);
     free(args->words);
     free(args->params);
     free(args->dirs);
+    free(args->given);
     free(args->db);
     args->words = args->params = args->dirs = NULL;
+    args->given = NULL;
     args->db = NULL;
 }
 

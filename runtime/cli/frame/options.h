@@ -84,7 +84,21 @@
     O(STEPS, "steps", "A..B", "only these steps of each task, such as 7, 3..7 or 3..")                                 \
     O(FROM, "from", "N", "start at this record of the run")                                                            \
     O(DRY_RUN, "dry-run", NULL, "gc: show what would be removed; resume --with: whether the run can; change nothing")  \
-    O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")
+    O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")                \
+    O(CELL, "sandbox", "readonly|workspace|open",                                                                      \
+      "what the command may write: nothing, the current directory (the default), or all that you may")                 \
+    O(CELL_NETWORK, "network", "none|any",                                                                             \
+      "no network but a loopback of its own (the default), or the network of this machine")                            \
+    O(CELL_LEVEL, "sandbox-level", "full|partial",                                                                     \
+      "full: refuse where the kernel cannot do all; partial: do without namespaces")                                   \
+    O(CELL_READS, "reads", "PATH", "let the command read this too; may be given several times")                        \
+    O(CELL_WRITES, "writes", "PATH", "let the command read and write this too; may be given several times")            \
+    O(CELL_MEMORY, "memory", "SIZE", "data of one process (else 4G)")                                                  \
+    O(CELL_PROCESSES, "processes", "N", "processes at once (else 512)")                                                \
+    O(CELL_CPU, "cpu", "DURATION", "processor time of one process (else without limit)")                               \
+    O(CELL_FILES, "files", "SIZE", "size of one file (else 1G)")                                                       \
+    O(CELL_WALLS, "sandbox", NULL,                                                                                     \
+      "show which walls of a sandbox this machine has, and what to type for those that it lacks")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

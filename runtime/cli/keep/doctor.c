@@ -8,6 +8,7 @@
 
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
+#include "cli/keep/doctor_sandbox.h"
 #include "cli/look/db.h"
 #include "cli/look/inspect.h"
 #include "base/buffer.h"
@@ -208,5 +209,5 @@ static int examine(const TfyArgs *args)
 
 int tfy__cmd_doctor(const TfyArgs *args)
 {
-    return examine(args);
+    return args->option[OPT_CELL_WALLS] ? tfy__doctor_sandbox(args) : examine(args);
 }

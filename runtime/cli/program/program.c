@@ -124,27 +124,6 @@ static int read_log_format(const char *format, bool *json)
     return EXIT_DONE;
 }
 
-/* Reads a number with an optional K, M, G or T after it, from 1 to max. Returns false after a message. */
-static bool read_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out)
-{
-    static const char letters[] = "KMGT";
-    const char *text = args->option[option];
-    if (!text) return true;
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    const char *letter = units && end && *end ? strchr(letters, *end) : NULL;
-    int shift = letter ? (int)(letter - letters + 1) * 10 : 0;
-    bool whole = end && !errno && *(end + (letter != NULL)) == '\0';
-    if (!whole || !number || number > max >> shift) {
-        tfy__say("'%s' is not a value of --%s; it takes a number from 1 to %llu%s", text, tfy__option_at(option)->name,
-                 (unsigned long long)max, units ? ", also with K, M, G or T behind it" : "");
-        return false;
-    }
-    *out = (uint64_t)number << shift;
-    return true;
-}
-
 /* Returns false after a message. */
 static bool read_grace(const TfyArgs *args, int64_t *ms)
 {
@@ -159,11 +138,11 @@ static bool read_grace(const TfyArgs *args, int64_t *ms)
 static bool read_limits(const TfyArgs *args, TfyOptions *options)
 {
     uint64_t tasks = 0, queue = 0, memory = 0, output = 0, file = 0;
-    if (!read_limit(args, OPT_MAX_TASKS, UINT32_MAX, false, &tasks) ||
-        !read_limit(args, OPT_MAX_QUEUE, UINT32_MAX, false, &queue) ||
-        !read_limit(args, OPT_MAX_MEMORY, UINT64_C(1) << 46, true, &memory) ||
-        !read_limit(args, OPT_MAX_OUTPUT, TFY_MOST_BYTES, true, &output) ||
-        !read_limit(args, OPT_MAX_FILE, TFY_MOST_BYTES, true, &file))
+    if (!tfy__args_limit(args, OPT_MAX_TASKS, UINT32_MAX, false, &tasks) ||
+        !tfy__args_limit(args, OPT_MAX_QUEUE, UINT32_MAX, false, &queue) ||
+        !tfy__args_limit(args, OPT_MAX_MEMORY, UINT64_C(1) << 46, true, &memory) ||
+        !tfy__args_limit(args, OPT_MAX_OUTPUT, TFY_MOST_BYTES, true, &output) ||
+        !tfy__args_limit(args, OPT_MAX_FILE, TFY_MOST_BYTES, true, &file))
         return false;
     options->max_tasks = (uint32_t)tasks;
     options->max_queue = (uint32_t)queue;

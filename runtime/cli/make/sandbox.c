@@ -1,0 +1,456 @@
+/* sandbox.c: tfy sandbox: runs one command in the sandbox of tools.
+ *
+ *   tfy ── tfy-cell ── … the command        its status is ours, and what it leaves running is ended
+ *    └──── caretaker                         partial: removes the private directory, however tfy ends
+ *
+ * A terminal's signals reach the command by themselves, because all are of one group; tfy waits for its end. */
+#include "cli/frame/commands.h"
+#include "effects/cell.h"
+#include "effects/proc.h"
+#include "effects/process.h"
+#include "base/sys_memory.h"
+#include "value/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define MEMORY_ELSE    (UINT64_C(4) << 30)
+#define PROCESSES_ELSE UINT64_C(512)
+#define FILE_ELSE      (UINT64_C(1) << 30)
+#define CELL_FD        3
+#define NOT_FOUND      127
+#define NOT_EXECUTABLE 126
+
+typedef struct Sandbox {
+    const TfyArgs *args;
+    TfyCellPlan plan;
+    const char *program; /* tfy-cell */
+    char root[PATH_MAX];
+    char home[PATH_MAX];      /* the variable in the cell */
+    char temp[PATH_MAX];      /* partial: the private directory; "": none */
+    pid_t caretaker;          /* 0: none */
+    TfyCellNames names;       /* protected ones that no mount holds, before */
+    const char *variables[2]; /* HOME, TMPDIR; owned; NULL: as they are */
+    TfyCellAnswer answer;
+    pid_t pid;
+    int socket;
+} Sandbox;
+
+/* ---- the plan ---- */
+
+/* The value of an option whose argument lists words: its place in the list, from 0; -1 after a message. */
+static int choice(const TfyArgs *args, TfyOption option, int absent)
+{
+    const char *text = args->option[option], *list = tfy__option_at(option)->argument, *word = list;
+    if (!text) return absent;
+    for (int i = 0; word; i++, word = strchr(word, '|'), word = word ? word + 1 : NULL)
+        if (strlen(text) == strcspn(word, "|") && strncmp(text, word, strlen(text)) == 0) return i;
+    tfy__say("--%s takes %s, not '%s'", tfy__option_at(option)->name, list, text);
+    return -1;
+}
+
+/* The part of the system that a home directory must not cover. */
+static bool is_above_system(const char *path)
+{
+    static const char *const places[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64",
+                                         "/etc", "/opt", "/proc", "/dev", "/tmp"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (tfy__cell_within(places[i], path)) return true;
+    return false;
+}
+
+/* In full, the home directory appears empty at its place; where that would cover the system, or lies in the root, the
+ * variable leads to another empty one. */
+static void plan_home(Sandbox *sandbox)
+{
+    const char *home = getenv("HOME");
+    const bool covers = home && realpath(home, sandbox->home) && !is_above_system(sandbox->home) &&
+                        !tfy__cell_within(sandbox->home, sandbox->root);
+    if (covers)
+        tfy__cell_add(&sandbox->plan, TFY_CELL_HOME, sandbox->home);
+    else
+        snprintf(sandbox->home, sizeof sandbox->home, "/tmp");
+}
+
+static int plan_root(Sandbox *sandbox)
+{
+    char home[PATH_MAX];
+    const char *given = getenv("HOME");
+    if (!realpath(".", sandbox->root))
+        return tfy__fail(EXIT_MISSING, "the current directory cannot be found: %s", strerror(errno));
+    const bool is_home = given && realpath(given, home) && strcmp(home, sandbox->root) == 0;
+    if (is_home || is_above_system(sandbox->root))
+        return tfy__fail(EXIT_USAGE, "'%s' is %s; a sandbox is for a directory with a project in it", sandbox->root,
+                         is_home ? "your home directory" : "a part of the system");
+    tfy__cell_look(sandbox->root, &sandbox->names);
+    tfy__cell_add_root(&sandbox->plan, sandbox->root);
+    tfy__cell_add(&sandbox->plan, TFY_CELL_CWD, sandbox->root);
+    return EXIT_DONE;
+}
+
+/* A directory that is to be written below the root is made, as tools expect it. */
+static int plan_given(Sandbox *sandbox, const TfyGiven *given)
+{
+    char real[PATH_MAX];
+    const bool writes = given->option == OPT_CELL_WRITES;
+    if (writes && given->value[0] != '/' && !strstr(given->value, "..")) mkdir(given->value, 0777);
+    if (!realpath(given->value, real))
+        return tfy__fail(EXIT_MISSING, "--%s %s: %s", tfy__option_at(given->option)->name, given->value,
+                         strerror(errno));
+    if (writes && (is_above_system(real) || tfy__cell_within(real, "/usr") || tfy__cell_within(real, "/etc")))
+        return tfy__fail(EXIT_USAGE, "'%s' is the system itself; a sandbox may not write there", real);
+    if (writes && strcmp(real, sandbox->root) != 0 && tfy__cell_within(sandbox->root, real))
+        return tfy__fail(EXIT_USAGE, "'%s' is above the current directory; a sandbox may not write there", real);
+    if (strcmp(real, sandbox->root) != 0)
+        tfy__cell_add(&sandbox->plan, writes ? TFY_CELL_WRITES : TFY_CELL_READS, real);
+    return EXIT_DONE;
+}
+
+static bool plan_limits(const TfyArgs *args, TfyCellHead *head)
+{
+    const char *cpu = args->option[OPT_CELL_CPU];
+    int64_t ms = 0;
+    head->memory = MEMORY_ELSE;
+    head->processes = PROCESSES_ELSE;
+    head->file_bytes = FILE_ELSE;
+    if (!tfy__args_limit(args, OPT_CELL_MEMORY, UINT64_C(1) << 46, true, &head->memory) ||
+        !tfy__args_limit(args, OPT_CELL_PROCESSES, UINT32_MAX, false, &head->processes) ||
+        !tfy__args_limit(args, OPT_CELL_FILES, UINT64_C(1) << 46, true, &head->file_bytes))
+        return false;
+    if (cpu && !(tfy__read_duration(cpu, strlen(cpu), &ms) && ms > 0)) {
+        tfy__say("'%s' is not a value of --cpu; it takes a duration such as 10s or 5m", cpu);
+        return false;
+    }
+    head->cpu_s = (uint64_t)(ms + 999) / 1000;
+    return true;
+}
+
+/* The whole plan but for what the level adds. Returns an exit status. */
+static int plan(Sandbox *sandbox, int writing, int network)
+{
+    TfyCellHead *head = &sandbox->plan.head;
+    if (writing == 1) head->flags |= TFY_CELL_ROOT_WRITABLE;
+    if (network == 1) head->flags |= TFY_CELL_HOST_NETWORK;
+    if (!plan_limits(sandbox->args, head)) return EXIT_USAGE;
+    int status = plan_root(sandbox);
+    for (int i = 0; i < sandbox->args->given_count && status == EXIT_DONE; i++)
+        status = plan_given(sandbox, &sandbox->args->given[i]);
+    return status;
+}
+
+/* ---- the private directory of a partial cell ---- */
+
+/* Removes a directory with all that is in it; what was forbidden to be looked into is allowed first. */
+static void remove_tree(int above, const char *name)
+{
+    fchmodat(above, name, 0700, 0);
+    const int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *list = dir < 0 ? NULL : fdopendir(dir);
+    struct dirent *entry;
+    while (list && (entry = readdir(list))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (unlinkat(dir, entry->d_name, 0) == 0) continue;
+        if (errno == EISDIR || errno == EPERM) remove_tree(dir, entry->d_name);
+    }
+    if (list) closedir(list);
+    unlinkat(above, name, AT_REMOVEDIR);
+}
+
+/* A process of its own, which outlives a tfy that is killed: it makes the directory, tells its path, and removes it when
+ * nobody holds the other end any more. */
+__attribute__((noreturn)) static void take_care(const char *pattern, int end)
+{
+    char path[PATH_MAX], real[PATH_MAX], byte;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    setsid();
+    snprintf(path, sizeof path, "%s", pattern);
+    if (!mkdtemp(path)) _exit(1);
+    if (realpath(path, real) && send(end, real, strlen(real) + 1, MSG_NOSIGNAL) > 0)
+        while (recv(end, &byte, 1, 0) < 0 && errno == EINTR) continue;
+    remove_tree(AT_FDCWD, path);
+    _exit(0);
+}
+
+/* Returns an exit status. *held stays open until this process ends. */
+static int make_private(Sandbox *sandbox, int *held)
+{
+    const char *above = getenv("TMPDIR");
+    char pattern[PATH_MAX];
+    int ends[2];
+    ssize_t len = -1;
+    const bool fits = snprintf(pattern, sizeof pattern, "%s/tfy-cell-XXXXXX", above && *above == '/' ? above : "/tmp") <
+                      (int)sizeof pattern;
+    if (!fits || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return tfy__fail(EXIT_MISSING, "the sandbox cannot be prepared: %s", strerror(fits ? errno : ENAMETOOLONG));
+    sandbox->caretaker = fork();
+    if (!sandbox->caretaker) {
+        close(ends[0]);
+        take_care(pattern, ends[1]);
+    }
+    close(ends[1]);
+    *held = ends[0];
+    if (sandbox->caretaker > 0) len = recv(ends[0], sandbox->temp, sizeof sandbox->temp, 0);
+    if (len <= 0) return tfy__fail(EXIT_MISSING, "a private directory cannot be made: %s", pattern);
+    tfy__cell_add(&sandbox->plan, TFY_CELL_TEMP, sandbox->temp);
+    return EXIT_DONE;
+}
+
+/* ---- starting ---- */
+
+/* The environment that tools get, too. */
+static char **environment(const Sandbox *sandbox)
+{
+    size_t count = 0;
+    for (char **entry = environ; entry && *entry; entry++) count++;
+    char **list = tfy__sys_calloc(count + 3, sizeof *list), **at = list;
+    if (!list) return NULL;
+    for (char **entry = environ; entry && *entry; entry++) {
+        const bool own = strncmp(*entry, "HOME=", 5) == 0 || strncmp(*entry, "TMPDIR=", 7) == 0;
+        if (tfy__process_passes_on(*entry) && !own) *at++ = *entry;
+    }
+    for (int i = 0; i < 2; i++)
+        if (sandbox->variables[i]) *at++ = (char *)(uintptr_t)sandbox->variables[i];
+    return list;
+}
+
+/* tfy-cell, its socket, the number of candidates, the candidates, the command. Relative directories of the PATH are left
+ * out, as for tools. */
+static char **cell_words(const Sandbox *sandbox)
+{
+    const char *path = getenv("PATH"), *name = sandbox->args->words[0];
+    size_t dirs = 1;
+    for (const char *at = path; at && *at; at++) dirs += *at == ':';
+    char **words = tfy__sys_calloc(dirs + (size_t)sandbox->args->word_count + 4, sizeof *words), **at = words + 3;
+    if (!words) return NULL;
+    if (strchr(name, '/')) *at++ = tfy__sys_strdup(name);
+    for (const char *dir = strchr(name, '/') ? NULL : path && *path ? path : "/usr/bin:/bin"; dir;) {
+        const size_t len = strcspn(dir, ":");
+        if (*dir == '/') *at++ = tfy__sys_printf("%.*s/%s", (int)len, dir, name);
+        dir = dir[len] ? dir + len + 1 : NULL;
+    }
+    words[0] = tfy__sys_strdup("tfy-cell");
+    words[1] = tfy__sys_printf("%d", CELL_FD);
+    words[2] = tfy__sys_printf("%d", (int)(at - words) - 3);
+    for (int i = 0; i < sandbox->args->word_count; i++) *at++ = tfy__sys_strdup(sandbox->args->words[i]);
+    return words;
+}
+
+static void free_words(char **words)
+{
+    for (char **at = words; at && *at; at++) free(*at);
+    free(words);
+}
+
+__attribute__((noreturn)) static void become_cell(const Sandbox *sandbox, pid_t parent, int socket, char **words,
+                                                  char **env)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(TFY_CELL_FAILED);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    const int number = socket == CELL_FD ? dup(socket) : socket; /* dup2 to itself would keep close-on-exec */
+    if (dup2(number, CELL_FD) == CELL_FD) execve(sandbox->program, words, env);
+    _exit(TFY_CELL_FAILED);
+}
+
+/* Starts the cell and waits for its answer. 0: the command runs; 1: sandbox->answer says why not; or -errno. */
+static int start(Sandbox *sandbox, uint32_t level)
+{
+    int ends[2], result = -ENOMEM;
+    sandbox->plan.head.level = level;
+    char **words = cell_words(sandbox), **env = environment(sandbox);
+    if (!words || !env || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) goto done;
+    const pid_t parent = getpid();
+    sandbox->pid = fork();
+    if (sandbox->pid == 0) become_cell(sandbox, parent, ends[1], words, env);
+    const int failed = sandbox->pid < 0 ? errno : 0;
+    close(ends[1]);
+    const int sent = failed ? failed : tfy__cell_send(&sandbox->plan, ends[0]);
+    result = sent ? -sent : tfy__cell_answer(ends[0], &sandbox->answer);
+    close(ends[0]);
+    if (result && !failed) waitpid(sandbox->pid, NULL, 0);
+done:
+    free(env);
+    free_words(words);
+    return result;
+}
+
+/* ---- messages ---- */
+
+/* The stage at which a cell cannot be built here, whatever it holds; 0: it can. */
+static uint32_t lacking(uint32_t level, TfyCellAnswer *answer)
+{
+    return tfy__cell_probe(level, answer) == 1 ? answer->stage : 0;
+}
+
+static int tell_failure(const Sandbox *sandbox, int result)
+{
+    const TfyCellAnswer *answer = &sandbox->answer;
+    const char *name = sandbox->args->words[0], *path;
+    if (result < 0)
+        return tfy__fail(EXIT_MISSING,
+                         result == -EMSGSIZE ? "the sandbox cannot be described: %s"
+                                             : "the sandbox cannot be built: %s",
+                         strerror(-result));
+    if (answer->stage == TFY_CELL_START && answer->error == ENOENT)
+        return tfy__fail(NOT_FOUND, "'%s' was not found, or what runs it cannot be read in the sandbox", name);
+    if (answer->stage == TFY_CELL_START)
+        return tfy__fail(NOT_EXECUTABLE, "'%s' cannot be started in the sandbox: %s", name, strerror(answer->error));
+    path = tfy__cell_path_of(&sandbox->plan, answer->path);
+    return tfy__fail(EXIT_MISSING, "the sandbox cannot be built, so nothing was started: %s%s%s: %s",
+                     tfy__cell_stage_name(answer->stage), path ? ": " : "", path ? path : "", strerror(answer->error));
+}
+
+static int tell_none(const TfyCellAnswer *answer)
+{
+    if (answer->stage == TFY_CELL_LANDLOCK)
+        tfy__say(
+            "tools cannot be confined here: this kernel has no Landlock (Linux 5.13 or later, 'landlock' among its "
+            "security modules)");
+    else
+        tfy__say("tools cannot be confined here: %s: %s", tfy__cell_stage_lacks(answer->stage),
+                 strerror(answer->error));
+    tfy__say_text("  tfy doctor --sandbox   says what is missing\n"
+                  "  tfy sandbox --sandbox open -- …   runs the command with your rights\n");
+    return EXIT_MISSING;
+}
+
+static void tell_partial(const TfyCellAnswer *answer)
+{
+    tfy__say("sandbox is partial here (%s: %s): nothing new directly in the root, no list of hosts, no servers on "
+             "127.0.0.1 inside; permissions of files outside can be changed; tfy doctor --sandbox",
+             tfy__cell_stage_lacks(answer->stage), strerror(answer->error));
+}
+
+/* ---- both levels ---- */
+
+static bool set_variables(Sandbox *sandbox, const char *home, const char *temp)
+{
+    sandbox->variables[0] = tfy__sys_printf("HOME=%s", home);
+    sandbox->variables[1] = tfy__sys_printf("TMPDIR=%s", temp);
+    return sandbox->variables[0] && sandbox->variables[1];
+}
+
+static int start_partial(Sandbox *sandbox, int *held)
+{
+    int status = make_private(sandbox, held);
+    if (status != EXIT_DONE) return status;
+    if (!set_variables(sandbox, sandbox->temp, sandbox->temp)) return tfy__fail(EXIT_BUG, "memory ran out");
+    const int result = start(sandbox, TFY_CELL_PARTIAL);
+    if (!result) return EXIT_DONE;
+    TfyCellAnswer lacks;
+    if (result == 1 && sandbox->answer.stage < TFY_CELL_START && lacking(TFY_CELL_PARTIAL, &lacks))
+        return tell_none(&lacks);
+    return tell_failure(sandbox, result);
+}
+
+/* wanted: 0 full, 1 partial, -1: as far as the kernel goes. */
+static int start_level(Sandbox *sandbox, int wanted, int *held)
+{
+    TfyCellAnswer lacks;
+    if (wanted == 1) return start_partial(sandbox, held);
+    const uint32_t before = sandbox->plan.head.paths;
+    const size_t len = sandbox->plan.paths.len;
+    plan_home(sandbox);
+    if (!set_variables(sandbox, sandbox->home, "/tmp")) return tfy__fail(EXIT_BUG, "memory ran out");
+    const int result = start(sandbox, TFY_CELL_FULL);
+    if (!result) return EXIT_DONE;
+    const bool namespaces = result == 1 && sandbox->answer.stage <= TFY_CELL_MOUNTS &&
+                            sandbox->answer.stage >= TFY_CELL_NAMESPACES && lacking(TFY_CELL_FULL, &lacks);
+    if (!namespaces) return tell_failure(sandbox, result);
+    if (wanted == 0)
+        return tfy__fail(EXIT_MISSING, "the sandbox would only be partial here (%s: %s); tfy doctor --sandbox",
+                         tfy__cell_stage_lacks(lacks.stage), strerror(lacks.error));
+    tell_partial(&lacks);
+    for (int i = 0; i < 2; i++) free((char *)(uintptr_t)sandbox->variables[i]);
+    sandbox->plan.head.paths = before; /* a partial cell has no home of its own */
+    sandbox->plan.paths.len = len;
+    return start_partial(sandbox, held);
+}
+
+/* ---- the end ---- */
+
+static bool is_left(pid_t pid, void *arg)
+{
+    const Sandbox *sandbox = arg;
+    pid_t self = getpid();
+    return pid != self && pid != sandbox->caretaker && tfy__proc_descends(pid, &self);
+}
+
+/* Ends what the command left running: it became ours, or went with the namespaces. */
+static void end_left(Sandbox *sandbox)
+{
+    static const int last[] = {SIGKILL, 0};
+    while (tfy__proc_signal(last, is_left, sandbox) > 0)
+        while (waitpid(-1, NULL, WNOHANG) > 0) continue;
+}
+
+static int wait_command(Sandbox *sandbox)
+{
+    int status;
+    while (waitpid(sandbox->pid, &status, 0) < 0 && errno == EINTR) continue;
+    end_left(sandbox);
+    const char *made = tfy__cell_made(sandbox->root, &sandbox->names);
+    if (made)
+        return tfy__fail(
+            EXIT_RUN_FAILED,
+            "'%s' made '%s', from which programs outside take commands; look at it before you use them here",
+            sandbox->args->words[0], made);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Without a cell. */
+static int run_open(const TfyArgs *args)
+{
+    execvp(args->words[0], (char **)(uintptr_t)args->words);
+    return tfy__fail(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE, "'%s' cannot be started: %s", args->words[0],
+                     strerror(errno));
+}
+
+static int run_confined(Sandbox *sandbox, int level)
+{
+    int held = -1;
+    sandbox->program = tfy__cell_program();
+    if (!sandbox->program)
+        return tfy__fail(EXIT_MISSING, "tfy-cell is missing; it belongs beside tfy, or in libexec/tfy");
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    int status = start_level(sandbox, level, &held);
+    if (status == EXIT_DONE) status = wait_command(sandbox);
+    if (held >= 0) close(held);
+    while (sandbox->caretaker > 0 && waitpid(sandbox->caretaker, NULL, 0) < 0 && errno == EINTR) continue;
+    return status;
+}
+
+int tfy__cmd_sandbox(const TfyArgs *args)
+{
+    const int writing = choice(args, OPT_CELL, 1), network = choice(args, OPT_CELL_NETWORK, 0);
+    const int level = args->option[OPT_CELL_LEVEL] ? choice(args, OPT_CELL_LEVEL, 0) : -1;
+    if (writing < 0 || network < 0 || (args->option[OPT_CELL_LEVEL] && level < 0)) return EXIT_USAGE;
+    if (writing == 2) return run_open(args);
+    Sandbox sandbox = {.args = args};
+    int status = plan(&sandbox, writing, network);
+    if (status == EXIT_DONE) status = run_confined(&sandbox, level);
+    for (int i = 0; i < 2; i++) free((char *)(uintptr_t)sandbox.variables[i]);
+    tfy__cell_plan_free(&sandbox.plan);
+    return status;
+}

@@ -1,0 +1,215 @@
+/* cell.c: see cell.h. */
+#include "effects/cell.h"
+#include "effects/protect.h"
+#include "base/sys_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- plans ---- */
+
+void tfy__cell_add(TfyCellPlan *plan, int kind, const char *path)
+{
+    tfy__buffer_char(&plan->paths, (char)kind);
+    tfy__buffer_add(&plan->paths, path, strlen(path) + 1);
+    plan->head.paths++;
+}
+
+void tfy__cell_plan_free(TfyCellPlan *plan)
+{
+    tfy__buffer_free(&plan->paths);
+}
+
+const char *tfy__cell_path_of(const TfyCellPlan *plan, uint32_t ordinal)
+{
+    const char *at = plan->paths.data, *end = at + plan->paths.len;
+    for (; ordinal > 1 && at < end; ordinal--) at += strlen(at) + 1;
+    return ordinal && at < end ? at + 1 : NULL;
+}
+
+/* The first line of a small file, behind this word; false: it has none. */
+static bool first_line(const char *path, const char *word, char line[PATH_MAX])
+{
+    FILE *file = fopen(path, "re");
+    const bool read = file && fgets(line, PATH_MAX, file);
+    if (file) fclose(file);
+    const size_t len = strlen(word);
+    if (!read || strncmp(line, word, len) != 0) return false;
+    memmove(line, line + len, strlen(line + len) + 1);
+    line[strcspn(line, "\n")] = 0;
+    return *line != 0;
+}
+
+/* A directory of git that lies elsewhere: inside the root it is protected, outside it is only read. */
+static void add_git(TfyCellPlan *plan, const char *root, const char *from, const char *path)
+{
+    char joined[2 * PATH_MAX], real[PATH_MAX];
+    snprintf(joined, sizeof joined, "%s%s%s", *path == '/' ? "" : from, *path == '/' ? "" : "/", path);
+    if (!realpath(joined, real) || strcmp(real, root) == 0) return;
+    if (tfy__cell_within(real, root))
+        tfy__cell_add(plan, TFY_CELL_PROTECTED, real);
+    else if (!tfy__cell_within(root, real))
+        tfy__cell_add(plan, TFY_CELL_READS, real);
+}
+
+/* Where a `.git` file points, and where what is there points. */
+static void add_git_of_file(TfyCellPlan *plan, const char *root, const char *file)
+{
+    char target[PATH_MAX], home[2 * PATH_MAX], common[3 * PATH_MAX], line[PATH_MAX];
+    if (!first_line(file, "gitdir: ", target)) return;
+    add_git(plan, root, root, target);
+    snprintf(home, sizeof home, "%s%s%s", *target == '/' ? "" : root, *target == '/' ? "" : "/", target);
+    snprintf(common, sizeof common, "%s/commondir", home);
+    if (first_line(common, "", line)) add_git(plan, root, home, line);
+}
+
+/* A name that is a link stands for what it leads to: that may lie in the root, too. */
+static void add_protected(TfyCellPlan *plan, const char *root, const char *name, int kind)
+{
+    char path[2 * PATH_MAX], real[PATH_MAX];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    if (lstat(path, &info) < 0) return;
+    if (!S_ISLNK(info.st_mode)) tfy__cell_add(plan, kind, path);
+    if (S_ISLNK(info.st_mode) && realpath(path, real) && tfy__cell_within(real, root) && strcmp(real, root) != 0)
+        tfy__cell_add(plan, kind, real);
+    if (S_ISREG(info.st_mode) && strcmp(name, ".git") == 0) add_git_of_file(plan, root, path);
+}
+
+void tfy__cell_add_root(TfyCellPlan *plan, const char *root)
+{
+    tfy__cell_add(plan, TFY_CELL_ROOT, root);
+    for (const char *const *name = tfy__protect_names; *name; name++)
+        add_protected(plan, root, *name, TFY_CELL_PROTECTED);
+    add_protected(plan, root, ".tfy", TFY_CELL_CLOSED);
+}
+
+/* ---- what no mount can hold ---- */
+
+/* Those of protect.h, and the runtime's own; NULL behind the last. */
+static const char *looked_at(uint32_t i)
+{
+    uint32_t count = 0;
+    while (tfy__protect_names[count]) count++;
+    return i < count ? tfy__protect_names[i] : i == count ? ".tfy" : NULL;
+}
+
+void tfy__cell_look(const char *root, TfyCellNames *names)
+{
+    char path[2 * PATH_MAX];
+    struct stat info;
+    *names = (TfyCellNames){0};
+    for (uint32_t i = 0; looked_at(i); i++) {
+        snprintf(path, sizeof path, "%s/%s", root, looked_at(i));
+        if (lstat(path, &info) < 0) continue;
+        names->inode[i] = info.st_ino;
+        names->held[i] = !S_ISLNK(info.st_mode);
+    }
+}
+
+const char *tfy__cell_made(const char *root, const TfyCellNames *before)
+{
+    TfyCellNames now;
+    tfy__cell_look(root, &now);
+    for (uint32_t i = 0; looked_at(i); i++)
+        if (!before->held[i] && now.inode[i] && now.inode[i] != before->inode[i]) return looked_at(i);
+    return NULL;
+}
+
+/* ---- the program ---- */
+
+const char *tfy__cell_program(void)
+{
+    static const char *const places[] = {"tfy-cell", "../libexec/tfy/tfy-cell"};
+    static char path[PATH_MAX + 32];
+    char dir[PATH_MAX];
+    const ssize_t len = readlink("/proc/self/exe", dir, sizeof dir - 1);
+    if (len <= 0) return NULL;
+    dir[len] = 0;
+    *strrchr(dir, '/') = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, places[i]);
+        if (access(path, X_OK) == 0) return path;
+    }
+    return NULL;
+}
+
+int tfy__cell_send(const TfyCellPlan *plan, int socket)
+{
+    TfyCellHead head = plan->head;
+    TfyBuffer datagram = {0};
+    head.magic = TFY_CELL_MAGIC;
+    head.version = TFY_CELL_VERSION;
+    head.size = (uint32_t)(sizeof head + plan->paths.len);
+    if (head.descriptors < 3) head.descriptors = 3;
+    tfy__buffer_add(&datagram, &head, sizeof head);
+    tfy__buffer_add(&datagram, plan->paths.data, plan->paths.len);
+    int error = datagram.failed || plan->paths.failed ? ENOMEM : 0;
+    if (!error && (datagram.len > TFY_CELL_POLICY_MAX || head.paths > TFY_CELL_PATHS_MAX)) error = EMSGSIZE;
+    if (!error && send(socket, datagram.data, datagram.len, MSG_NOSIGNAL) < 0) error = errno;
+    tfy__buffer_free(&datagram);
+    return error;
+}
+
+int tfy__cell_answer(int socket, TfyCellAnswer *answer)
+{
+    ssize_t len;
+    while ((len = recv(socket, answer, sizeof *answer, 0)) < 0 && errno == EINTR) continue;
+    if (len < 0) return -errno;
+    return len == 0 ? 0 : len == sizeof *answer ? 1 : -EPROTO;
+}
+
+/* ---- probes ---- */
+
+__attribute__((noreturn)) static void become_probe(const char *program, int socket)
+{
+    const int number = socket == 3 ? dup(socket) : socket; /* without close-on-exec */
+    if (dup2(number, 3) == 3) execl(program, "tfy-cell", "3", "0", (char *)NULL);
+    _exit(TFY_CELL_FAILED);
+}
+
+int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer)
+{
+    TfyCellPlan plan = {.head = {.level = level}};
+    const char *program = tfy__cell_program();
+    int ends[2], status = 0;
+    if (!program) return -ENOENT;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return -errno;
+    tfy__cell_add(&plan, TFY_CELL_ROOT, "/usr");
+    tfy__cell_add(&plan, TFY_CELL_CWD, "/usr");
+    const pid_t pid = fork();
+    if (pid == 0) become_probe(program, ends[1]);
+    const int started = pid < 0 ? errno : 0;
+    close(ends[1]);
+    const int sent = started ? started : tfy__cell_send(&plan, ends[0]);
+    int result = sent ? -sent : tfy__cell_answer(ends[0], answer);
+    close(ends[0]);
+    tfy__cell_plan_free(&plan);
+    while (!started && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    return result == 0 && status ? -EPROTO : result; /* neither an answer nor done */
+}
+
+/* ---- words ---- */
+
+const char *tfy__cell_stage_name(uint32_t stage)
+{
+    static const char *const names[] = {"policy",   "namespaces",   "mounts", "rights",
+                                        "Landlock", "system calls", "start"};
+    return stage < sizeof names / sizeof *names ? names[stage] : "unknown stage";
+}
+
+const char *tfy__cell_stage_lacks(uint32_t stage)
+{
+    static const char *const names[] = {"the policy",          "user namespaces", "mounts in a namespace",
+                                        "giving up rights",    "Landlock",        "filters of system calls",
+                                        "starting the program"};
+    return stage < sizeof names / sizeof *names ? names[stage] : "an unknown stage";
+}

@@ -1,0 +1,57 @@
+/* cell.h: cells as the runtime sees them: a plan of what one has to hold, the program that builds it, and probes.
+ *
+ * A plan is written down once for a tool and sent for each start of it, as the datagram of cell/policy.h. Everything
+ * in it is resolved: tfy__cell_add keeps a path as it is, and a path that the cell cannot open ends it.
+ *
+ * How a tool is started in a cell: the argv of tfy__cell_words, with one end of a SOCK_SEQPACKET pair; then
+ * tfy__cell_send and, until its end of file, tfy__cell_answer at the other end. */
+#ifndef TFY_EFFECTS_CELL_H
+#define TFY_EFFECTS_CELL_H
+
+#include "base/buffer.h"
+#include "cell/policy.h"
+
+/* A zeroed struct with `head.level` and what else is wanted in the head is an empty plan. */
+typedef struct TfyCellPlan {
+    TfyCellHead head;
+    TfyBuffer paths;
+} TfyCellPlan;
+
+/* Adds a path of this kind (TFY_CELL_ROOT …). Failures are sticky, as in a buffer; tfy__cell_send reports them. */
+void tfy__cell_add(TfyCellPlan *plan, int kind, const char *path);
+/* Adds the root, and what is protected in every root, as far as it exists: `.git` and where a `.git` file points,
+ * the settings of editors and agents, `.tfy`. */
+void tfy__cell_add_root(TfyCellPlan *plan, const char *root);
+void tfy__cell_plan_free(TfyCellPlan *plan);
+/* The path with this ordinal, from 1, as in TfyCellAnswer; NULL: there is none. */
+const char *tfy__cell_path_of(const TfyCellPlan *plan, uint32_t ordinal);
+
+/* Protected names in the root that no mount can hold: those that do not exist, and links. */
+typedef struct TfyCellNames {
+    uint64_t inode[16]; /* by place in tfy__protect_names, then .tfy; 0: it does not exist */
+    bool held[16];      /* it is neither: the cell protects it */
+} TfyCellNames;
+
+/* Looks before a cell is built; and afterwards: returns the first name that was made or replaced meanwhile, NULL:
+ * none. */
+void tfy__cell_look(const char *root, TfyCellNames *names);
+const char *tfy__cell_made(const char *root, const TfyCellNames *before);
+
+/* The path of tfy-cell: beside this executable, or in the libexec directory beside its own; NULL: there is none. */
+const char *tfy__cell_program(void);
+
+/* Sends the plan. 0 or an errno value; EMSGSIZE: it has too many paths. */
+int tfy__cell_send(const TfyCellPlan *plan, int socket);
+/* Waits for the answer. 0: the tool runs; 1: *answer says why not; or -errno. */
+int tfy__cell_answer(int socket, TfyCellAnswer *answer);
+
+/* Builds a cell for nothing, with a root that is only read: 0: all its walls stand; 1: *answer says which one does
+ * not; or -errno: it could not be tried. */
+int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer);
+
+/* What a stage builds, in a word or two: "namespaces". */
+const char *tfy__cell_stage_name(uint32_t stage);
+/* What is missing when a stage failed, for people: "user namespaces". */
+const char *tfy__cell_stage_lacks(uint32_t stage);
+
+#endif

@@ -1,0 +1,260 @@
+#!/bin/sh
+# tests/cell/run.sh BUILD: attacks cells from inside: as root and as another user, full and partial; lets each system call of tfy-cell fail; kills
+# cells at random and looks for what is left. Prints "ok NAME" and "not ok NAME" lines, then "N passed, N failed". What this machine cannot do is
+# named in lines "skipped cell: …" and does not count.
+set -u
+build=$(cd "${1:?usage: run.sh BUILD}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+# A full cell empties /tmp: what is attacked has to lie where it would otherwise be seen.
+scratch=$(mktemp -d /var/tmp/tfy-cell-test.XXXXXX) || exit 1
+chmod 755 "$scratch"
+hosts=
+clean()
+{
+    for pid in $hosts; do kill "$pid" 2>/dev/null; done
+    rm -rf "$scratch"
+}
+trap clean EXIT
+trap 'exit 130' INT TERM
+unset TFY_DB TMPDIR
+mkdir "$scratch/bin"
+cp "$build/tfy" "$build/tfy-cell" "$build/tests/cell/cell_attack" "$build/tests/cell/cell_trials" "$scratch/bin" || exit 1
+PATH=$scratch/bin:$PATH
+
+passed=0
+failed=0
+ok() { passed=$((passed + 1)); echo "ok $1"; }
+not_ok() { failed=$((failed + 1)); echo "not ok $1"; shift; for line in "$@"; do echo "    $line"; done; }
+is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "wanted: $2" "was: $3"; fi; }
+skipped() { echo "skipped cell: $1"; }
+
+# as USER COMMAND…: "other" is nobody else's user, without groups.
+as()
+{
+    case $1 in
+    other) shift; setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@" ;;
+    *) shift; "$@" ;;
+    esac
+}
+
+# make_world DIR USER: attack.c says what is in it.
+make_world()
+{
+    mkdir -p "$1/root/sub" "$1/root/deep/er/settings" "$1/root/.tfy" "$1/shared" "$1/outside" "$1/home/.ssh"
+    for file in home/.ssh/id outside/secret shared/file root/known root/.envrc root/.tfy/runs.db root/.tfy/runs.db-shm; do echo secret >"$1/$file"; done
+    ln -s ../shared "$1/root/out"
+    ln -s deep/er/settings "$1/root/.vscode"
+    git -C "$1/root" init -q
+    cp "$scratch/bin/cell_attack" "$1/root/attack"
+    [ "$2" != other ] || chown -Rh 65534:65534 "$1"
+}
+
+# Everything that must not change, with what is in it; modes too, unless they may.
+picture() # DIR LEVEL
+{
+    (cd "$1" && find shared outside home root/.git root/.tfy root/.envrc root/deep -type f -exec sha256sum {} +
+        [ "$2" = partial ] || find shared outside home root/.git root/.envrc root/deep -printf '%M %u %p\n'
+        ls -ld root/.vscode | cut -c1-10) | sort
+}
+
+# What each attempt has to end with. A line of attack.c's output that is not named here must be "refused" or "works".
+wanted() # LEVEL USER
+{
+    if [ "$1" = partial ]; then
+        echo "chmod_outside OPEN|git_chmod OPEN|write_shm fails|serve fails|new_in_root fails|rename_in_root fails|many_processes OPEN"
+    elif [ "$2" = root ]; then
+        echo "many_processes OPEN" # the kernel does not count root's; the watcher will
+    else
+        echo ""
+    fi
+}
+
+judge() # LEVEL USER FILE: prints what is not as it should be
+{
+    awk -v wanted="$(wanted "$1" "$2")" '
+        BEGIN { n = split(wanted, list, "|"); for (i = 1; i <= n; i++) { split(list[i], one, " "); want[one[1]] = one[2] } }
+        { good = $1 in want ? $2 == want[$1] : $2 == "refused" || $2 == "works" }
+        !good { print }' "$3"
+}
+
+attack() # USER LEVEL
+{
+    world=$scratch/$1-$2
+    make_world "$world" "$1"
+    as "$1" env CELL_SECRET=secret "$scratch/bin/cell_attack" host "$world" >"$scratch/host" &
+    hosts=$!
+    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
+    read -r port pid <"$scratch/host"
+    rm "$scratch/host"
+    picture "$world" "$2" >"$scratch/before"
+    (cd "$world/root" && HOME=$world/home CELL_SECRET=secret as "$1" tfy sandbox --sandbox-level "$2" --reads "$world/shared" -- \
+        ./attack try "$world" "$port" "$pid") >"$scratch/said" 2>"$scratch/err" </dev/null
+    is "$1, $2: the attacks ran" "0, nothing said" "$?, $(head -c 300 "$scratch/err" | grep . || echo nothing said)"
+    { kill "$pid"; wait "$pid"; } 2>/dev/null
+    hosts=
+    # Signals are kept inside from ABI 6 on.
+    if [ "$2" = partial ] && [ "${abi:-0}" -lt 6 ] && grep -q '^kill_runtime OPEN' "$scratch/said"; then
+        skipped "signals in partial: Landlock has ABI $abi here"
+        sed -i '/^kill_runtime /d; /^unix_abstract OPEN/d' "$scratch/said"
+    fi
+    wrong=$(judge "$2" "$1" "$scratch/said")
+    count=$(grep -c . "$scratch/said")
+    if [ "$count" -lt 95 ]; then
+        not_ok "$1, $2: all attacks were tried" "only $count were"
+    else
+        echo "$wrong" | grep . | while read -r line; do echo "not ok $1, $2: $line"; done
+        bad=$(echo "$wrong" | grep -c .)
+        failed=$((failed + bad)) passed=$((passed + count - bad))
+    fi
+    picture "$world" "$2" >"$scratch/after"
+    if cmp -s "$scratch/before" "$scratch/after"; then ok "$1, $2: nothing outside has changed"; else not_ok "$1, $2: nothing outside has changed" "$(diff "$scratch/before" "$scratch/after" | head -n 5)"; fi
+}
+
+# What tools of every day do. COMMAND runs in a cell in a directory with a program and a repository.
+daily() # USER LEVEL
+{
+    dir=$scratch/daily-$1-$2
+    mkdir -p "$dir/src"
+    printf 'int main(void) { return 0; }\n' >"$dir/src/a.c"
+    printf 'a: a.c\n\tgcc -o a a.c\n' >"$dir/src/Makefile"
+    printf 'import multiprocessing as m\ndef f(x):\n    return x * x\nif __name__ == "__main__":\n    print(sum(m.Pool(2).map(f, range(4))))\n' >"$dir/src/pool.py"
+    git -C "$dir" init -q
+    [ "$1" != other ] || chown -R 65534:65534 "$dir"
+    works "$1" "$2" gcc "make -C src && src/a" make gcc
+    works "$1" "$2" git 'test "$(git status --porcelain)" = "?? src/"' git
+    works "$1" "$2" node 'test "$(node -p "1 + 1")" = 2' /usr/bin/node
+    if [ "$2" = full ]; then works "$1" "$2" "a pool of Python's" 'test "$(/usr/bin/python3 src/pool.py)" = 14' /usr/bin/python3; fi
+}
+
+works() # USER LEVEL NAME COMMAND NEEDED…
+{
+    user=$1 its_level=$2 title=$3 command=$4
+    shift 4
+    for needed in "$@"; do
+        command -v "$needed" >/dev/null || { skipped "$title: no $needed"; return; }
+    done
+    if (cd "$dir" && as "$user" tfy sandbox --sandbox-level "$its_level" -- sh -c "$command") >"$scratch/out" 2>&1 </dev/null; then
+        ok "$user, $its_level: $title works"
+    else
+        not_ok "$user, $its_level: $title works" "$(head -n 3 "$scratch/out")"
+    fi
+}
+
+# run COMMAND…: stdout and stderr in $said, the status in $status.
+run()
+{
+    status=0
+    said=$("$@" 2>&1 </dev/null) || status=$?
+}
+
+# The command itself: statuses, messages, what it refuses, limits.
+command_line()
+{
+    dir=$scratch/line
+    mkdir -p "$dir/home" "$dir/w"
+    cp "$scratch/bin/cell_attack" "$dir/w/attack"
+    cd "$dir/w" || exit 1
+    export HOME="$dir/home"
+    run tfy sandbox -- sh -c 'exit 7'
+    is "the command's status" "7 $partly" "$status $said"
+    run tfy sandbox -- sh -c 'kill -9 $$'
+    is "... and its signal" "137 $partly" "$status $said"
+    run tfy sandbox --sandbox-level "$level" -- no-such-command
+    is "a command that is not found" "127 tfy: 'no-such-command' was not found, or what runs it cannot be read in the sandbox" "$status $said"
+    run tfy sandbox --sandbox-level "$level" -- ./known
+    is "... by its path" "127 tfy: './known' was not found, or what runs it cannot be read in the sandbox" "$status $said"
+    run tfy sandbox --sandbox everything -- true
+    is "a kind of sandbox that there is not" "64 tfy: --sandbox takes readonly|workspace|open, not 'everything'" "$status $said"
+    run tfy sandbox --writes /usr/share -- true
+    is "the system is not written" "64 tfy: '/usr/share' is the system itself; a sandbox may not write there" "$status $said"
+    run tfy sandbox --writes .. -- true
+    is "... nor what is above the root" "64 tfy: '$dir' is above the current directory; a sandbox may not write there" "$status $said"
+    run tfy sandbox --reads "$dir/nowhere" -- true
+    is "what is read has to exist" "69 tfy: --reads $dir/nowhere: No such file or directory" "$status $said"
+    (cd / && run tfy sandbox -- true && is "the system is no root" "64 tfy: '/' is a part of the system; a sandbox is for a directory with a project in it" "$status $said"; exit "$failed")
+    failed=$?
+    run tfy sandbox --sandbox-level "$level" --sandbox readonly -- sh -c 'echo x >file'
+    is "readonly writes nothing" "2 no" "$status $([ -e file ] && echo yes || echo no)"
+    run tfy sandbox --sandbox-level "$level" --sandbox readonly --writes build -- sh -c 'echo x >build/file'
+    is "... but what is said" "0 x" "$status$said $(cat build/file 2>/dev/null)"
+    mkdir "$dir/data"
+    run tfy sandbox --sandbox-level "$level" --writes "$dir/data" -- sh -c "echo x >$dir/data/file"
+    is "what is written outside" "0 x" "$status$said $(cat "$dir/data/file" 2>/dev/null)"
+    run tfy sandbox --sandbox open -- sh -c "echo y >$dir/data/file"
+    is "open is no sandbox" "0 y" "$status$said $(cat "$dir/data/file")"
+    run tfy sandbox --sandbox-level "$level" --memory 32M -- sh -c 'x=$(head -c 64000000 /dev/zero | tr "\0" x); echo "$x" | wc -c'
+    is "a limit of memory" "no" "$([ "$said" = 64000001 ] && echo yes || echo no)"
+    run timeout 20 tfy sandbox --sandbox-level "$level" --cpu 1s -- sh -c 'while :; do :; done'
+    is "a limit of processor time" "137" "$status"
+    run env TFY_LLM_KEY=secret tfy sandbox --sandbox-level "$level" -- env
+    is "variables are withheld, as from tools" "no" "$(echo "$said" | grep -q KEY && echo yes || echo no)"
+    if [ "$level" = full ]; then
+        run tfy sandbox -- sh -c 'echo x >.envrc'
+        is "a protected name that is new" "1 tfy: 'sh' made '.envrc', from which programs outside take commands; look at it before you use them here" "$status $said"
+        rm .envrc
+    fi
+    tfy sandbox --sandbox-level "$level" -- ./attack left 1 "$dir/w/late" >/dev/null 2>&1
+    run tfy doctor --sandbox
+    is "doctor names the level" "0 sandbox        $level" "$status $(echo "$said" | head -n 1)"
+    run tfy doctor --sandbox --json
+    is "... in JSON too" "0 true" "$status $(echo "$said" | grep -q "\"level\": \"$level\"" && echo true)"
+    cd / || exit 1
+}
+
+abi=$(cell_trials abi) || abi=0
+run cell_trials probe full
+full=$said
+run cell_trials probe partial
+if [ "$said" != yes ]; then
+    skipped "everything: no sandbox can be built here ($said)"
+    echo "0 passed, 0 failed"
+    exit 0
+fi
+levels=partial level=partial partly=
+if [ "$full" = yes ]; then
+    levels="full partial" level=full
+else
+    skipped "full cells: $full"
+    partly=$(cd "$scratch/bin" && tfy sandbox -- true 2>&1)
+fi
+users=root
+if [ "$(id -u)" != 0 ]; then
+    users=own
+    skipped "root and other users: this is neither"
+elif as other "$scratch/bin/tfy" --version >/dev/null 2>&1; then
+    users="root other"
+else
+    skipped "another user: setpriv cannot be used here"
+fi
+
+is "tfy-cell is a static program" no "$(readelf -d "$scratch/bin/tfy-cell" 2>/dev/null | grep -q NEEDED && echo yes || echo no)"
+"$build/runtime/cell/make_calls" >"$scratch/calls.h"
+if cmp -s "$scratch/calls.h" "$build/runtime/cell/cell_calls.h"; then ok "the filters are those that libseccomp makes today"; else not_ok "the filters are those that libseccomp makes today"; fi
+begun=$(date +%s)
+for user in $users; do
+    for each in $levels; do
+        if [ "$each" = full ] && [ "$user" = other ]; then
+            run as other "$scratch/bin/cell_trials" probe full
+            [ "$said" = yes ] || { skipped "full as another user: $said"; continue; }
+        fi
+        attack "$user" "$each"
+        daily "$user" "$each"
+    done
+done
+command_line
+for each in $levels; do
+    if cell_trials faults "$each" "$scratch/line/w" >"$scratch/out" 2>&1; then
+        ok "$each: each system call that fails keeps the tool from starting ($(tail -n 1 "$scratch/out"))"
+    else
+        not_ok "$each: each system call that fails keeps the tool from starting" "$(tail -n 5 "$scratch/out")"
+    fi
+done
+if (cd "$scratch/line/w" && cell_trials kills "$scratch/bin/tfy" 100) >"$scratch/out" 2>&1; then
+    ok "nothing is left of 100 cells that were killed ($(tail -n 1 "$scratch/out"))"
+else
+    not_ok "nothing is left of 100 cells that were killed" "$(tail -n 5 "$scratch/out")"
+fi
+while [ $(($(date +%s) - begun)) -lt 2 ]; do sleep 0.1; done
+is "a process that left its session ended with the cell" no "$([ -e "$scratch/line/w/late" ] && echo yes || echo no)"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

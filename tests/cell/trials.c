@@ -1,0 +1,368 @@
+/* trials.c: what happens to cells when things go wrong.
+ *
+ *   cell_trials abi                    prints the ABI of Landlock here
+ *   cell_trials probe full|partial     prints "yes", or what this machine lacks
+ *   cell_trials faults LEVEL ROOT      lets each system call of tfy-cell fail with EIO, one in each trial: the tool must not run, and the answer must
+ *                                      name the stage. The last line is how many calls there were.
+ *   cell_trials kills TFY COUNT        starts so many cells in the current directory and kills one of their processes at a random moment; then as
+ *                                      many mounts, namespaces, processes and private directories must be there as before
+ *
+ * tfy-cell is found beside this program. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cell/policy.h"
+
+static const char *const stages[] = {"policy", "namespaces", "mounts", "rights", "Landlock", "system calls", "start"};
+
+__attribute__((noreturn)) static void die(const char *what)
+{
+    fprintf(stderr, "cell_trials: %s: %s\n", what, strerror(errno));
+    exit(70);
+}
+
+/* ---- a cell ---- */
+
+typedef struct Policy {
+    TfyCellHead head;
+    char paths[8192];
+    size_t len;
+} Policy;
+
+static void add(Policy *policy, int kind, const char *path)
+{
+    policy->len +=
+        (size_t)snprintf(policy->paths + policy->len, sizeof policy->paths - policy->len, "%c%s", kind, path) + 1;
+    policy->head.paths++;
+}
+
+static void describe(Policy *policy, uint32_t level, const char *root)
+{
+    char path[PATH_MAX];
+    *policy = (Policy){.head = {.magic = TFY_CELL_MAGIC,
+                                .version = TFY_CELL_VERSION,
+                                .level = level,
+                                .descriptors = 3,
+                                .flags = TFY_CELL_ROOT_WRITABLE,
+                                .memory = 1 << 30,
+                                .processes = 100,
+                                .cpu_s = 10,
+                                .file_bytes = 1 << 20}};
+    add(policy, TFY_CELL_ROOT, root);
+    add(policy, TFY_CELL_CWD, root);
+    snprintf(path, sizeof path, "%s/deep/protected", root);
+    if (access(path, F_OK) == 0) add(policy, TFY_CELL_PROTECTED, path);
+    snprintf(path, sizeof path, "%s/closed", root);
+    if (access(path, F_OK) == 0) add(policy, TFY_CELL_CLOSED, path);
+}
+
+static const char *cell_path(void)
+{
+    static char path[PATH_MAX + 16];
+    char own[PATH_MAX];
+    const ssize_t len = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (len < 0) die("/proc/self/exe");
+    own[len] = 0;
+    *strrchr(own, '/') = 0;
+    snprintf(path, sizeof path, "%s/tfy-cell", own);
+    return path;
+}
+
+/* Starts tfy-cell; tool NULL: a probe. Our end of the socket, with the policy sent. */
+static int start(const Policy *policy, const char *tool, const char *argument, bool traced, pid_t *pid)
+{
+    char datagram[TFY_CELL_POLICY_MAX];
+    TfyCellHead head = policy->head;
+    int ends[2];
+    head.size = (uint32_t)(sizeof head + policy->len);
+    memcpy(datagram, &head, sizeof head);
+    memcpy(datagram + sizeof head, policy->paths, policy->len);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 || send(ends[0], datagram, head.size, 0) < 0)
+        die("socket");
+    *pid = fork();
+    if (*pid < 0) die("fork");
+    if (*pid == 0) {
+        if (ends[1] != 9 && dup2(ends[1], 9) < 0) _exit(70);
+        if (traced && (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 || raise(SIGSTOP))) _exit(70);
+        if (tool) execl(cell_path(), "tfy-cell", "9", "1", tool, tool, argument, (char *)NULL);
+        if (!tool) execl(cell_path(), "tfy-cell", "9", "0", (char *)NULL);
+        _exit(70);
+    }
+    close(ends[1]);
+    return ends[0];
+}
+
+static int probe(const char *level)
+{
+    Policy policy;
+    TfyCellAnswer answer;
+    pid_t pid;
+    int status;
+    describe(&policy, strcmp(level, "full") == 0 ? TFY_CELL_FULL : TFY_CELL_PARTIAL, "/usr");
+    policy.head.flags = 0;
+    const int end = start(&policy, NULL, NULL, false, &pid);
+    const ssize_t len = recv(end, &answer, sizeof answer, 0);
+    if (waitpid(pid, &status, 0) < 0) die("waitpid");
+    if (len == sizeof answer && answer.stage < sizeof stages / sizeof *stages)
+        printf("%s: %s\n", stages[answer.stage], strerror(answer.error));
+    else
+        printf(status ? "status %d\n" : "yes\n", status);
+    return 0;
+}
+
+/* ---- failing calls ---- */
+
+#if defined(__x86_64__)
+
+/* One trial: the front is the process that builds the walls: first tfy-cell itself, then the first process inside, then the tool's. */
+typedef struct Trial {
+    long fail;  /* the call of the front that fails; 0: none */
+    long count; /* so far, from the one behind the policy's arrival */
+    pid_t front;
+    bool counting;         /* the policy has arrived */
+    bool failing;          /* … which is made to fail */
+    bool tool;             /* the tool runs */
+    pid_t known[4], early; /* the fronts so far; one that is not known yet */
+    int known_count;
+    long number; /* of the call that failed */
+} Trial;
+
+/* What the C library makes up for, or does not look at: memory that it gets in another way, and its own notes. */
+static bool is_harmless(long number)
+{
+    static const long calls[] = {SYS_brk,    SYS_mmap,   SYS_munmap, SYS_set_robust_list, SYS_rseq,  SYS_getpid,
+                                 SYS_gettid, SYS_getuid, SYS_getgid, SYS_exit_group,      SYS_sendto};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i] == number) return true;
+    return false;
+}
+
+static void see_call(Trial *trial, pid_t pid)
+{
+    struct user_regs_struct regs;
+    struct __ptrace_syscall_info info;
+    if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) < 0 || ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) < 0)
+        return;
+    if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+        if (!trial->counting || is_harmless((long)regs.orig_rax)) return;
+        if (++trial->count != trial->fail) return;
+        trial->failing = true;
+        trial->number = (long)regs.orig_rax;
+        regs.orig_rax = (unsigned long long)-1;
+        ptrace(PTRACE_SETREGS, pid, NULL, &regs);
+    } else if (trial->failing) {
+        trial->failing = false;
+        regs.rax = (unsigned long long)-EIO;
+        ptrace(PTRACE_SETREGS, pid, NULL, &regs);
+    } else if (regs.orig_rax == SYS_recvfrom) {
+        trial->counting = true;
+    }
+}
+
+static bool is_known(const Trial *trial, pid_t pid)
+{
+    for (int i = 0; i < trial->known_count; i++)
+        if (trial->known[i] == pid) return true;
+    return false;
+}
+
+/* A new process is the front from now on. */
+static void take_child(Trial *trial, pid_t parent)
+{
+    unsigned long child;
+    if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &child) < 0 || trial->known_count == 4) return;
+    trial->front = trial->known[trial->known_count++] = (pid_t)child;
+    if (trial->early == (pid_t)child) ptrace(PTRACE_SYSCALL, trial->early, NULL, 0);
+}
+
+/* Follows tfy-cell to its end, or until the tool runs; then ends it. */
+static void follow(Trial *trial, pid_t pid)
+{
+    int status;
+    const long options =
+        PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+    if (waitpid(pid, &status, 0) < 0 || !WIFSTOPPED(status)) die("the cell did not stop");
+    ptrace(PTRACE_SETOPTIONS, pid, NULL, options);
+    trial->front = trial->known[trial->known_count++] = pid;
+    ptrace(PTRACE_SYSCALL, pid, NULL, 0);
+    for (int execs = 0;;) {
+        const pid_t thread = waitpid(-1, &status, __WALL);
+        if (thread < 0) return;
+        if (!WIFSTOPPED(status)) continue;
+        if (!is_known(trial, thread)) { /* stopped before the news of its birth: nothing of it is to be missed */
+            trial->early = thread;
+            continue;
+        }
+        int signal = WSTOPSIG(status);
+        const int event = status >> 16;
+        if (signal == (SIGTRAP | 0x80) && thread == trial->front) see_call(trial, thread);
+        if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_CLONE) take_child(trial, thread);
+        if (event == PTRACE_EVENT_EXEC && ++execs == 2) {
+            trial->tool = true;
+            for (int i = 0; i < trial->known_count; i++) kill(trial->known[i], SIGKILL);
+        }
+        if (event || signal == (SIGTRAP | 0x80) || signal == SIGSTOP) signal = 0;
+        ptrace(PTRACE_SYSCALL, thread, NULL, signal);
+    }
+}
+
+/* False: something is wrong, and was said. *done: there is no call with this ordinal. */
+static bool try_fault(const Policy *policy, long fail, bool *done, long *count)
+{
+    Trial trial = {.fail = fail};
+    TfyCellAnswer answer = {0};
+    pid_t pid;
+    const int end = start(policy, "/bin/true", NULL, true, &pid);
+    follow(&trial, pid);
+    const ssize_t len = recv(end, &answer, sizeof answer, MSG_DONTWAIT);
+    close(end);
+    *done = fail > trial.count;
+    *count = trial.count;
+    if (*done && trial.tool) return true;
+    if (*done) fprintf(stderr, "call %ld did not come, and yet the tool did not run\n", fail);
+    if (!*done && trial.tool)
+        fprintf(stderr, "call %ld (number %ld) failed, and yet the tool ran\n", fail, trial.number);
+    if (!*done && !trial.tool && (len != sizeof answer || answer.error != EIO))
+        fprintf(stderr, "call %ld (number %ld) failed, and the answer was: %zd bytes, stage %u, error %d\n", fail,
+                trial.number, len, answer.stage, answer.error);
+    return !*done && !trial.tool && len == sizeof answer && answer.error == EIO;
+}
+
+static int faults(const char *level, const char *root)
+{
+    Policy policy;
+    char path[PATH_MAX];
+    bool done = false, right;
+    long fail = 1, count, all, tried = 0;
+    snprintf(path, sizeof path, "mkdir -p '%s/deep/protected' '%s/closed'", root, root);
+    if (system(path) != 0) die("mkdir");
+    describe(&policy, strcmp(level, "full") == 0 ? TFY_CELL_FULL : TFY_CELL_PARTIAL, root);
+    right = try_fault(&policy, LONG_MAX, &done, &count);
+    while (fail <= count) {
+        right = try_fault(&policy, fail, &done, &all) && !done && right;
+        fail += fail > 150 && fail < count - 100 ? 11 : 1; /* between: entries of /etc, one like the other */
+        tried++;
+    }
+    printf("%ld calls, %ld of them failed\n", count, tried);
+    return right && count > 60 ? 0 : 1;
+}
+
+#else
+
+static int faults(const char *level, const char *root)
+{
+    (void)level, (void)root;
+    printf("not tried on this architecture\n");
+    return 0;
+}
+
+#endif
+
+/* ---- kills ---- */
+
+typedef struct Count {
+    long mounts, namespaces, processes, directories;
+} Count;
+
+static long count_lines(const char *command)
+{
+    long count = -1;
+    FILE *pipe = popen(command, "re");
+    if (!pipe || fscanf(pipe, "%ld", &count) != 1) die(command);
+    pclose(pipe);
+    return count;
+}
+
+static Count count_all(void)
+{
+    return (Count){
+        .mounts = count_lines("wc -l </proc/self/mountinfo"),
+        .namespaces = count_lines(
+            "readlink /proc/[0-9]*/ns/mnt /proc/[0-9]*/ns/net /proc/[0-9]*/ns/pid 2>/dev/null | sort -u | wc -l"),
+        .processes = count_lines("cat /proc/[0-9]*/comm 2>/dev/null | grep -cxE 'tfy|tfy-cell|cell_sleep'; true"),
+        .directories = count_lines("ls -d ${TMPDIR:-/tmp}/tfy-cell-* 2>/dev/null | wc -l"),
+    };
+}
+
+static bool same(const Count *a, const Count *b)
+{
+    return a->mounts == b->mounts && a->namespaces == b->namespaces && a->processes <= b->processes &&
+           a->directories == b->directories;
+}
+
+/* The processes below one, itself included; not the caretaker of a private directory, whose end is not killed but comes. */
+static int family(pid_t top, pid_t list[16])
+{
+    int count = 1;
+    list[0] = top;
+    for (int i = 0; i < count && count < 12; i++) {
+        char path[64], text[256] = "";
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", list[i], list[i]);
+        FILE *file = fopen(path, "re");
+        if (file && fgets(text, sizeof text, file))
+            for (char *at = strtok(text, " "); at && count < 12; at = strtok(NULL, " "))
+                if (getsid(atoi(at)) == getsid(0)) list[count++] = atoi(at);
+        if (file) fclose(file);
+    }
+    return count;
+}
+
+static int kills(const char *tfy, int count)
+{
+    const Count before = count_all();
+    Count after = before;
+    srandom((unsigned)time(NULL));
+    for (int i = 0; i < count; i++) {
+        pid_t list[16];
+        const pid_t pid = fork();
+        if (pid == 0) {
+            if (!freopen("/dev/null", "w", stderr)) _exit(70);
+            execl(tfy, "tfy", "sandbox", "--sandbox-level", i % 2 ? "partial" : "full", "--", "sh", "-c",
+                  "sleep 60 & sleep 60", (char *)NULL);
+            _exit(70);
+        }
+        usleep((useconds_t)(random() % 15000));
+        const int many = family(pid, list);
+        kill(list[random() % many], SIGKILL);
+        usleep(2000);
+        kill(pid, random() % 2 ? SIGKILL : SIGTERM); /* whichever it was: tfy ends now */
+        if (waitpid(pid, NULL, 0) < 0) die("waitpid");
+    }
+    for (int waited = 0; waited < 100; waited++) { /* namespaces are taken down behind the last process */
+        after = count_all();
+        if (same(&after, &before)) break;
+        usleep(50000);
+    }
+    printf("%ld mounts, %ld namespaces, %ld processes, %ld directories; before: %ld, %ld, %ld, %ld\n", after.mounts,
+           after.namespaces, after.processes, after.directories, before.mounts, before.namespaces, before.processes,
+           before.directories);
+    return same(&after, &before) ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "abi") == 0) return printf("%ld\n", syscall(SYS_landlock_create_ruleset, NULL, 0, 1)) < 0;
+    if (strcmp(what, "probe") == 0 && argc == 3) return probe(argv[2]);
+    if (strcmp(what, "faults") == 0 && argc == 4) return faults(argv[2], argv[3]);
+    if (strcmp(what, "kills") == 0 && argc == 4) return kills(argv[2], atoi(argv[3]));
+    fprintf(stderr, "usage: cell_trials abi|probe|faults|kills …\n");
+    return 64;
+}
