@@ -31,6 +31,7 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run, const char *name, const c
 /* how: "done" (value_json: the result), "retry", "fail". */
 int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *how,
                         const char *value_json, const char *by, char *error_text);
+int tfy__arrive_thin(TfyLoop *loop, const struct json_t *part, char *error_text); /* wal/keep/thin.h */
 
 /* tfy_submit for a run that its starter names (wal/log/run_id.h). TFY_E_STATE: the log has that run. */
 int tfy__submit_named(TfyLoop *loop, const char *workflow, const char *args_json, const char *id, int64_t *tid,
@@ -106,8 +107,7 @@ typedef struct TfyQuestion {
  * approve_all answers. */
 void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state);
 
-/* Sets a callback for notices of the log (tfy__log_notice): runs pause, or continue. Called on the loop's thread,
- * within a turn. */
+/* Sets a callback for notices of the log (tfy__log_notice); called on the loop's thread, within a turn. */
 void tfy__on_notice(TfyLoop *loop, void (*tell)(void *state, const char *text), void *state);
 
 /* Live events for subscribers (observe/pal.h): kept from here to tfy__pal_close. published is called on the loop's

@@ -166,3 +166,87 @@ check "... named, its C file lets it go" ended 0 "1 run starts now at its snapsh
 run tfy signal last go '"on"'
 run tfy resume last own.c
 check "... and the run goes on" printed_exactly 1560
+
+# Beside the process that has the database: it deletes, part by part, what gc asks it to.
+cat >ever.tfy <<'TFY'
+workflow leaf(n: int) -> int {
+    yield
+    return n
+}
+
+workflow look(n: int) -> int {
+    let below = spawn leaf(n)
+    let got = yield join(below)
+    return 1000 + got
+}
+
+workflow main(rounds: int = 40) -> int {
+    var sum = 0
+    let early = spawn look(7)
+    for i in 1..rounds {
+        let one = spawn look(i)
+        let looked = yield join(one)
+        sum = sum + looked
+    }
+    let word: int = yield signal("go")
+    let more = yield join(early)
+    return sum + more + word
+}
+TFY
+begin() # KILL: a new run, until it waits or was killed
+{
+    rm -rf .tfy ended
+    (TFY_TEST_KILL=$1 tfy run ever.tfy --wait >live.out 2>live.err; echo $? >ended) &
+    pid=$!
+    within 20 sh -c '[ -e ended ] || tfy inspect last | grep -q "waits for signal go"'
+}
+sound() { tfy verify >out 2>&1 && python3 "$here/read_log.py" $db >out 2>&1 && tfy replay last >out 2>&1; }
+begin count:places
+before=$(rows)
+run tfy gc --compact --dry-run
+check "a database in use: --dry-run says what would go" ended 0 "1 run would start at its snapshot"
+run tfy gc --compact --keep 3
+check "... runs are not removed meanwhile: 75" ended 75 "--archive need the database for themselves, --compact alone does not"
+check "... and the message says who has it" grep -q "is held by pid" err
+(TFY_TEST_GC_PART=9 tfy gc --compact >other.out 2>&1; echo $? >other) &
+other=$!
+TFY_TEST_GC_PART=9
+export TFY_TEST_GC_PART
+run tfy gc --compact
+wait $other
+check "two at once" [ "$status $(cat other)" = "0 0" ]
+check "... leave a sound database" sound
+run tfy gc --compact
+check "again nothing is left to drop" ended 0
+check "... most records went" [ $((6 * $(rows))) -lt "$before" ]
+check "... and all tasks that nobody can ask for" [ "$(sql 'select count(*) from task')" -lt 12 ]
+check "... the log tells it" [ "$(sql "select count(*)>0 from history where type='Compacted' and what='compacted'")" = 1 ]
+run tfy gc --compact --json
+check "--json has the same members" python3 -c 'import json; r = json.load(open("out")); exit(r["compacted"] != [] or r["dry_run"] or r["bytes_before"] < 1)'
+tfy signal last go 1 2>said
+wait "$pid"
+check "the run ends as if nothing had gone" [ "$(cat live.out) $(cat ended)" = "40788 0" ]
+check "... soundly" sound
+commits=$(sed -n 's/^after //p' places)
+
+# The process is killed around each commit of a compaction: it is as if that had ended there.
+killed_beside() # PLACE
+{
+    begin "$1"
+    if tfy gc --compact >out 2>&1 && [ ! -e ended ]; then
+        tfy signal last go 1 2>said
+        wait "$pid"
+        [ "$(cat live.out)" = 40788 ] && sound
+        return
+    fi
+    wait "$pid"
+    [ "$(sql 'select base>0 from run')" = 1 ] && [ $((6 * $(rows))) -gt "$before" ] && echo half >>ends
+    sound && tfy gc --compact >out 2>&1 && sound && [ $((6 * $(rows))) -lt "$before" ] || return 1
+    tfy signal last go 1 2>said
+    [ "$(tfy resume last 2>err | tail -n 1)" = 40788 ] && sound
+}
+for back in 8 12; do
+    for place in before after; do check "killed $place a commit" killed_beside $place:$((commits - back)); done
+done
+check "... in the midst of it, too" grep -q half ends
+unset TFY_TEST_GC_PART

@@ -3,6 +3,7 @@
 #include "wal/history/fork.h"
 #include "wal/keep/gc.h"
 #include "wal/keep/import.h"
+#include "wal/keep/thin.h"
 #include "wal/keep/verify.h"
 #include "wal/history/history.h"
 
@@ -71,10 +72,11 @@ static void make_family_in(const char *db)
     assert_int_equal(tfy__log_close(log, true), 0);
 }
 
-static bool agree(void *state, const TfyHistory *tail, char *why)
+static bool agree(void *state, const TfyHistory *tail, int64_t *from, char *why)
 {
     assert_non_null(tail->snapshot);
     strcpy(why, "told so");
+    *from = tail->snapshot_lsn;
     return *(bool *)state;
 }
 
@@ -181,6 +183,126 @@ static void test_again(void **state)
     assert_true(second->run.base_lsn > first->run.base_lsn);
     tfy__history_free(first);
     tfy__history_free(second);
+}
+
+/* ---- beside the process that has the log ---- */
+
+typedef struct Owner {
+    TfyLog *log;
+    Place *place;
+    int parts;
+    int fails; /* the call that fails next, once; -1: none */
+    bool away; /* it ends after three parts */
+} Owner;
+
+static int fail_once(void *state, int call)
+{
+    Owner *owner = state;
+    if (call != owner->fails) return 0;
+    owner->fails = -1;
+    return TFY_STORE_FULL;
+}
+
+static int thin(Owner *owner, const json_t *part, int code)
+{
+    int64_t base;
+    char error[TFY_ERROR_TEXT] = "";
+    assert_int_equal(tfy__thin(owner->log, part, &base, error), code);
+    check_sound(owner->place);
+    return code;
+}
+
+/* The same part with another member is refused, and changes nothing. */
+static void refuse_with(Owner *owner, const json_t *part, const char *name, json_t *value, int code)
+{
+    json_t *other = json_copy((json_t *)part);
+    assert_int_equal(json_object_set_new(other, name, value), 0);
+    thin(owner, other, code);
+    json_decref(other);
+}
+
+static void refuse_others(Owner *owner, const json_t *part)
+{
+    const int64_t base = json_integer_value(json_object_get(part, "base"));
+    refuse_with(owner, part, "base", json_integer(base - 1), TFY_E_INVALID); /* not a snapshot */
+    refuse_with(owner, part, "from", json_integer(base - 1), TFY_E_STATE);
+    refuse_with(owner, part, "run", json_string("nobody"), TFY_E_STATE);
+    refuse_with(owner, part, "drop", json_pack("[[II]]", (json_int_t)1, (json_int_t)base), TFY_E_INVALID);
+    refuse_with(owner, part, "drop", json_pack("[[II]]", (json_int_t)1 << 40, (json_int_t)base), TFY_E_INVALID);
+    refuse_with(owner, part, "tasks", json_pack("[I]", (json_int_t)1 << 40), TFY_E_STATE);
+}
+
+/* A full disk undoes a part, and the process goes on. */
+static int take_part(void *state, const json_t *part, char *error_text)
+{
+    Owner *owner = state;
+    if (owner->away && owner->parts == 3) return tfy__log_refuse(error_text, TFY_E_HELD, "gone");
+    if (owner->away && owner->parts == 0) refuse_others(owner, part);
+    for (int call = TFY_CALL_BEGIN; owner->parts > 0 && call <= TFY_CALL_COMMIT; call++) {
+        owner->fails = call;
+        thin(owner, part, TFY_E_STATE);
+        assert_int_equal(owner->fails, -1);
+    }
+    thin(owner, part, 0);
+    if (json_array_size(json_object_get(part, "drop"))) thin(owner, part, TFY_E_STATE); /* nothing is dropped twice */
+    owner->parts++;
+    return 0;
+}
+
+static int64_t compact_beside(Owner *owner, int code)
+{
+    bool allowed = true;
+    TfyGcResult result;
+    const TfyGcOptions options = {.older_than_ms = -1,
+                                  .keep = -1,
+                                  .max_bytes = -1,
+                                  .compact = true,
+                                  .check = agree,
+                                  .check_state = &allowed,
+                                  .send = take_part,
+                                  .send_state = owner,
+                                  .version = "test"};
+    owner->parts = 0;
+    assert_int_equal(tfy__gc(owner->place->db, &options, NULL, NULL, &result, owner->place->error), code);
+    const int64_t records = result.compacted_count ? result.compacted[0].records : 0;
+    tfy__gc_free(&result);
+    return records;
+}
+
+static void test_by_parts(void **state)
+{
+    Place *place = *state, other = *place;
+    Family family;
+    Owner owner = {.place = place, .fails = -1};
+    snprintf(other.db, sizeof other.db, "%s/other.db", place->directory);
+    make_family_in(other.db);
+    const int64_t alone = compact(&other, true);
+    setenv("TFY_TEST_GC_PART", "7", 1);
+    const TfyLogOptions options = {.path = place->db,
+                                   .mark_every = 16,
+                                   .no_thread = true,
+                                   .fault = fail_once,
+                                   .fault_state = &owner};
+    assert_int_equal(tfy__log_open(&owner.log, &options, place->error), 0);
+    make_family(owner.log, &family);
+    assert_int_equal(tfy__log_sync(owner.log), 0);
+    owner.away = true; /* what is left then, the next compaction drops */
+    compact_beside(&owner, TFY_E_HELD);
+    assert_int_equal(owner.parts, 3);
+    owner.away = false;
+    assert_true(compact_beside(&owner, 0) < alone);
+    assert_true(owner.parts > 3);
+    assert_int_equal(compact_beside(&owner, 0), 0);
+    unsetenv("TFY_TEST_GC_PART");
+    append(owner.log, &family.work.root, TFY_R_VALUE, 73, "{\"now\":6}");
+    assert_int_equal(tfy__log_close(owner.log, true), 0);
+    check_sound(place);
+    TfyHistory *parts = read_run(place), *whole = read_run(&other);
+    assert_int_equal(parts->record_count, whole->record_count + 1);
+    assert_int_equal(parts->task_count, whole->task_count);
+    assert_int_equal(parts->gap_count, whole->gap_count);
+    tfy__history_free(parts);
+    tfy__history_free(whole);
 }
 
 /* A change behind the log's back, to a copy. */
@@ -389,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_stays, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_again, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_by_parts, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_changes, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_import, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_changed_tail, make_place, remove_place),

@@ -14,6 +14,7 @@
 #include "cli/frame/report.h"
 #include "cli/make/compile.h"
 #include "cli/look/db.h"
+#include "cli/program/owner.h"
 #include "cli/frame/progress.h"
 #include "tfy.h"
 #include "value/json.h"
@@ -57,21 +58,23 @@ static void take_program(Judge *judge, const TfyHistory *tail)
         judge->program = NULL;
 }
 
-/* Reads the last line that it printed, without the program's name before the message. */
-static void read_verdict(FILE *said, char *why)
+/* Reads the last line that it printed, without the program's name before the message, and the snapshot that it
+ * names. */
+static void read_verdict(FILE *said, int64_t *from, char *why)
 {
     char line[TFY_ERROR_TEXT];
     rewind(said);
     while (fgets(line, sizeof line, said)) {
         line[strcspn(line, "\n")] = '\0';
+        sscanf(line, "it started at the snapshot that is record %" SCNd64, from);
         if (*line) snprintf(why, TFY_ERROR_TEXT, "%s", strncmp(line, "tfy: ", 5) == 0 ? line + 5 : line);
     }
 }
 
-static bool can_do_without(void *state, const TfyHistory *tail, char *why)
+static bool can_do_without(void *state, const TfyHistory *tail, int64_t *from, char *why)
 {
     Judge *judge = state;
-    char run[37], from[] = "--from-snapshot", db[] = "--db", *path = strdup(tfy__db_path(judge->args));
+    char run[37], newest[] = "--from-snapshot", db[] = "--db", *path = strdup(tfy__db_path(judge->args));
     int status = -1;
     tfy__uuid_text(tail->run.uuid, run);
     take_program(judge, tail);
@@ -82,13 +85,41 @@ static bool can_do_without(void *state, const TfyHistory *tail, char *why)
     if (child == 0) {
         dup2(fileno(said), STDOUT_FILENO);
         dup2(fileno(said), STDERR_FILENO);
-        _exit(tfy__exec_program(judge->program, "replay", (char *[]){run, from, db, path}, 4));
+        _exit(tfy__exec_program(judge->program, "replay", (char *[]){run, newest, db, path}, 4));
     }
     while (child > 0 && waitpid(child, &status, 0) < 0) continue;
-    if (said) read_verdict(said, why);
+    if (said) read_verdict(said, from, why);
     if (said) fclose(said);
     free(path);
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_DONE;
+}
+
+/* ---- a database that a process has ---- */
+
+static bool owner_listens(const TfyArgs *args)
+{
+    json_t *nothing = json_object();
+    const int fd = nothing ? tfy__owner_connect(tfy__db_path(args), nothing) : -1;
+    json_decref(nothing);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+/* What a process had deleted before it ended is gone, and the next gc deletes the rest. */
+static int give_to_owner(void *state, const json_t *part, char *error_text)
+{
+    const TfyArgs *args = state;
+    bool live;
+    char run[37], text[TFY_ERROR_TEXT] = "";
+    const int code = tfy__owner_request(tfy__db_path(args), part, &live, run, text);
+    const bool left = !live || code == TFY_E_IO;
+    if (left)
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "the process that has %.300s ended, or did not answer; type the command again for the rest",
+                 tfy__db_path(args));
+    else
+        snprintf(error_text, TFY_ERROR_TEXT, "%s", code ? text : "");
+    return left ? TFY_E_HELD : code;
 }
 
 /* ---- the command ---- */
@@ -196,6 +227,11 @@ static void print_text(const TfyGcOptions *options, const TfyGcResult *result)
              result->bytes_after / 1024, options->dry_run ? " then, now" : ", before", result->bytes_before / 1024);
 }
 
+static bool removes_runs(const TfyGcOptions *options)
+{
+    return options->older_than_ms >= 0 || options->keep >= 0 || options->max_bytes >= 0 || options->archive;
+}
+
 static int collect(const TfyArgs *args)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -207,7 +243,17 @@ static int collect(const TfyArgs *args)
     if (status != EXIT_DONE) return status;
     options.check = can_do_without;
     options.check_state = &judge;
-    const int code = tfy__gc(tfy__db_path(args), &options, tfy__progress, &progress, &result, error);
+    int code = tfy__gc(tfy__db_path(args), &options, tfy__progress, &progress, &result, error);
+    if (code == TFY_E_HELD && removes_runs(&options)) {
+        const size_t len = strlen(error);
+        snprintf(error + len, sizeof error - len,
+                 "; --older-than, --keep, --max-size and --archive need the database for themselves, --compact alone "
+                 "does not");
+    } else if (code == TFY_E_HELD && owner_listens(args)) {
+        options.send = give_to_owner;
+        options.send_state = (void *)(uintptr_t)args;
+        code = tfy__gc(tfy__db_path(args), &options, tfy__progress, &progress, &result, error);
+    }
     tfy__progress_end(&progress);
     free(judge.program);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", error);

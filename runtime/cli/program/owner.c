@@ -165,6 +165,7 @@ static int obey(TfyLoop *loop, const json_t *request, const char *by, char made[
     if (what && run && strcmp(what, "signal") == 0 && text_member(request, "name"))
         return obey_signal(loop, request, run, by, error);
     if (what && run && strcmp(what, "resolve") == 0) return obey_resolve(loop, request, run, task, by, error);
+    if (what && run && strcmp(what, "thin") == 0) return tfy__arrive_thin(loop, request, error);
     if (what && run && strcmp(what, "fork") == 0) return obey_fork(loop, request, run, made, error);
     snprintf(error, TFY_ERROR_TEXT, "the request is not understood");
     return TFY_E_INVALID;

@@ -6,6 +6,7 @@
  *   {"do":"resolve","run":R,"task":P?,"step":N,"how":"done"|"retry"|"fail","value":V?}
  *   {"do":"signal","run":R,"name":S,"value":V?,"id":S?}
  *   {"do":"fork","run":R,"task":P?,"step":N,"value":V?}
+ *   {"do":"thin","run":R,…} (wal/keep/thin.h)
  *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
  *   {"do":"tasks","run":R?}   {"do":"metrics"}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; the process sends code 0 after the request

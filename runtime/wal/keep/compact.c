@@ -1,5 +1,5 @@
 /* compact.c: inspects every task of the run, then decides which are kept, then walks all chains again and deletes
- * records. */
+ * records: itself in one transaction, or in parts by the process that has the database (thin.h). */
 #include "wal/keep/compact.h"
 #include "base/grow.h"
 
@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "wal/keep/thin.h"
 #include "wal/store/store_sqlite.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
@@ -17,14 +18,26 @@
 /* Records that are shown or compared long after their step: the newest of each kind stays. */
 enum { COMMIT, PREVIEW, APPLIED, PLAN, ANSWER, KINDS };
 
+enum { TRIES = 5 };
+
 /* A task of the run. */
 typedef struct Member {
     int64_t tid, born;
     int64_t last; /* its newest record before the snapshot; 0: none */
     /* Records of this step and of later ones stay; INT64_MAX: the task had finished, or was not created yet. */
     int64_t step;
+    struct Member *parent; /* NULL: of the root, or not found */
+    int64_t records;       /* its own before the snapshot; in parts, also those of all tasks that go with it */
     bool kept;
 } Member;
+
+/* What the other process deletes next. */
+typedef struct Part {
+    json_t *drop, *gaps, *tasks; /* arrays, as thin.h has them; NULL: no memory */
+    int64_t first, last;         /* the range that is not in `drop` yet; 0: none */
+    int64_t records;             /* in all ranges */
+    bool failed;                 /* no memory: it is incomplete */
+} Part;
 
 typedef struct Compacting {
     Gc *gc;
@@ -34,7 +47,9 @@ typedef struct Compacting {
     size_t count, room;
     size_t *queue; /* kept members whose relatives are still to be inspected */
     size_t queued;
-    bool handed_on;        /* results of tasks may name other tasks */
+    bool handed_on;  /* results of tasks may name other tasks */
+    int64_t checked; /* the snapshot from which a replay has succeeded */
+    Part part;
     int64_t newest[KINDS]; /* lsn; 0: none */
     int64_t owner[KINDS];  /* tid */
 } Compacting;
@@ -44,6 +59,7 @@ typedef struct Walk {
     Compacting *compacting;
     Member *member;
     bool apply;           /* delete records; otherwise only count them */
+    bool head_stays;      /* a task that is not kept loses all records but its newest one */
     int64_t above;        /* the kept record above; 0: none */
     bool hole;            /* records between that and here are deleted */
     uint64_t hole_chain;  /* chain of the newest of them */
@@ -167,6 +183,9 @@ static int look_at(void *state, const TfyLogRecord *record, const TfyStoreGap *g
         return 0;
     }
     if (!walk->member->last) walk->member->last = record->lsn;
+    walk->member->records++;
+    Member *child = born_of(c, record->lsn);
+    if (child) child->parent = walk->member;
     note_kinds(c, record);
     return 0;
 }
@@ -258,6 +277,8 @@ static int settle_kept(Compacting *c)
     int code = 0;
     keep_named(c, c->tail->snapshot);
     keep(c, member_of(c, c->run->run.root));
+    for (size_t i = 0; i < c->count; i++)
+        if (!c->members[i].parent) keep(c, &c->members[i]);
     for (int kind = 0; kind < KINDS; kind++)
         if (c->newest[kind]) keep(c, member_of(c, c->owner[kind]));
     while (!code && c->queued) code = keep_around(c, &c->members[c->queue[--c->queued]]);
@@ -287,7 +308,7 @@ static bool stays(const Walk *walk, const TfyLogRecord *record)
 {
     const Compacting *c = walk->compacting;
     const Member *born = born_of(c, record->lsn);
-    if (!walk->member->kept) return false;
+    if (!walk->member->kept) return walk->head_stays && record->lsn == walk->member->last;
     if (born) return born->kept;
     if (record->lsn >= before(c) || record->lsn == walk->member->last || record->type == TFY_R_MOVED) return true;
     for (int kind = 0; kind < KINDS; kind++)
@@ -295,26 +316,95 @@ static bool stays(const Walk *walk, const TfyLogRecord *record)
     return walk->member->step != INT64_MAX && is_pending(walk->member, record);
 }
 
+static void add_to(Part *part, json_t *array, json_t *item)
+{
+    part->failed |= json_array_append_new(array, item) != 0;
+}
+
+static void add_range(Part *part)
+{
+    if (part->first) add_to(part, part->drop, json_pack("[II]", (json_int_t)part->first, (json_int_t)part->last));
+    part->first = part->last = 0;
+}
+
+/* Records come from the newest to the oldest. */
+static void add_record(Part *part, int64_t lsn)
+{
+    if (part->first != lsn + 1) {
+        add_range(part);
+        part->last = lsn;
+    }
+    part->first = lsn;
+    part->records++;
+}
+
+/* Beside a process that writes, nothing is held while that process or a person waits: what was read last would stay
+ * open, and keep the -wal file from being emptied. */
+static void look_away(const Gc *gc)
+{
+    if (gc->options->send) gc->store->ops->look_away(gc->store);
+}
+
+static int send_part(Compacting *c)
+{
+    const Gc *gc = c->gc;
+    char uuid[37];
+    Part *part = &c->part;
+    tfy__uuid_text(c->run->run.uuid, uuid);
+    add_range(part);
+    const bool failed = part->failed;
+    json_t *request = json_pack("{s:s,s:s,s:I,s:I,s:I,s:o,s:o,s:o}", "do", "thin", "run", uuid, "id",
+                                (json_int_t)c->run->run.id, "from", (json_int_t)c->run->run.base_lsn, "base",
+                                (json_int_t)before(c), "drop", part->drop, "gaps", part->gaps, "tasks", part->tasks);
+    *part = (Part){.drop = json_array(), .gaps = json_array(), .tasks = json_array()};
+    look_away(gc);
+    const int code =
+        request && !failed ? gc->options->send(gc->options->send_state, request, gc->error_text) : TFY_E_NOMEM;
+    json_decref(request);
+    return code;
+}
+
 static int put_gap(const Walk *walk, int64_t below)
 {
     const TfyStoreGap gap = {.lsn = walk->above, .below = below, .chain = walk->hole_chain};
-    return walk->apply ? TFY_STORE(walk->compacting->gc->store, TFY_CALL_PUT, put_gap, &gap) : 0;
+    Compacting *c = walk->compacting;
+    if (!walk->apply) return 0;
+    if (!c->gc->options->send) return TFY_STORE(c->gc->store, TFY_CALL_PUT, put_gap, &gap);
+    add_to(&c->part, c->part.gaps,
+           json_pack("[III]", (json_int_t)gap.lsn, (json_int_t)gap.below, (json_int_t)gap.chain));
+    return 0;
 }
 
-static int drop(Walk *walk, const TfyLogRecord *record)
+static int drop_task(Compacting *c, Member *member);
+
+/* A task goes with the record that started it. A full part is sent with the hole as it is so far, which the next part
+ * widens; but nothing is above a task that goes as a whole, so it stays within a part. */
+static int drop_by_part(Walk *walk, const TfyLogRecord *record, int64_t below)
+{
+    Compacting *c = walk->compacting;
+    Member *child = born_of(c, record->lsn);
+    add_record(&c->part, record->lsn);
+    int code = child ? drop_task(c, child) : 0;
+    if (code || c->part.records < c->gc->part_records || !walk->above) return code;
+    code = put_gap(walk, below);
+    return code ? code : send_part(c);
+}
+
+static int drop(Walk *walk, const TfyLogRecord *record, int64_t below)
 {
     Compacting *c = walk->compacting;
     if (!walk->hole) walk->hole_chain = walk->above_gapped ? walk->above_chain : record->chain;
     walk->hole = true;
     c->run->records++;
     c->run->bytes += tfy__gc_record_bytes(record);
-    return walk->apply ? tfy__gc_delete_record(c->gc, record) : 0;
+    if (!walk->apply) return 0;
+    return c->gc->options->send ? drop_by_part(walk, record, below) : tfy__gc_delete_record(c->gc, record);
 }
 
 static int see_record(void *state, const TfyLogRecord *record, const TfyStoreGap *gap)
 {
     Walk *walk = state;
-    if (!stays(walk, record)) return drop(walk, record);
+    if (!stays(walk, record)) return drop(walk, record, gap ? gap->below : record->prev);
     const int code = walk->hole && walk->above ? put_gap(walk, record->lsn) : 0;
     walk->hole = false;
     walk->above = record->lsn;
@@ -323,15 +413,29 @@ static int see_record(void *state, const TfyLogRecord *record, const TfyStoreGap
     return code;
 }
 
+static int thin_records(Walk *walk)
+{
+    Compacting *c = walk->compacting;
+    TfyStoreTask row;
+    int code = TFY_STORE(c->gc->store, TFY_CALL_READ, get_task, walk->member->tid, &row);
+    const int64_t base = row.base;
+    if (!code) code = tfy__gc_walk(c->gc, &c->run->run, walk->member->tid, see_record, walk);
+    return !code && walk->hole && walk->above ? put_gap(walk, base) : code;
+}
+
+static int drop_task(Compacting *c, Member *member)
+{
+    Walk walk = {.compacting = c, .member = member, .apply = true};
+    const int code = thin_records(&walk);
+    add_to(&c->part, c->part.tasks, json_integer(member->tid));
+    return code;
+}
+
 static int thin_task(Compacting *c, Member *member, bool apply)
 {
-    TfyStoreTask row;
     char text[96];
     Walk walk = {.compacting = c, .member = member, .apply = apply};
-    int code = TFY_STORE(c->gc->store, TFY_CALL_READ, get_task, member->tid, &row);
-    const int64_t base = row.base;
-    if (!code) code = tfy__gc_walk(c->gc, &c->run->run, member->tid, see_record, &walk);
-    if (!code && walk.hole && walk.above) code = put_gap(&walk, base);
+    const int code = thin_records(&walk);
     if (code || member->kept || !apply) return code;
     snprintf(text, sizeof text, "DELETE FROM inbox WHERE tid=%" PRId64 "; DELETE FROM task WHERE tid=%" PRId64,
              member->tid, member->tid);
@@ -343,6 +447,38 @@ static int thin(Compacting *c, bool apply)
     int code = 0;
     c->run->records = c->run->bytes = 0;
     for (size_t i = 0; !code && i < c->count; i++) code = thin_task(c, &c->members[i], apply);
+    return code;
+}
+
+/* A task that goes, with all those below it, when its parent is thinned. If they do not fit into one part, it first
+ * loses all but its newest record, and the tasks below it. */
+static int thin_going(Compacting *c, Member *member)
+{
+    int code = 0;
+    if (member->records > c->gc->part_records) {
+        Walk walk = {.compacting = c, .member = member, .apply = true, .head_stays = true};
+        code = thin_records(&walk);
+        if (!code) code = send_part(c);
+        member->records = 1;
+    }
+    member->parent->records += member->records;
+    return code;
+}
+
+/* Tasks come from the newest to the oldest, so children before their parents. */
+static int thin_by_parts(Compacting *c)
+{
+    int code = 0;
+    c->part = (Part){.drop = json_array(), .gaps = json_array(), .tasks = json_array()};
+    c->run->records = c->run->bytes = 0;
+    for (size_t i = c->count; !code && i-- > 0;) {
+        Member *member = &c->members[i];
+        code = member->kept ? thin_task(c, member, true) : thin_going(c, member);
+    }
+    if (!code) code = send_part(c);
+    json_decref(c->part.drop);
+    json_decref(c->part.gaps);
+    json_decref(c->part.tasks);
     return code;
 }
 
@@ -365,8 +501,9 @@ static int apply(Compacting *c)
 static bool may_be(Compacting *c)
 {
     const TfyGcOptions *options = c->gc->options;
+    look_away(c->gc);
     snprintf(c->run->refused, sizeof c->run->refused, "no replay has shown that it can continue from its snapshot");
-    const bool fine = options->check && options->check(options->check_state, c->tail, c->run->refused);
+    const bool fine = options->check && options->check(options->check_state, c->tail, &c->checked, c->run->refused);
     if (fine)
         c->run->refused[0] = '\0';
     else
@@ -386,8 +523,22 @@ static int plan(Compacting *c)
     return code ? code : thin(c, false);
 }
 
-/* *done: the result is worth reporting. */
-static int compact_run(Gc *gc, TfyGcCompacted *run, bool *done)
+/* Beside a process that writes, a run that was changed, or that the process could not change, stays as it is, and the
+ * others are still compacted. */
+static int leave_changed(Compacting *c, int code)
+{
+    char *error = c->gc->error_text;
+    if (!c->gc->options->send || (code != TFY_E_STATE && code != TFY_E_ABSENT)) return code;
+    snprintf(c->run->refused, sizeof c->run->refused, "%s",
+             *error ? error : "records of it are missing; another gc works on it, or 'tfy verify' finds the damage");
+    *error = '\0';
+    c->run->records = c->run->bytes = 0;
+    return 0;
+}
+
+/* *done: the result is worth reporting. *again: the run has written a newer snapshot since it was read, and that one
+ * was checked. */
+static int compact_once(Gc *gc, TfyGcCompacted *run, bool *done, bool *again)
 {
     Compacting c = {.gc = gc, .run = run};
     TfyHistory *tail;
@@ -397,13 +548,29 @@ static int compact_run(Gc *gc, TfyGcCompacted *run, bool *done)
     if (code) return code;
     run->base = tail->snapshot ? tail->snapshot_lsn : 0;
     c.tail = tail;
-    if (run->base > run->run.base_lsn) code = plan(&c);
+    /* An earlier compaction that ended early may have left something before the same snapshot. */
+    if (run->base && run->base >= run->run.base_lsn) code = plan(&c);
     *done = !code && run->records > 0;
-    if (*done && may_be(&c) && !gc->options->dry_run) code = apply(&c);
+    const bool fine = *done && may_be(&c);
+    *again = fine && gc->options->send && c.checked != run->base;
+    if (fine && !*again && !gc->options->dry_run) code = gc->options->send ? thin_by_parts(&c) : apply(&c);
+    look_away(gc);
+    if ((code = leave_changed(&c, code)) == 0 && *run->refused) *done = true;
     tfy__history_free(tail);
     free(c.members);
     free(c.queue);
     return code;
+}
+
+static int compact_run(Gc *gc, TfyGcCompacted *run, bool *done)
+{
+    bool again = true;
+    int code = 0;
+    for (int i = 0; i < TRIES && again && !code; i++) code = compact_once(gc, run, done, &again);
+    if (code || !again) return code;
+    snprintf(run->refused, sizeof run->refused, "it writes snapshots faster than they can be checked");
+    run->records = run->bytes = 0;
+    return 0;
 }
 
 /* ---- all runs ---- */
@@ -435,6 +602,7 @@ int tfy__compact(Gc *gc, TfyGcProgress *progress, void *state)
     Runs runs = {0};
     int code = TFY_STORE(gc->store, TFY_CALL_READ, see_runs, false, take_run, &runs);
     if (!code && !(result->compacted = calloc(runs.count + 1, sizeof *result->compacted))) code = TFY_E_NOMEM;
+    look_away(gc);
     for (uint32_t i = 0; !code && i < runs.count; i++) {
         TfyGcCompacted *run = &result->compacted[result->compacted_count];
         bool done = false;

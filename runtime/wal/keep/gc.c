@@ -15,6 +15,7 @@
 
 #include "wal/keep/compact.h"
 #include "wal/keep/import.h"
+#include "wal/keep/thin.h"
 #include "base/kill_point.h"
 #include "wal/store/store_sqlite.h"
 #include "base/buffer.h"
@@ -322,18 +323,7 @@ int tfy__gc_commit(Gc *gc, int code)
 /* Lets a person who looks for a run later find out when it was deleted. */
 int tfy__gc_announce(Gc *gc, const char *why, const TfyLogRun *const *runs, uint32_t count)
 {
-    TfyBuffer text = {0};
-    char uuid[37];
-    tfy__put_begin(&text);
-    tfy__put_text(&text, TFY_P_WHY, why);
-    tfy__put(&text, TFY_P_RUNS);
-    for (uint32_t i = 0; i < count; i++) {
-        tfy__uuid_text(runs[i]->uuid, uuid);
-        tfy__buffer_printf(&text, "%s\"%s\"", i ? "," : "[", uuid);
-    }
-    tfy__buffer_text(&text, count ? "]" : "[]");
-    tfy__put_end(&text);
-    const int64_t lsn = tfy__log_append_payload(gc->log, tfy__log_self(gc->log), TFY_R_COMPACTED, 0, 0, &text);
+    const int64_t lsn = tfy__thin_announce(gc->log, why, runs, count);
     return lsn < 0 ? (int)lsn : tfy__log_sync(gc->log);
 }
 
@@ -500,10 +490,22 @@ static int look_only(Gc *gc, TfyGcProgress *progress, void *state)
     return code;
 }
 
+/* Beside the process that has the database. */
+static int compact_only(Gc *gc, TfyGcProgress *progress, void *state)
+{
+    const char *most = getenv("TFY_TEST_GC_PART");
+    gc->part_records = most && atoi(most) > 0 ? atoi(most) : TFY_THIN_RECORDS;
+    gc->result->bytes_before = used_bytes(gc);
+    const int code = tfy__compact(gc, progress, state);
+    gc->result->bytes_after = used_bytes(gc);
+    return code;
+}
+
 static int open_logs(Gc *gc)
 {
     const TfyGcOptions *options = gc->options;
-    TfyLogOptions log = {.path = gc->path, .existing = true, .no_thread = true, .read_only = options->dry_run};
+    TfyLogOptions log = {
+        .path = gc->path, .existing = true, .no_thread = true, .read_only = options->dry_run || options->send};
     int code = tfy__log_open(&gc->log, &log, gc->error_text);
     if (code) return code;
     gc->store = gc->log->store;
@@ -522,7 +524,10 @@ int tfy__gc(const char *path, const TfyGcOptions *options, TfyGcProgress *progre
     *result = (TfyGcResult){0};
     error_text[0] = '\0';
     int code = open_logs(&gc);
-    if (!code) code = options->dry_run ? look_only(&gc, progress, state) : collect(&gc, progress, state);
+    if (!code)
+        code = options->dry_run ? look_only(&gc, progress, state)
+               : options->send  ? compact_only(&gc, progress, state)
+                                : collect(&gc, progress, state);
     if (code) refuse(&gc, code);
     const int archived = tfy__log_close_saying(gc.archive, true, error_text),
               closed = tfy__log_close_saying(gc.log, !code, error_text);

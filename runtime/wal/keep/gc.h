@@ -15,8 +15,11 @@
 #include "wal/history/history.h"
 
 /* Whether a run, read from its newest snapshot, could continue from there alone. False: no, and why (TFY_ERROR_TEXT
- * bytes) says what prevents it. */
-typedef bool TfyGcCheck(void *state, const TfyHistory *tail, char *why);
+ * bytes) says what prevents it. *from: the snapshot that was tried, which is a newer one if the run goes on. */
+typedef bool TfyGcCheck(void *state, const TfyHistory *tail, int64_t *from, char *why);
+
+/* Gives a part of a compaction (thin.h) to the process that has the database. 0, or a code with a sentence. */
+typedef int TfyGcSend(void *state, const struct json_t *part, char *error_text);
 
 /* A finished run is dropped if one of these says so. */
 typedef struct TfyGcOptions {
@@ -28,6 +31,10 @@ typedef struct TfyGcOptions {
     bool compact;        /* the other runs lose what comes before their newest snapshot … */
     TfyGcCheck *check;   /* … if this says that they do not need it */
     void *check_state;
+    /* NULL: nobody else writes. Else another process has the database: this one only reads it, and that one deletes.
+     * Only `compact` can be done so. */
+    TfyGcSend *send;
+    void *send_state;
     bool dry_run;        /* only report what would be dropped */
     const char *version; /* of this program, for Opened */
 } TfyGcOptions;

@@ -21,7 +21,8 @@ typedef struct Gc {
     size_t mark_count, mark_room;
     int64_t *tids; /* of one run */
     size_t tid_count, tid_room;
-    size_t run_room; /* of the result */
+    size_t run_room;      /* of the result */
+    int64_t part_records; /* of a part that another process deletes (thin.h), at most */
 } Gc;
 
 /* Visits a record; `gap` is the one before it, or NULL. A result other than 0 ends the walk with it. The payload

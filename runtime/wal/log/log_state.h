@@ -123,6 +123,9 @@ void tfy__writer_hand_over(TfyLog *log);
 int tfy__writer_wait(TfyLog *log);   /* until the queue is empty; TFY_E_STATE: the disk is full */
 bool tfy__writer_round(TfyLog *log); /* by hand: one commit or checkpoint */
 void tfy__writer_look(TfyLog *log);  /* for tfy__log_look */
+/* One transaction of the caller's, after all that was handed over, in its own thread. 0; or a code, and nothing
+ * happened; a failed write is final, as everywhere. */
+int tfy__writer_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), void *state);
 void tfy__writer_stop(TfyLog *log);
 void tfy__writer_fail(TfyLog *log, int code, const char *why);
 TfyBatch *tfy__writer_batch(TfyLog *log); /* an empty one; NULL: out of memory */

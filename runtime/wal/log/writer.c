@@ -401,6 +401,51 @@ int tfy__writer_wait(TfyLog *log)
     return code;
 }
 
+/* Like commit_batches. */
+static int commit_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), void *state)
+{
+    TfyStore *store = log->store;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin);
+    if (!code) {
+        code = work(state, store);
+        if (!code) tfy__kill_point(TFY_KILL_BEFORE);
+        if (!code) code = TFY_STORE(store, TFY_CALL_COMMIT, commit);
+        if (!code) tfy__kill_point(TFY_KILL_AFTER);
+        if (code) store->ops->rollback(store);
+    }
+    if (!code) code = tfy__guard_look(log);
+    if (!code) code = tfy__guard_synced(log, 0);
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
+int tfy__writer_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), void *state)
+{
+    int code = tfy__writer_wait(log);
+    if (code) return code;
+    pthread_mutex_lock(&log->mutex);
+    while (log->writing) pthread_cond_wait(&log->rest, &log->mutex); /* a checkpoint */
+    CHECK(!log->queue.first);
+    log->writing = true;
+    pthread_mutex_unlock(&log->mutex);
+    code = commit_alone(log, work, state);
+    const bool due = !code && log->store->ops->checkpoint_due(log->store);
+    if (due && log->inline_only) checkpoint(log);
+    pthread_mutex_lock(&log->mutex);
+    if (code == TFY_E_IO || code == TFY_STORE_LOST) {
+        tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");
+        tfy__guard_failed(log);
+        notify(log);
+    }
+    log->writing = false;
+    log->checkpoint_wanted |= due && !log->inline_only;
+    if (log->checkpoint_wanted && ensure_thread(log)) pthread_cond_signal(&log->wake);
+    pthread_cond_broadcast(&log->rest);
+    pthread_mutex_unlock(&log->mutex);
+    return code;
+}
+
 void tfy__writer_stop(TfyLog *log)
 {
     pthread_mutex_lock(&log->mutex);
