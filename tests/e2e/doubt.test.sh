@@ -28,6 +28,12 @@ check "... and has not" [ "$(cat ledger)" = begun ]
 check "... but records InDoubt" [ "$(records InDoubt)" = 1 ]
 run tfy inspect last
 check "inspect shows the command" printed "tfy resolve"
+run tfy ps --state doubt --json
+check "ps has the state doubt" python3 -c 'import json; r = json.load(open("out")); exit([x["state"] for x in r] != ["doubt"])'
+run tfy ps --state unfinished
+check "... which is one of the unfinished" sh -c 'sed 1d out | grep -q "  doubt  "'
+run tfy ps --state stopped
+check "... and nothing else" ended 0 "no run of .tfy/runs.db is of that kind"
 step=$(sqlite3 .tfy/runs.db "select step from history where type='InDoubt'")
 run tfy resolve last 99 --retry
 check "another step is not in doubt" ended 1
@@ -55,6 +61,10 @@ check "... the step is in doubt as before" grep -q "resolve" err
 run tfy inspect last --db old.db
 check "... inspect says so beside the run's state" grep -q "^state      stopped, .*, 1 step in doubt$" out
 
+tfy kill last --db old.db 2>check.out
+run tfy ps --db old.db --state doubt
+check "... and so does ps, behind a kill, too" printed "  doubt  "
+
 # A live process looks too.
 crash
 start tfy resume last --wait
@@ -63,9 +73,13 @@ tfy resolve last "$step" --done '{"a":1}' 2>said
 check "a live process refuses it too: 65" [ "$?" = 65 ]
 check "... in the same words" grep -qx "tfy: step $step returns string, got an object" said
 check "... records nothing" [ "$(records Resolved)" = 0 ]
+tfy ps --state doubt >said
+check "... and its run is in doubt" grep -q "  doubt  " said
 tfy resolve last "$step" --done '"by hand"' 2>said
 finish
 check "... and takes one that fits" printed '"by hand"'
+run tfy ps --state doubt
+check "... until it is resolved" ended 0 "no run of"
 
 # Of a step that returns nothing only null can be said.
 cat >void.tfy <<'END'

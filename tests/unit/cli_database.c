@@ -208,10 +208,10 @@ static void test_ps(void **state)
 {
     assert_string_equal(
         RUN(tfy__cmd_ps, 0, "ps", "--json"),
-        "[\n  {\"id\":1,\"run\":\"019aa011-2233-7455-8677-8899aabbccdd\",\"workflow\":\"main\",\"state\":\"stopped\","
+        "[\n  {\"id\":1,\"run\":\"019aa011-2233-7455-8677-8899aabbccdd\",\"workflow\":\"main\",\"state\":\"doubt\","
         "\"started\":\"2026-01-01T00:00:00.000Z\","
         "\"program\":\"010000000000\",\"args\":{\"goal\":\"better\"}}\n]\n");
-    assert_non_null(strstr(RUN(tfy__cmd_ps, 0, "ps"), "019aa011-2233-7455-8677-8899aabbccdd  stopped"));
+    assert_non_null(strstr(RUN(tfy__cmd_ps, 0, "ps"), "019aa011-2233-7455-8677-8899aabbccdd  doubt"));
     RUN(tfy__cmd_ps, EXIT_MISSING, "ps", "--db", "nosuch.db");
 }
 

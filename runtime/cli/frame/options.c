@@ -23,7 +23,7 @@ void tfy__command_options(const TfyCommand *command, void *file)
 {
     for (int i = 0; i < OPT_COUNT; i++) {
         const TfyOptionInfo *info = &tfy__options[i];
-        char left[64];
+        char left[96];
         if (!tfy__command_takes(command, i)) continue;
         snprintf(left, sizeof left, "%s%s%s%s", info->name[1] ? "--" : "-", info->name, info->argument ? " " : "",
                  info->argument ? info->argument : "");

@@ -16,6 +16,7 @@
 #include "base/terminal.h"
 #include "observe/screen.h"
 #include "value/json.h"
+#include "wal/keep/doubt.h"
 #include "wal/rows/payload.h"
 
 #define HASH_SHOWN 12  /* digits of a program's hash */
@@ -47,6 +48,8 @@ typedef struct Listing {
     TfyLogRun *runs;      /* owned, as are names and sources_of */
     char **names;         /* of their root workflows */
     uint32_t *sources_of; /* the database of each run */
+    uint32_t asked;       /* the run whose `doubt` is known: its number from 1; 0: none */
+    bool doubt;           /* a step of it is in doubt */
     uint32_t count;
     uint64_t limit;
     int columns;     /* of the terminal; 0: it is not one */
@@ -63,9 +66,23 @@ static const Source *source_of(const Listing *listing, uint32_t i)
     return &listing->sources[listing->sources_of[i]];
 }
 
-static const char *run_state(const Listing *listing, uint32_t i)
+/* Of a run that cannot be read, this is unknown; inspect says why. */
+static bool in_doubt(Listing *listing, uint32_t i)
 {
-    return tfy__db_run_state(&listing->runs[i], source_of(listing, i)->held);
+    const TfyLogRun *run = &listing->runs[i];
+    if (listing->asked != i + 1) {
+        listing->doubt = false;
+        listing->asked = i + 1;
+        if (run->state < TFY_TASK_COMPLETED &&
+            tfy__run_in_doubt(source_of(listing, i)->log, run, &listing->doubt) != TFY_OK)
+            listing->doubt = false;
+    }
+    return listing->doubt;
+}
+
+static const char *run_state(Listing *listing, uint32_t i)
+{
+    return in_doubt(listing, i) ? "doubt" : tfy__db_run_state(&listing->runs[i], source_of(listing, i)->held);
 }
 
 static const Program *program_of(Listing *listing, uint32_t i)
@@ -97,11 +114,12 @@ static TfyLogRecord payload_of(const char *text)
 
 static bool is_state(const char *wanted, const char *state)
 {
-    if (strcmp(wanted, "unfinished") == 0) return strcmp(state, "running") == 0 || strcmp(state, "stopped") == 0;
+    if (strcmp(wanted, "unfinished") == 0)
+        return strcmp(state, "running") == 0 || strcmp(state, "stopped") == 0 || strcmp(state, "doubt") == 0;
     return strcmp(wanted, state) == 0;
 }
 
-static bool is_wanted(const Listing *listing, uint32_t i)
+static bool is_wanted(Listing *listing, uint32_t i)
 {
     const char *state = listing->args->option[OPT_STATE], *workflow = listing->args->option[OPT_OF_WORKFLOW];
     return (!state || is_state(state, run_state(listing, i))) &&
@@ -129,7 +147,7 @@ static void add_raw(TfyBuffer *out, const char *name, const TfyLogRecord *record
     if (raw) tfy__buffer_printf(out, ",\"%s\":%.*s", name, (int)len, raw);
 }
 
-static void print_object(const Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
+static void print_object(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
 {
     const TfyLogRun *run = &listing->runs[i];
     const TfyLogRecord birth = payload_of(outline->birth), end = payload_of(outline->end);
@@ -248,7 +266,7 @@ static void print_titles(const Listing *listing)
     end_row(&out);
 }
 
-static void print_row(const Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
+static void print_row(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
 {
     const TfyLogRun *run = &listing->runs[i];
     const TfyLogRecord birth = payload_of(outline->birth);
