@@ -17,9 +17,9 @@ workflow main(name: string = "a b", n: int = 3) -> string {
     return "${name} ${n}"
 }
 
-workflow broken(why: string) {
+workflow broken(why: string, share: float = 0.99) {
     yield
-    fail Refused(why)
+    fail Refused("${why}${if share > 1.0 { "!" } else { "" }}")
 }
 
 workflow lines(n: int) {
@@ -47,6 +47,7 @@ check "ps --json has file, arguments and result" [ "$(sql '$[0].file')|$(sql '$[
 run ./views --workflow broken --why "no good"
 run tfy inspect last --json
 check "why a run failed" [ "$(sql '$.error.error')|$(sql '$.error.message')|$(sql '$.args.why')" = "Refused|no good|no good" ]
+check "a float is shown as it was written" sh -c 'grep -qx "    \"share\": 0.99," out || grep -qx "    \"share\": 0.99" out'
 run tfy ps --json
 check "... in ps --json" [ "$(sql '$[0].error.message')" = "no good" ]
 long=$(printf '%02000d' 7)
@@ -63,7 +64,7 @@ check "a run that has not ended has no result" sh -c '! grep -q "^result" out &&
 
 run tfy ps
 check "ps shows file, workflow and arguments, newest first" [ "$(sed 1d out | sed 's/^.*views.tfy/views.tfy/; s/ 00.*…$/ 0/' | tr '\n' '|')" = \
-    'views.tfy waits|views.tfy main --name 0|views.tfy broken --why "no good"|views.tfy main --name "a b" --n 4|' ]
+    'views.tfy waits|views.tfy main --name 0|views.tfy broken --why "no good" --share 0.99|views.tfy main --name "a b" --n 4|' ]
 run tfy ps --state completed --limit 1
 check "--state and --limit" [ "$(sed 1d out | wc -l)" = 1 -a "$(grep -c 'completed .* main --name 00' out)" = 1 ]
 run tfy ps --state unfinished --json

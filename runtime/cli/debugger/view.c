@@ -11,7 +11,7 @@
 /* cut 0: the whole value. */
 static void add_value(TfyBuffer *out, const json_t *value, size_t cut)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = tfy__json_print(value, 0);
     size_t len = text ? strlen(text) : 0;
     if (cut && len > cut) {
         len = cut;

@@ -10,8 +10,12 @@ const char *tfy__json_text(const json_t *object, const char *name);
 /* Returns a member that is a whole number; 0 when it is absent. */
 long long tfy__json_number(const json_t *object, const char *name);
 
-/* Print a report on stdout and release it: over several lines in this jansson format, or as one line. */
-void tfy__report_print(json_t *report, size_t format);
+/* Returns the text of any JSON (malloc'ed), members in their order, floats in their shortest form. indent: blanks per
+ * level; 0: on one line. NULL: out of memory. */
+char *tfy__json_print(const json_t *json, int indent);
+
+/* Print a report on stdout and release it: over several lines with so many blanks per level, or as one line. */
+void tfy__report_print(json_t *report, int indent);
 void tfy__report_line(json_t *report);
 
 #endif

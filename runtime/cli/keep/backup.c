@@ -22,7 +22,7 @@ static int backup(const TfyArgs *args)
     if (args->option[OPT_JSON])
         tfy__report_print(json_pack("{s:s,s:s,s:I,s:I,s:I}", "db", db, "copy", to, "last", copy.last, "records",
                                     copy.records, "runs", copy.runs),
-                          JSON_INDENT(2));
+                          2);
     else
         tfy__say("%s is a copy of %s up to record %" PRId64 ", checked: %" PRId64 " run%s", to, db, copy.last,
                  copy.runs, copy.runs == 1 ? "" : "s");
@@ -39,7 +39,7 @@ static int adopt(const TfyArgs *args)
     if (args->option[OPT_JSON]) {
         tfy__report_print(json_pack("{s:s,s:b,s:I,s:I,s:I}", "db", db, "adopted", !adopted.own, "epoch", adopted.epoch,
                                     "unfinished", adopted.runs, "in_doubt", adopted.doubts),
-                          JSON_INDENT(2));
+                          2);
         return tfy__flush_stdout(EXIT_DONE);
     }
     if (adopted.own) {

@@ -194,10 +194,9 @@ static int examine(const TfyArgs *args)
         tfy__log_close(log, false);
         json_object_set(doctor.report, "advice", doctor.advice);
         if (args->option[OPT_JSON])
-            json_dumpf(doctor.report, stdout, JSON_INDENT(2));
+            tfy__report_print(json_incref(doctor.report), 2);
         else
             print_text(&doctor);
-        if (args->option[OPT_JSON]) putchar('\n');
         status = tfy__exit_status(code);
     } else if (!code && status == EXIT_DATA) {
         tfy__say("'tfy verify' says what is damaged; 'tfy salvage %s NEW.db' takes out what can be read", doctor.db);

@@ -178,7 +178,7 @@ static void print_json(const TfyGcOptions *options, const TfyGcResult *result)
                   "programs", (json_int_t)result->programs, "bytes_before", (json_int_t)result->bytes_before,
                   "bytes_after", (json_int_t)result->bytes_after, "runs", runs);
     if (options->compact) json_object_set_new(report, "compacted", compacted_json(result));
-    tfy__report_print(report, JSON_INDENT(2));
+    tfy__report_print(report, 2);
 }
 
 /* Prints what each remaining run lost, or why it lost nothing. */

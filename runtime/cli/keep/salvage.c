@@ -22,7 +22,7 @@ static void print_json(const TfySalvaged *salvaged)
     json_t *report = json_pack("{s:I,s:I,s:I,s:I,s:o}", "records", (json_int_t)salvaged->records, "unreadable",
                                (json_int_t)salvaged->unreadable, "orphans", (json_int_t)salvaged->orphans, "in_doubt",
                                (json_int_t)salvaged->doubts, "runs", runs);
-    tfy__report_print(report, JSON_INDENT(2));
+    tfy__report_print(report, 2);
 }
 
 static void print_text(const TfySalvaged *salvaged, const char *to)

@@ -22,7 +22,7 @@ static void print_json(const char *db, const TfyVerified *found, int code, const
                                "records", found->records, "last", found->last, "deleted", found->base + found->gone,
                                "runs", found->runs, "tasks", found->tasks, "programs", found->programs);
     json_object_update_new(report, counts);
-    tfy__report_print(report, JSON_INDENT(2));
+    tfy__report_print(report, 2);
 }
 
 static const char *plural(int64_t count)

@@ -89,14 +89,14 @@ static void print_json(const TfyDiff *diff)
     if (is_partial(diff))
         json_object_set_new(json, "not_compared",
                             json_pack("{s:i, s:i}", "a", (int)diff->a.left_out, "b", (int)diff->b.left_out));
-    tfy__report_print(json, JSON_INDENT(2));
+    tfy__report_print(json, 2);
 }
 
 /* ---- for people ---- */
 
 static void add_value(TfyBuffer *out, const json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *text = value ? tfy__json_print(value, 0) : NULL;
     tfy__screen_cut(out, text ? text : "nothing", VALUE_CUT);
     if (text && strlen(text) > VALUE_CUT) tfy__buffer_text(out, "…");
     free(text);

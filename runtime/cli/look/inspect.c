@@ -544,8 +544,7 @@ static void make_report(Inspection *inspection)
 
 static void print_json(const json_t *value)
 {
-    char *text =
-        json_is_string(value) ? strdup(json_string_value(value)) : json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    char *text = json_is_string(value) ? strdup(json_string_value(value)) : tfy__json_print(value, 2);
     size_t len = text ? strlen(text) : 0;
     while (len && text[len - 1] == '\n') len--;
     /* Continuation lines are indented to the column of the first. */
@@ -657,7 +656,7 @@ static int inspect(const TfyArgs *args, const TfyHistory *history, bool held)
     }
     json_t *report = tfy__inspect_report(history, tfy__db_path(args), held);
     if (args->option[OPT_JSON]) {
-        tfy__report_print(report, JSON_INDENT(2));
+        tfy__report_print(report, 2);
     } else {
         print_text(history, report);
         json_decref(report);

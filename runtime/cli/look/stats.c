@@ -217,16 +217,24 @@ static const char *warmth(const TfyMetrics *metrics, const TfyToolRow *row)
     return row->seconds.sum >= 0.5 * hottest ? "hot" : row->seconds.sum >= 0.1 * hottest ? "warm" : "cold";
 }
 
+/* To six digits: what was measured has no more. */
+static double tidy(double seconds)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.6g", seconds);
+    return strtod(text, NULL);
+}
+
 static json_t *tools_json(const TfyMetrics *metrics)
 {
     json_t *tools = json_array();
     for (uint32_t i = 0; i < metrics->tool_count; i++) {
         const TfyToolRow *row = &metrics->tools[i];
-        json_array_append_new(tools,
-                              json_pack("{s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "tool", row->name, "calls",
-                                        (json_int_t)row->calls, "failures", (json_int_t)row->failures, "timeouts",
-                                        (json_int_t)row->timeouts, "retries", (json_int_t)row->retries, "seconds",
-                                        row->seconds.sum, "mean", tfy__metrics_mean(row), "max", row->max));
+        json_array_append_new(tools, json_pack("{s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:f}", "tool", row->name, "calls",
+                                               (json_int_t)row->calls, "failures", (json_int_t)row->failures,
+                                               "timeouts", (json_int_t)row->timeouts, "retries",
+                                               (json_int_t)row->retries, "seconds", tidy(row->seconds.sum), "mean",
+                                               tidy(tfy__metrics_mean(row)), "max", tidy(row->max)));
     }
     return tools;
 }
@@ -241,7 +249,7 @@ static void print_json(const TfyMetrics *metrics)
         (json_int_t)metrics->tasks_ended[TFY_ENDED_CANCELLED], "questions", (json_int_t)metrics->questions,
         "prompt_tokens", (json_int_t)metrics->tokens[0], "completion_tokens", (json_int_t)metrics->tokens[1],
         "model_repeats", (json_int_t)metrics->model_repeats, "tools", tools_json(metrics));
-    tfy__report_print(report, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    tfy__report_print(report, 2);
 }
 
 static void print_tools(const TfyMetrics *metrics)

@@ -173,7 +173,7 @@ static void print_json(const Graph *graph)
                                                EDGE_KINDS[edge->kind], "label", edge->label));
     }
     json_t *report = json_pack("{s:o,s:o}", "tasks", tasks, "edges", edges);
-    tfy__report_print(report, JSON_INDENT(1));
+    tfy__report_print(report, 1);
 }
 
 static int print(const TfyArgs *args, Graph *graph)

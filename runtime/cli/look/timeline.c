@@ -490,7 +490,7 @@ static void print_json(const Timeline *timeline)
                              workflow, "kind", KINDS[span->kind], "what", span->label, "step", (json_int_t)span->step,
                              "from", time_json(span->from_ms), "to", time_json(span->to_ms), "failed", span->failed));
     }
-    tfy__report_print(spans, JSON_INDENT(1));
+    tfy__report_print(spans, 1);
 }
 
 static int print(const TfyArgs *args, const Timeline *timeline)

@@ -153,7 +153,7 @@ static void print_tap_name(const char *text)
 
 static void print_yaml(const char *name, const json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL; /* JSON is YAML */
+    char *text = value ? tfy__json_print(value, 0) : NULL; /* JSON is YAML */
     if (text) printf("  %s: %s\n", name, text);
     free(text);
 }
