@@ -60,13 +60,23 @@ static json_t *typed(const char *type)
     return json_pack("{s:s}", "type", type);
 }
 
+/* A reference is an address, and has no brackets: Answer-Verdict. */
+static const char *def_name(const Defs *defs, const Type *type)
+{
+    char *name = arena_strndup(defs->arena, type->name, strlen(type->name)), *end = name;
+    for (const char *at = type->name; *at; at++)
+        if (*at != '>') *end++ = *at == '<' ? '-' : *at;
+    *end = '\0';
+    return name;
+}
+
 /* ---- types where they are used ---- */
 
 static json_t *refer(const Defs *defs, const Type *type)
 {
     uint32_t at = find_def(defs, type);
     bool root = at == 0 && defs->root_named;
-    return json_pack("{s:o}", "$ref", json_sprintf(root ? "#" : "#/$defs/%s", defs->types[at]->name));
+    return json_pack("{s:o}", "$ref", json_sprintf(root ? "#" : "#/$defs/%s", def_name(defs, defs->types[at])));
 }
 
 static json_t *bare_cases(const Type *type)
@@ -211,7 +221,7 @@ static void add_defs(const Defs *defs, json_t *schema)
     if (defs->count == first) return;
     json_t *object = json_object();
     for (uint32_t i = first; i < defs->count; i++)
-        json_object_set_new(object, defs->types[i]->name, write_def(defs, defs->types[i]));
+        json_object_set_new(object, def_name(defs, defs->types[i]), write_def(defs, defs->types[i]));
     json_object_set_new(schema, "$defs", object);
 }
 

@@ -155,7 +155,7 @@ static void emit_descriptor(Emit *e, const Type *type)
     text_format(&p, "static const TfyType %s = {.kind = %s, .name = ", type_name(e, type), kind_name(type->kind));
     text_quote_c(&p, type->name, strlen(type->name));
     if (type->scalar) text_put(&p, ", .scalar = true");
-    if (type->elem) {
+    if (type->elem && type->kind != TYPE_RECORD) {
         text_put(&p, ", .elem = ");
         emit_type(e, &p, type->elem);
     }

@@ -47,6 +47,22 @@ static const Type *build_fields(Check *c, Expr *e, const Type *type)
     return type;
 }
 
+/* Answer(value: …, by: …, at: …): what its value is says which Answer it is. */
+static const Type *build_answer(Check *c, Expr *e)
+{
+    const TypeField *fields = type_answer(c, c->core->boolean)->fields;
+    Slots slots;
+    slots_of_fields(c, &slots, "Answer", fields, 3);
+    slots.rule = SLOTS_NAMED_ONLY;
+    slots.items[0].later = true;
+    e->call = CALL_RECORD;
+    slots_bind(c, e, &slots, 0);
+    if (!e->argv[0]) return c->core->bad;
+    const Type *value = check_expr(c, e->argv[0], NULL);
+    c->at = e->argv[0]->span;
+    return type_answer(c, value);
+}
+
 /* { name: value } where a record or error is wanted. The entries become named arguments, which only this function
  * inspects. */
 const Type *check_build_from_braces(Check *c, Expr *e, const Type *type)
@@ -335,6 +351,20 @@ static const Type *approve_with(Check *c, const Expr *e, const Type *type)
     return c->core->bad;
 }
 
+/* approve gives bool or the annotated enum, and ask a string; either gives an Answer of it where that is annotated. */
+static const Type *person_with(Check *c, const Expr *e, const Builtin *builtin, const Type *want)
+{
+    const bool whole = want && type_is_answer(want), ask = builtin->id == BI_ASK;
+    const Type *value = whole ? want->elem : want, *plain = type_of_notation(c, builtin->result, NULL);
+    if (!ask && value && value->kind == TYPE_ENUM) return approve_with(c, e, value) == value ? want : c->core->bad;
+    if (!whole || value == plain || value->kind == TYPE_BAD) return whole ? want : plain;
+    diag_error(c->diags, e->span,
+               ask ? "a person answers ask with a string, not %s"
+                   : "a person answers approve with bool or an enum, not %s",
+               value->name);
+    return c->core->bad;
+}
+
 /* channel(n) carries what its annotation says; a signal brings it. */
 static const Type *wanted_result(Check *c, const Expr *e, const Builtin *builtin, const Type *want)
 {
@@ -510,8 +540,7 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
     if (builtin->id == BI_EXEC && e->argc) check_shell(c, e->argv[0]);
     if (!ok) return c->core->bad;
     if (builtin->id == BI_CHANNEL || builtin->id == BI_SIGNAL) return wanted_result(c, e, builtin, want);
-    want = type_strip(want);
-    if (builtin->id == BI_APPROVE && want && want->kind == TYPE_ENUM) return approve_with(c, e, want);
+    if (builtin->id == BI_APPROVE || builtin->id == BI_ASK) return person_with(c, e, builtin, type_strip(want));
     return type_of_notation(c, builtin->result, NULL);
 }
 
@@ -778,6 +807,8 @@ static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want
         if (!check_mode(c, e, mode, name, false, false, NULL)) return give_up(c, e);
         return build_fields(c, e, type);
     }
+    if (strcmp(name, "Answer") == 0)
+        return check_mode(c, e, mode, name, false, false, NULL) ? build_answer(c, e) : give_up(c, e);
     return report_unknown_callee(c, e);
 }
 

@@ -73,7 +73,9 @@ void check_fix_behind(Diag *diag, const Expr *e, const char *text)
 static void hint_mismatch(Check *c, Diag *diag, const Expr *e, const Type *want)
 {
     const Type *got = e->type;
-    if (got->kind == TYPE_NULL) {
+    if (type_is_answer(want) && got == want->elem) {
+        diag_hint(c->diags, diag, "write Answer(value: …, by: null, at: …)");
+    } else if (got->kind == TYPE_NULL) {
         diag_hint(c->diags, diag, "only %s? can be null", want->name);
     } else if (want->kind == TYPE_DURATION && e->kind == EX_INT) {
         diag_hint(c->diags, diag, "did you mean %llds?", (long long)e->int_value);

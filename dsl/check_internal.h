@@ -200,6 +200,9 @@ Type *type_declare(Check *c, TypeKind kind, const char *name, Decl *decl);
 /* Fits everything, silently, and has a name for people: a type parameter in the fn that declares it. */
 const Type *type_open(Check *c, const char *name);
 const Type *type_list(Check *c, const Type *elem);
+/* Answer<elem> {value: elem, by: string?, at: time}: what a person answered, and who, and when */
+const Type *type_answer(Check *c, const Type *elem);
+bool type_is_answer(const Type *type);
 const Type *type_map(Check *c, const Type *key, const Type *elem);
 const Type *type_optional(Check *c, const Type *elem); /* of T? it is T? itself */
 const Type *type_task(Check *c, const Type *elem);

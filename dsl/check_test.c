@@ -243,11 +243,18 @@ static void check_no_answer(Check *c, Stmt *s, const char *name)
     diag_hint(c->diags, diag, "write => null: it succeeds");
 }
 
-/* A person's answer is a bool, or a case of the enum the place asks for. */
-static void check_approval(Check *c, Stmt *s)
+/* A person's answer to approve is a bool, or a case of the enum the place asks for, and a text to ask. Where the place
+ * asks who answered, nobody is known, unless the mock gives an Answer. */
+static void check_person(Check *c, Stmt *s, const Builtin *builtin)
 {
-    const Type *type = check_expr(c, s->value, NULL);
-    if (type->kind == TYPE_BOOL || type->kind == TYPE_ENUM || type->kind == TYPE_BAD) return;
+    const Type *string = builtin->id == BI_ASK ? c->core->string : NULL, *type = check_expr(c, s->value, string);
+    const Type *value = type_is_answer(type) ? type->elem : type;
+    if (value->kind == TYPE_BAD || (type != value && string && value == string)) return;
+    if (string) {
+        if (!check_coerce(c, s->value, string)) check_mismatch(c, s->value, string, (Why){0});
+        return;
+    }
+    if (value->kind == TYPE_BOOL || value->kind == TYPE_ENUM) return;
     diag_error(c->diags, s->value->span, "approve answers bool or a case of an enum, got %s", type->name);
 }
 
@@ -266,8 +273,8 @@ static void check_answer(Check *c, Stmt *s, const Callee *callee)
     if (!s->value) return; /* it never comes */
     if (s->mock_fails) {
         check_error_answer(c, s);
-    } else if (callee->builtin && callee->builtin->id == BI_APPROVE) {
-        check_approval(c, s);
+    } else if (callee->builtin && (callee->builtin->id == BI_APPROVE || callee->builtin->id == BI_ASK)) {
+        check_person(c, s, callee->builtin);
     } else if (callee->builtin && callee->builtin->id == BI_SIGNAL) {
         check_signal(c, s);
     } else {

@@ -94,6 +94,10 @@ static const Type *resolve_named(Check *c, const TypeExpr *written)
         diag_error(c->diags, written->span, "'channel' needs the type of its messages: channel<T>");
         return c->core->bad;
     }
+    if (strcmp(name, "Answer") == 0) {
+        diag_error(c->diags, written->span, "'Answer' needs the type of its value: Answer<T>");
+        return c->core->bad;
+    }
     return report_unknown_type(c, written);
 }
 
@@ -144,16 +148,25 @@ static const Type *resolve_channel(Check *c, const TypeExpr *written)
     return c->core->bad;
 }
 
+static const Type *resolve_answer(Check *c, const TypeExpr *written)
+{
+    const Type *value = check_type_expr(c, written->args);
+    c->at = written->span;
+    return type_answer(c, value);
+}
+
 static void report_no_generic(Check *c, const TypeExpr *written)
 {
-    const char *near = name_elsewhere(written->name.text);
+    const char *name = written->name.text, *near = name_elsewhere(name);
+    if (!near && !type_core_named(c, name) && !check_find_decl(c, name))
+        near = diag_nearest(name, strlen(name), (const char *[]){"list", "map", "task", "channel", "Answer"}, 5);
     if (near)
-        diag_fix(diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", written->name.text, near),
+        diag_fix(diag_error(c->diags, written->span, "unknown type '%s'; did you mean '%s'?", name, near),
                  written->name.span, near);
     else
         diag_error(c->diags, written->span,
-                   "'%s' takes no types; those that do are list<T>, map<K, T>, task<T> and channel<T>",
-                   written->name.text);
+                   "'%s' takes no types; those that do are list<T>, map<K, T>, task<T>, channel<T> and Answer<T>",
+                   name);
 }
 
 static const Type *resolve_generic(Check *c, const TypeExpr *written)
@@ -164,6 +177,7 @@ static const Type *resolve_generic(Check *c, const TypeExpr *written)
     if (strcmp(name, "map") == 0) return check_arity(c, written, 2) ? resolve_map(c, written) : c->core->bad;
     if (strcmp(name, "task") == 0) return check_arity(c, written, 1) ? resolve_task(c, written) : c->core->bad;
     if (strcmp(name, "channel") == 0) return check_arity(c, written, 1) ? resolve_channel(c, written) : c->core->bad;
+    if (strcmp(name, "Answer") == 0) return check_arity(c, written, 1) ? resolve_answer(c, written) : c->core->bad;
     report_no_generic(c, written);
     return c->core->bad;
 }

@@ -163,9 +163,21 @@ static void offer_type_name(Walk *w, Name qualifier, Name name)
         offer_type(w, name.span, find_core_type(w->program, name.text));
 }
 
+/* Answer<T> is a record with a name, as other built-in records are. */
+static void offer_answer(Walk *w, const TypeExpr *written)
+{
+    const char *of = written->args ? written->args->name.text : NULL;
+    for (const Type *type = w->program->types; of && type; type = type->next) {
+        if (type->kind == TYPE_RECORD && type->elem && strcmp(type->elem->name, of) == 0)
+            offer_type(w, written->name.span, type);
+    }
+}
+
 static void walk_type_expr(Walk *w, const TypeExpr *written)
 {
     for (; written; written = written->next) {
+        if (written->kind == TYX_GENERIC && written->name.text && strcmp(written->name.text, "Answer") == 0)
+            offer_answer(w, written);
         if (written->kind == TYX_NAME) offer_type_name(w, written->qualifier, written->name);
         walk_type_expr(w, written->args);
         walk_type_expr(w, written->result);

@@ -63,6 +63,7 @@ static const char *name_composite(Check *c, TypeKind kind, const Type *key, cons
     case TYPE_MAP: return arena_printf(c->arena, "map<%s, %s>", key->name, elem->name);
     case TYPE_TASK: return arena_printf(c->arena, "task<%s>", elem->name);
     case TYPE_CHANNEL: return arena_printf(c->arena, "channel<%s>", elem->name);
+    case TYPE_RECORD: return arena_printf(c->arena, "Answer<%s>", elem->name);
     default: return arena_printf(c->arena, "%s?", elem->name);
     }
 }
@@ -124,6 +125,35 @@ const Type *type_channel(Check *c, const Type *elem)
 {
     c->has_handle_types = true;
     return intern(c, TYPE_CHANNEL, NULL, elem);
+}
+
+static bool answers(const Type *elem)
+{
+    return elem->kind == TYPE_BAD || elem->kind == TYPE_BOOL || elem->kind == TYPE_STRING || elem->kind == TYPE_ENUM;
+}
+
+const Type *type_answer(Check *c, const Type *elem)
+{
+    if (!answers(elem)) {
+        Diag *diag = diag_error(c->diags, c->at, "no person answers with %s", elem->name);
+        diag_hint(c->diags, diag, "Answer<T> is of bool, string or an enum");
+        return c->core->bad;
+    }
+    const Type *type = intern(c, TYPE_RECORD, NULL, elem);
+    if (type->kind == TYPE_BAD || type->fields) return type;
+    const TypeField fields[] = {{.name = "value", .type = elem},
+                                {.name = "by", .type = type_optional(c, c->core->string)},
+                                {.name = "at", .type = c->core->time}};
+    Type *made = (Type *)type;
+    made->field_count = sizeof fields / sizeof *fields;
+    made->fields = arena_alloc(c->arena, sizeof fields);
+    memcpy(made->fields, fields, sizeof fields);
+    return type;
+}
+
+bool type_is_answer(const Type *type)
+{
+    return type->kind == TYPE_RECORD && type->elem;
 }
 
 /* ---- the types of parallel and race: made of names, the same for the same names and types ---- */

@@ -63,9 +63,9 @@ struct Type {
     const char *name; /* as people write it: "list<Step>?"; what messages print */
     /* built-in types: the name behind tfy_type_ in C; else NULL */
     const char *core;
-    const Type *elem, *key;
-    Decl *decl;        /* user-defined record, enum, error */
-    TypeField *fields; /* record, error (message first) */
+    const Type *elem, *key; /* elem of a record: it is an Answer<elem> */
+    Decl *decl;             /* user-defined record, enum, error */
+    TypeField *fields;      /* record, error (message first) */
     uint32_t field_count;
     TypeCase *cases; /* enum */
     uint32_t case_count;

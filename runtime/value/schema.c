@@ -57,7 +57,8 @@ static void write_def_name(TfyBuffer *out, const Defs *defs, size_t at)
 {
     size_t same = 1;
     for (size_t i = 0; i < at; i++) same += strcmp(defs->types[i]->name, defs->types[at]->name) == 0;
-    tfy__buffer_text(out, defs->types[at]->name);
+    for (const char *name = defs->types[at]->name; *name; name++) /* Answer<T>: a reference is an address */
+        if (*name != '>') tfy__buffer_char(out, *name == '<' ? '-' : *name);
     if (same > 1) tfy__buffer_printf(out, "_%zu", same);
 }
 

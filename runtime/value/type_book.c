@@ -171,6 +171,21 @@ static const TfyType *parse_map(TfyTypeBook *book, const char *text, size_t len)
     return key ? wrap(book, TFY_MAP, text, len, key, parse(book, inner + comma + 2, inner_len - comma - 2)) : NULL;
 }
 
+/* Answer<T> {value: T, by: string?, at: time} */
+static const TfyType *parse_answer(TfyTypeBook *book, const char *text, size_t len)
+{
+    const char *const inner = text + strlen("Answer<");
+    const TfyType *value = parse(book, inner, len - strlen("Answer<>"));
+    Entry *entry = value ? add_entry(book, TFY_RECORD, text, len) : NULL;
+    if (!entry || !(entry->fields = calloc(3, sizeof *entry->fields))) return NULL;
+    entry->fields[0] = (TfyField){.name = "value", .type = value};
+    entry->fields[1] = (TfyField){.name = "by", .type = &tfy_type_optional_string};
+    entry->fields[2] = (TfyField){.name = "at", .type = &tfy_type_time};
+    entry->type.fields = entry->fields;
+    entry->type.field_count = 3;
+    return &entry->type;
+}
+
 /* The compiler writes names of types, so a line of the source bounds their depth. */
 static const TfyType *parse(TfyTypeBook *book, const char *text, size_t len)
 {
@@ -180,6 +195,7 @@ static const TfyType *parse(TfyTypeBook *book, const char *text, size_t len)
     if (begins(text, len, "list<"))
         return wrap(book, TFY_LIST, text, len, NULL, parse(book, text + 5, len - strlen("list<>")));
     if (begins(text, len, "map<")) return parse_map(book, text, len);
+    if (begins(text, len, "Answer<")) return parse_answer(book, text, len);
     return find_declared(book, text, len);
 }
 

@@ -13,6 +13,14 @@ workflow main() -> string {
     return "${v}"
 }
 
+type Given { v: Answer<Verdict>, t: Answer<string> }
+
+workflow who() -> Given {
+    let v: Answer<Verdict> = yield approve("which?")
+    let t: Answer<string> = yield ask("why?")
+    return Given(v: v, t: t)
+}
+
 /// Asks while another task keeps the process alive.
 workflow live() -> string {
     let other = spawn busy()
@@ -64,6 +72,35 @@ run tfy run ask.tfy
 run tfy deny last
 run tfy resume last
 check "deny" printed_exactly '"stopped"'
+
+# Who answered, and when: what the records say.
+given() { # the times of the newest run's answers, as JSON writes them
+    sqlite3 .tfy/runs.db "select strftime('%Y-%m-%dT%H:%M:%fZ', ts/1000.0, 'unixepoch') from wal where type=23 and tid=(select max(tid) from task) order by lsn"
+}
+run tfy run ask.tfy --workflow who
+run tfy approve last --answer yes
+check "an Answer<Verdict> is a Verdict to whom it is asked" ended 64 "it takes one of: keep, drop, redo"
+run tfy approve last --answer redo
+tfy resume last >out2 2>err2
+run tfy approve last "because"
+run tfy resume last
+set -- $(given)
+check "Answer<T> is what was recorded" printed_exactly \
+    "{\"v\":{\"value\":\"redo\",\"by\":\"$(id -un)\",\"at\":\"$1\"},\"t\":{\"value\":\"because\",\"by\":\"$(id -un)\",\"at\":\"$2\"}}"
+run tfy replay last
+check "... and replays" printed " 0 divergences"
+run tfy fork last --at 1 --set-result '{"value": "keep"}'
+check "a fork's answer is what a person says, not the whole of it" ended 65 "step 1 returns Verdict"
+run tfy fork last --at 1 --set-result '"keep"'
+tfy resume last >out2 2>err2
+tfy approve last "so" >out2 2>err2
+tfy resume last >out2 2>err2
+run tfy result last
+check "nobody gave what a fork was given" printed "{\"v\":{\"value\":\"keep\",\"by\":null,\"at\":\"$1\"},\"t\":{\"value\":\"so\",\"by\":\"$(id -un)\""
+run tfy run ask.tfy --workflow who --yes
+tfy approve last "so" >out2 2>err2
+run tfy resume last
+check "nor what --yes answered" printed '"v":{"value":"keep","by":null,'
 
 # A live process.
 for word in yes no; do

@@ -44,7 +44,7 @@ check "one that fits nothing is asked for again" grep -q "'maybe' is not an answ
 check "details and cases are shown" grep -q "there are two" screen
 check "the loop went on meanwhile" grep -q "tick 0" screen
 check "what could steer the terminal is not sent to it" sh -c "! grep -q \"\$(printf '\\033')\" screen"
-check "the log says where the answers came from" [ "$(sqlite3 .tfy/runs.db "select count(*) from wal where payload like '%\"by\":\"terminal\"%'")" = 2 ]
+check "the log says who answered" [ "$(sqlite3 .tfy/runs.db "select count(*) from wal where payload like '%\"by\":\"$(id -un)\"%'")" = 2 ]
 run ./ask replay last
 check "it replays: 0 divergences" printed " 0 divergences, 0 effects performed"
 

@@ -5,7 +5,6 @@
 
 #include "value/json.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -39,17 +38,6 @@ json_t *tfy__request_new(const TfyArgs *args, const char *what)
         return request;
     json_decref(request);
     return NULL;
-}
-
-/* Names the sender for the log. */
-static void own_name(char *out, size_t size)
-{
-    struct passwd *user = getpwuid(geteuid());
-    if (user) {
-        snprintf(out, size, "%s", user->pw_name);
-    } else {
-        snprintf(out, size, "uid %u", (unsigned)geteuid());
-    }
 }
 
 /* Makes one attempt. */
@@ -86,7 +74,7 @@ int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *d
         snprintf(delivery->text, sizeof delivery->text, "--timeout takes a time such as 10s or 0s, not '%.60s'", given);
         return TFY_E_INVALID;
     }
-    own_name(by, sizeof by);
+    tfy__user_name(geteuid(), by, sizeof by);
     const int64_t end = clock_ms() + patience;
     int code = send_once(db_path, request, by, delivery);
     for (int attempt = 0; code == TFY_E_HELD && clock_ms() < end; attempt++) {

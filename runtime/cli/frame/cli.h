@@ -9,6 +9,7 @@
 #define CLI_FRAME_CLI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/frame/options.h"
@@ -115,6 +116,9 @@ const char *tfy__program_name(void);
 /* Returns the words that reach a run's commands: "tfy", or "tfy" with --db for a database other than the default;
  * static storage. */
 const char *tfy__tfy_command(const char *db_path);
+
+/* Names a user for the log, as the system does: "ann", or "uid 1000" where it knows no name. */
+void tfy__user_name(uint32_t uid, char *out, size_t size);
 
 /* Returns the exit status for a TFY_E_… code. */
 int tfy__exit_status(int code);

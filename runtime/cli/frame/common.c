@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -165,6 +166,15 @@ int tfy__fail(int status, const char *format, ...)
     va_end(again);
     va_end(args);
     return status;
+}
+
+void tfy__user_name(uint32_t uid, char *out, size_t size)
+{
+    const struct passwd *user = getpwuid(uid);
+    if (user)
+        snprintf(out, size, "%s", user->pw_name);
+    else
+        snprintf(out, size, "uid %u", (unsigned)uid);
 }
 
 int tfy__exit_status(int code)

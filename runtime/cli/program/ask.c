@@ -62,7 +62,7 @@ static const char *in_full(const Question *question, const char *typed)
 
 static void take_line(TfyAsker *asker)
 {
-    char error[TFY_ERROR_TEXT];
+    char error[TFY_ERROR_TEXT], by[64];
     Question *question = asker->first;
     char *typed = asker->line;
     asker->line[asker->line_len] = '\0';
@@ -75,8 +75,9 @@ static void take_line(TfyAsker *asker)
         show(asker);
         return;
     }
+    tfy__user_name(geteuid(), by, sizeof by);
     int code = tfy__arrive_approval(asker->loop, question->run, question->task, question->step,
-                                    in_full(question, typed), "terminal", error);
+                                    in_full(question, typed), by, error);
     if (code == TFY_E_INVALID) {
         tfy__say_text("%s\n(%s) > ", error, question->answers);
         return;

@@ -118,9 +118,9 @@ static int check_reach(Plan *plan)
 
 /* ---- another result ---- */
 
-static int check_value(const Plan *plan)
+static int check_value(const Plan *plan, uint32_t record)
 {
-    return tfy__step_type_check(plan->history, plan->step_first, plan->value, plan->error_text);
+    return tfy__step_type_check(plan->history, record, plan->value, plan->error_text);
 }
 
 /* A person's answer is kept as text. */
@@ -228,11 +228,11 @@ static int set_value(Plan *plan)
         return refuse(plan, TFY_E_INVALID, "step 0 is the beginning of task %s and has no result", plan->fork.task);
     if (plan->outcome == UINT32_MAX) {
         int code = resolve_in_flight(plan);
-        return code ? code : check_value(plan);
+        return code ? code : check_value(plan, plan->step_first);
     }
     if (plan->base != UINT32_MAX && plan->outcome < plan->base) return refuse_settled(plan);
     const TfyLogRecord *record = &plan->history->records[plan->outcome];
-    int code = check_value(plan);
+    int code = check_value(plan, plan->outcome);
     plan->fork.records = plan->outcome + 1;
     if (code || record->type == TFY_R_WOKE) return code ? code : change_signal(plan, record);
     plan->payload = changed_outcome(plan, record);

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,17 +88,6 @@ static int open_dir(const char *path)
 static const char *text_member(const json_t *request, const char *name)
 {
     return json_string_value(json_object_get(request, name));
-}
-
-/* Names the sender for the log: the peer's user name, which the kernel vouches for. */
-static void name_of(uid_t uid, char *out, size_t size)
-{
-    struct passwd *user = getpwuid(uid);
-    if (user) {
-        snprintf(out, size, "%s", user->pw_name);
-    } else {
-        snprintf(out, size, "uid %u", (unsigned)uid);
-    }
 }
 
 static int obey_resolve(TfyLoop *loop, const json_t *request, const char *run, const char *task, const char *by,
@@ -351,7 +339,7 @@ static bool answer(Client *client)
     char error[TFY_ERROR_TEXT] = "", by[64], made[37] = "";
     json_error_t json_error;
     json_t *request = json_loadb(client->line, client->len, JSON_REJECT_DUPLICATES, &json_error);
-    name_of(client->uid, by, sizeof by);
+    tfy__user_name(client->uid, by, sizeof by); /* the kernel vouches for the uid */
     const char *what = text_member(request, "do");
     bool figures = what && strcmp(what, "metrics") == 0;
     if (figures) say_metrics(client);

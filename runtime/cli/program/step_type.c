@@ -15,13 +15,16 @@ static const char *type_at(const json_t *layout, uint32_t point)
     return json_string_value(json_object_get(found, "result"));
 }
 
-static int check(const json_t *layout, const char *name, int64_t step, const json_t *value, char *error_text)
+/* An Answer<T> is made of a person's T when the record is read. */
+static int check(const json_t *layout, const char *name, const TfyLogRecord *record, const json_t *value,
+                 char *error_text)
 {
     TfyTypeBook *book = tfy__type_book_new(layout);
     const TfyType *type = book ? tfy__type_book_find(book, name) : NULL;
     char why[TFY_ERROR_TEXT] = "$: expected a value, but none was given";
+    if (type && record->type == TFY_R_APPROVAL && type->kind == TFY_RECORD) type = type->fields[0].type;
     const bool fits = !type || (value && tfy__type_book_fits(type, value, why));
-    if (!fits) tfy__misfit_text(step, name, why, error_text);
+    if (!fits) tfy__misfit_text(record->step, type->name, why, error_text);
     tfy__type_book_free(book);
     return fits ? TFY_OK : TFY_E_DATA;
 }
@@ -36,7 +39,7 @@ int tfy__step_type_check(const TfyHistory *history, uint32_t index, const json_t
         code = !value || json_is_null(value) ? TFY_OK : TFY_E_DATA;
         if (code) tfy__misfit_nothing(record->step, error_text);
     } else if (name) {
-        code = check(layout, name, record->step, value, error_text);
+        code = check(layout, name, record, value, error_text);
     }
     json_decref(layout);
     return code;

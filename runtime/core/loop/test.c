@@ -180,11 +180,17 @@ static bool is_for(const Mock *mock, const TfyTool *tool, const TfyWorkflow *wor
     return one_tool(mock->tool) == one_tool(tool) && mock->workflow == workflow;
 }
 
+/* What a person is asked for, whether or not the place wants to know who answers. */
+static const TfyType *asked_type(const TfyTool *tool, const TfyType *wanted)
+{
+    return tool && is_question(tool) && wanted->kind == TFY_RECORD ? wanted->fields[0].type : wanted;
+}
+
 /* An answer of another type does not fit: one place may request a bool, another a case of an enum. A T fits a T?,
  * null does too, and a place without a type (a signal as a statement of its own) takes any answer. */
-static bool type_fits(const TfyType *type, const TfyType *wanted)
+static bool type_fits(const Mock *mock, const TfyType *type, const TfyType *wanted)
 {
-    if (type == wanted || wanted->kind == TFY_NOTHING) return true;
+    if (type == wanted || wanted->kind == TFY_NOTHING || type == asked_type(mock->tool, wanted)) return true;
     return wanted->kind == TFY_OPTIONAL && (type == wanted->elem || type->kind == TFY_NOTHING);
 }
 
@@ -197,7 +203,7 @@ static bool has_type(const Answer *answer)
 static bool answer_fits(const Mock *mock, const TfyType *wanted)
 {
     for (const Answer *a = mock->now; a; a = a->next)
-        if (has_type(a) && !type_fits(a->type, wanted)) return false;
+        if (has_type(a) && !type_fits(mock, a->type, wanted)) return false;
     return true;
 }
 
@@ -279,7 +285,7 @@ static void note_unanswered(TfyTest *test, const TfyCall *call, const Mock *othe
     tfy__buffer_text(&out, "mock ");
     tfy__test_write_call(&out, tool->name, tool->params, tool->param_count, call->args, tfy__test_write_pattern);
     tfy__buffer_text(&out, " => ");
-    write_example(&out, call->result);
+    write_example(&out, asked_type(call->tool, call->result));
     test->missing = take_text(&out);
     test->unanswered_line = call->site->point->line;
 }
@@ -288,6 +294,10 @@ static TfyValue value_for(TfyTask *task, const Answer *answer, const TfyType *wa
 {
     if (wanted->kind == TFY_NOTHING) return tfy_of_int(0);
     if (answer->type->kind == TFY_NOTHING) return tfy_of_obj(NULL);
+    if (wanted->kind == TFY_RECORD && answer->type != wanted) { /* who answered is not said */
+        const TfyValue fields[] = {answer->value, tfy_of_obj(NULL), tfy_of_int(task->loop->now_ms)};
+        return tfy_of_obj(tfy_record_of(task, wanted, fields));
+    }
     if (answer->type == wanted || !answer->type->scalar) return answer->value;
     return tfy_of_obj(tfy_box(task, wanted, answer->value));
 }

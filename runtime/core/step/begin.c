@@ -30,7 +30,7 @@ static void put_question(TfyBuffer *out, const Step *step)
     tfy__put_text(out, TFY_P_ID, id);
     tfy__put_hex(out, TFY_P_DIGEST, call->digest);
     tfy__put(out, TFY_P_TYPE);
-    answer_type(out, call->result);
+    answer_type(out, question_type(call));
 }
 
 static void start_payload(TfyBuffer *out, const Step *step)

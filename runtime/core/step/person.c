@@ -19,7 +19,7 @@ static bool is_no(const char *answer)
     return strcmp(answer, "no") == 0 || strcmp(answer, "false") == 0 || strcmp(answer, "n") == 0;
 }
 
-bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
+static bool answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
 {
     if (type->kind == TFY_STRING) return (out->o = tfy_string_of(task, answer, strlen(answer))) != NULL;
     if (type->kind == TFY_BOOL) {
@@ -32,6 +32,29 @@ bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *an
         return true;
     }
     return false;
+}
+
+/* Names in records that are not a person's. "terminal" was recorded by versions that did not look who sat there. */
+static bool is_person(const char *by)
+{
+    static const char *const others[] = {"", "--yes", "embedding", "fork", "terminal"};
+    for (size_t i = 0; by && i < sizeof others / sizeof *others; i++)
+        if (strcmp(by, others[i]) == 0) return false;
+    return by;
+}
+
+bool tfy__person_answered(const Step *step, const char *answer, const char *by, int64_t at_ms, TfyValue *out)
+{
+    TfyTask *task = step->call.task;
+    const TfyType *type = step->call.result, *value_type = question_type(&step->call);
+    TfyValue fields[3] = {[2] = tfy_of_int(at_ms)};
+    if (!answer_value(task, value_type, answer, &fields[0])) return false;
+    if (type == value_type) {
+        *out = fields[0];
+        return true;
+    }
+    if (is_person(by) && !(fields[1].o = tfy_string_of(task, by, strlen(by)))) return false;
+    return (out->o = tfy_record_of(task, type, fields)) != NULL;
 }
 
 static bool record_approval(Step *step, const char *answer, const char *by)
@@ -49,6 +72,16 @@ static bool record_approval(Step *step, const char *answer, const char *by)
     int64_t lsn = tfy__step_append(step, TFY_R_APPROVAL, &out);
     tfy__buffer_free(&out);
     return lsn > 0;
+}
+
+/* The answer is recorded, and takes effect. Its time is that of its record, which is that of the turn. */
+static bool give_answer(Step *step, const char *answer, const char *by)
+{
+    TfyValue value;
+    if (!record_approval(step, answer, by)) return false;
+    if (!tfy__person_answered(step, answer, by, step->call.loop->now_ms, &value)) return false;
+    tfy__step_answer(step, value);
+    return true;
 }
 
 /* Cases that carry values are not answers: a person could not type the values. The compiler ensures that one case
@@ -84,16 +117,12 @@ void tfy__person_ask(Step *step)
     loop->metrics.questions++;
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
     if (loop->options.approve_all && call->tool->family == TFY_F_APPROVE) {
-        const char *answer = first_answer(call->result);
-        TfyValue value;
-        if (record_approval(step, answer, "--yes") &&
-            tfy__person_answer_value(call->task, call->result, answer, &value))
-            tfy__step_answer(step, value);
+        give_answer(step, first_answer(question_type(call)), "--yes");
         return;
     }
     if (!loop->on_question) return;
     char answers[512];
-    answers_text(call->result, answers, sizeof answers);
+    answers_text(question_type(call), answers, sizeof answers);
     const TfyFrame *frame = frame_at(call->task, call->task->top);
     uint32_t line = call->site->point->line;
     const char *file = tfy__line_file(loop->program, &line);
@@ -106,7 +135,7 @@ void tfy__person_ask(Step *step)
                          .question = question,
                          .details = call->args[1].o ? ((TfyString *)call->args[1].o)->bytes : NULL,
                          .answers = answers,
-                         .free_text = call->result->kind == TFY_STRING};
+                         .free_text = question_type(call)->kind == TFY_STRING};
     loop->on_question(loop->question_state, &asked);
 }
 
@@ -331,22 +360,22 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     Step *step = find_asking(loop, run, path, number, false, &code, error_text);
     if (!step) return code;
     TfyCall *call = &step->call;
+    const TfyType *type = question_type(call);
     TfyValue value;
-    if (!answer && call->result->kind == TFY_STRING) {
+    if (!answer && type->kind == TFY_STRING) {
         snprintf(error_text, TFY_ERROR_TEXT, "this question needs a text as its answer; write it after the run");
         return TFY_E_INVALID;
     }
     if (!answer) answer = "yes";
-    if (!tfy__person_answer_value(call->task, call->result, answer, &value)) {
+    if (!answer_value(call->task, type, answer, &value)) {
         if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
         char answers[400];
-        answers_text(call->result, answers, sizeof answers);
+        answers_text(type, answers, sizeof answers);
         snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes one of: %.390s",
                  answer, answers);
         return TFY_E_INVALID;
     }
-    if (!record_approval(step, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
-    tfy__step_answer(step, value);
+    if (!give_answer(step, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
     return tfy__log_sync(loop->log);
 }
 
@@ -462,8 +491,8 @@ static void say_waiting(TfyBuffer *out, const TaskRest *rest)
         return;
     }
     char answers[512];
-    answers_text(step->call.result, answers, sizeof answers);
-    bool free_text = step->call.result->kind == TFY_STRING;
+    answers_text(question_type(&step->call), answers, sizeof answers);
+    bool free_text = question_type(&step->call)->kind == TFY_STRING;
     tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s%s\n", text, answers, run, root ? "" : " --task ",
                        root ? "" : path, free_text ? " TEXT" : "");
 }

@@ -188,7 +188,8 @@ static void take_approval(Step *step, const TfyLogRecord *record)
     tfy__payload_open(&payload, record);
     const char *answer = json_string_value(tfy__payload_get(&payload, TFY_P_ANSWER));
     TfyValue value;
-    bool ok = is_question(call->tool) && answer && tfy__person_answer_value(call->task, call->result, answer, &value);
+    const char *by = tfy__payload_text(&payload, TFY_P_BY);
+    const bool ok = is_question(call->tool) && answer && tfy__person_answered(step, answer, by, record->ts_ms, &value);
     if (ok)
         tfy__history_take(step->rest);
     else

@@ -56,6 +56,16 @@ extern const WaitKind tfy__wait_join, tfy__wait_group, tfy__wait_send, tfy__wait
 /* The recorded outcome must equal the step's outcome now; payload NULL: it has none yet. */
 bool tfy__step_same_outcome(Step *step, const TfyLogRecord *record, const char *payload);
 
+/* person.c */
+/* The type of what people answer; the step gives it, or an Answer of it: {value, by, at}. */
+static inline const TfyType *question_type(const TfyCall *call)
+{
+    return call->result->kind == TFY_RECORD ? call->result->fields[0].type : call->result;
+}
+/* The step's value for a recorded answer: an Answer, with who and when, if the program asks for one. False: it does not
+ * fit, or no memory. */
+bool tfy__person_answered(const Step *step, const char *answer, const char *by, int64_t at_ms, TfyValue *out);
+
 /* live.c */
 /* it only receives what has already arrived: nothing becomes visible outside */
 bool tfy__step_only_takes(const TfyTool *tool);

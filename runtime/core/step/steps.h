@@ -223,8 +223,7 @@ void tfy__limits_free(TfyLoop *loop);
 void tfy__person_ask(Step *step);                     /* approve: question is in the log and durable */
 Run *tfy__run_named(TfyLoop *loop, const char *name); /* a run of this loop, by a name that people use; NULL: none */
 int tfy__arrive_refused(TfyLoop *loop, char *error_text); /* the loop has stopped: nothing more can be recorded */
-bool tfy__person_answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out);
-void tfy__person_in_doubt(Step *step); /* only a person knows whether a once step was done */
+void tfy__person_in_doubt(Step *step);                    /* only a person knows whether a once step was done */
 /* Reports that the task's step is in doubt, unless it was resolved meanwhile. */
 void tfy__person_tell_doubt(TfyLoop *loop, int64_t tid);
 void tfy__person_raise_failed(Step *step); /* for "resolve --fail": raises a ToolError */
