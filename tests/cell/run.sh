@@ -201,6 +201,40 @@ command_line()
     cd / || exit 1
 }
 
+# Machines that have less: a kernel without Landlock, and one that refuses namespaces, are made of this one.
+lesser()
+{
+    cd "$scratch/line/w" || exit 1
+    run cell_trials without 444 tfy sandbox -- touch ran
+    is "without Landlock nothing runs" "69 tfy: tools cannot be confined here: this kernel has no Landlock (Linux 5.13 or later, 'landlock' among its security modules)
+  tfy doctor --sandbox   says what is missing
+  tfy sandbox --sandbox open -- …   runs the command with your rights no" "$status $said $([ -e ran ] && echo yes || echo no)"
+    run cell_trials without 444 tfy doctor --sandbox
+    is "... and doctor says so" "69 sandbox        none
+Landlock       Function not implemented" "$status $(echo "$said" | grep -E '^(sandbox|Landlock) ')"
+    run cell_trials without 317 tfy sandbox --sandbox-level partial -- touch ran
+    is "without filters of system calls nothing runs" "69 no" "$status $([ -e ran ] && echo yes || echo no)"
+    if [ "$(uname -m)" != x86_64 ]; then
+        skipped "a kernel without namespaces: the number of unshare is that of x86_64"
+    else
+        told="sandbox is partial here (user namespaces: Function not implemented): nothing new directly in the root, no list of hosts, no servers on 127.0.0.1 inside; permissions of files outside can be changed; tfy doctor --sandbox"
+        run cell_trials without 272 tfy sandbox -- sh -c 'echo x >>attack && ! mkdir new 2>/dev/null'
+        is "without namespaces it is partial, and says so" "0 tfy: $told" "$status $said"
+        run cell_trials without 272 tfy sandbox --sandbox-level full -- touch ran
+        is "... unless full is asked for" "69 tfy: the sandbox would only be partial here (user namespaces: Function not implemented); tfy doctor --sandbox no" "$status $said $([ -e ran ] && echo yes || echo no)"
+        run cell_trials without 272 tfy doctor --sandbox
+        is "... and doctor names the walls" "0 sandbox        partial
+namespaces     Function not implemented
+mounts         not tried
+rights         yes
+Landlock       yes
+system calls   yes" "$status $(echo "$said" | grep -v ^advice)"
+        is "... with advice" "1" "$(echo "$said" | grep -c '^advice         user namespaces: ')"
+    fi
+    is "the kernel refuses mounts" "69 no" "$(run cell_trials without 442 tfy sandbox --sandbox-level full -- touch ran; echo "$status $([ -e ran ] && echo yes || echo no)")"
+    cd / || exit 1
+}
+
 abi=$(cell_trials abi) || abi=0
 run cell_trials probe full
 full=$said
@@ -242,6 +276,7 @@ for user in $users; do
     done
 done
 command_line
+lesser
 for each in $levels; do
     if cell_trials faults "$each" "$scratch/line/w" >"$scratch/out" 2>&1; then
         ok "$each: each system call that fails keeps the tool from starting ($(tail -n 1 "$scratch/out"))"

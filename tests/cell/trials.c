@@ -4,6 +4,7 @@
  *   cell_trials probe full|partial     prints "yes", or what this machine lacks
  *   cell_trials faults LEVEL ROOT      lets each system call of tfy-cell fail with EIO, one in each trial: the tool must not run, and the answer must
  *                                      name the stage. The last line is how many calls there were.
+ *   cell_trials without CALL COMMAND…  runs a command for which this system call (a number) does not exist
  *   cell_trials kills TFY COUNT        starts so many cells in the current directory and kills one of their processes at a random moment; then as
  *                                      many mounts, namespaces, processes and private directories must be there as before
  *
@@ -12,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -356,13 +359,29 @@ static int kills(const char *tfy, int count)
     return same(&after, &before) ? 0 : 1;
 }
 
+static int without(long call, char **command)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        die("seccomp");
+    execvp(command[0], command);
+    die(command[0]);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "abi") == 0) return printf("%ld\n", syscall(SYS_landlock_create_ruleset, NULL, 0, 1)) < 0;
     if (strcmp(what, "probe") == 0 && argc == 3) return probe(argv[2]);
     if (strcmp(what, "faults") == 0 && argc == 4) return faults(argv[2], argv[3]);
+    if (strcmp(what, "without") == 0 && argc > 3) return without(atol(argv[2]), argv + 3);
     if (strcmp(what, "kills") == 0 && argc == 4) return kills(argv[2], atoi(argv[3]));
-    fprintf(stderr, "usage: cell_trials abi|probe|faults|kills …\n");
+    fprintf(stderr, "usage: cell_trials abi|probe|faults|without|kills …\n");
     return 64;
 }

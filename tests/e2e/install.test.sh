@@ -1,10 +1,10 @@
 #!/bin/sh
-# What `meson install` leaves is complete: two programs, the library, the headers, the manual pages.
+# What `meson install` leaves is complete: three programs, the library, the headers, the manual pages.
 . "$here/lib.sh"
 DESTDIR="$PWD/stage" meson install -C "$build" --no-rebuild >install.log 2>&1
 check "installs" [ "$?" = 0 ]
 prefix=$PWD/stage/usr/local
-for file in bin/tfy bin/tfyc lib/libtfy.a lib/pkgconfig/tfy.pc include/tfy.h include/tfy_task.h include/tfy_program.h share/man/man1/tfy.1 share/man/man1/tfyc.1; do
+for file in bin/tfy bin/tfyc lib/libtfy.a lib/pkgconfig/tfy.pc include/tfy.h include/tfy_task.h include/tfy_program.h share/man/man1/tfy.1 share/man/man1/tfyc.1 libexec/tfy/tfy-cell; do
     check "$file" [ -s "$prefix/$file" ]
 done
 printf 'workflow main() -> int {\n    return 3\n}\n' >one.tfy
@@ -12,6 +12,8 @@ run env PATH=/usr/bin:/bin "$prefix/bin/tfy" run one.tfy
 check "the installed tfy compiles and runs" printed_exactly 3
 run "$prefix/bin/tfy" check one.tfy
 check "the installed tfyc is found" ended 0
+run "$prefix/bin/tfy" doctor --sandbox
+check "the installed tfy finds its cell" grep -q '^sandbox ' out
 nm -g --defined-only "$prefix/lib/libtfy.a" | awk 'NF == 3 { print $3 }' | grep -v '^tfy_' | grep -v '^__\(asan\|odr_asan\|sancov\|start\|stop\)' >names
 check "the library exports nothing but tfy_ and tfy__" [ ! -s names ]
 [ ! -s names ] || head -n 5 names | sed 's/^/    /'

@@ -27,6 +27,7 @@ static size_t repair(const uint8_t *data, size_t size, uint8_t *datagram)
     return head.size;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static TfyCellPolicy policy;

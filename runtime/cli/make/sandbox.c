@@ -373,9 +373,10 @@ static int start_level(Sandbox *sandbox, int wanted, int *held)
     if (!set_variables(sandbox, sandbox->home, "/tmp")) return tfy__fail(EXIT_BUG, "memory ran out");
     const int result = start(sandbox, TFY_CELL_FULL);
     if (!result) return EXIT_DONE;
-    const bool namespaces = result == 1 && sandbox->answer.stage <= TFY_CELL_MOUNTS &&
-                            sandbox->answer.stage >= TFY_CELL_NAMESPACES && lacking(TFY_CELL_FULL, &lacks);
-    if (!namespaces) return tell_failure(sandbox, result);
+    const bool built = result != 1 || sandbox->answer.stage == TFY_CELL_START;
+    const uint32_t lacks_stage = built ? 0 : lacking(TFY_CELL_FULL, &lacks);
+    if (!lacks_stage) return tell_failure(sandbox, result);
+    if (lacks_stage > TFY_CELL_MOUNTS) return tell_none(&lacks); /* a partial cell needs it, too */
     if (wanted == 0)
         return tfy__fail(EXIT_MISSING, "the sandbox would only be partial here (%s: %s); tfy doctor --sandbox",
                          tfy__cell_stage_lacks(lacks.stage), strerror(lacks.error));
