@@ -189,8 +189,8 @@ workflow main(
     /// Any name.
     name: string,
     max_count: int = 3 * 2, pause: duration = 90s, mode: Mode = Mode.careful, db: string = "none",
-    max_tasks: int = 1, wait: bool = false, rest: Mode? = null) -> string {
-    return "${name} ${max_count} ${pause} ${mode} ${db} ${max_tasks} ${wait} ${rest == null}"
+    max_tasks: int = 1, wait: bool = false, rest: Mode? = null, at: int = 0, yes: bool = false) -> string {
+    return "${name} ${max_count} ${pause} ${mode} ${db} ${max_tasks} ${wait} ${rest == null} ${at} ${yes}"
 }
 END
 run tfy run flags.tfy --help
@@ -205,16 +205,24 @@ tfy build flags.tfy -o flags 2>/dev/null
 ./flags --help >built
 check "... a built program says the same" sh -c 'sed -n "2,/^$/p" out >a; sed -n "2,/^$/p" built >b; cmp a b'
 run tfy run flags.tfy --name a --max-count 3 --param.db q --param.wait --param.max-tasks=4 --db flags.db
-check "--param.NAME, and dashes in names" printed_exactly '"a 3 90s careful q 4 true true"'
+check "--param.NAME, and dashes in names" printed_exactly '"a 3 90s careful q 4 true true 0 false"'
 check "... --db is still the database" [ -f flags.db ]
 run tfy run flags.tfy --name a -- --db z --wait --max_tasks 7
-check "behind -- the parameters are the program's alone" printed_exactly '"a 6 90s careful z 7 true true"'
+check "behind -- the parameters are the program's alone" printed_exactly '"a 6 90s careful z 7 true true 0 false"'
 run tfy run flags.tfy --name a --max-count 1 --max_count 2
 check "both ways to write a name are one" ended 64 "--max_count was given twice"
+run tfy run flags.tfy --name a --param.at 5 --param.yes
+check "--param.at and --param.yes" printed_exactly '"a 6 90s careful none 1 false true 5 true"'
+run tfy run flags.tfy --name a --at=-4
+check "... where 'at' is no option, it is a parameter" printed_exactly '"a 6 90s careful none 1 false true -4 false"'
+./flags run --name a --param.at 6 --yes >out 2>err
+check "... a built program says the same" printed_exactly '"a 6 90s careful none 1 false true 6 false"'
 run tfy run flags.tfy --name a --param.dbb q
 check "an unknown name behind --param." ended 64 "did you mean --db?"
-run tfy crashtest flags.tfy --at 9 --name a --param.db q
-check "crashtest passes them on" ended 0
+run tfy crashtest flags.tfy --at 9 --name a --param.db q --param.at 4
+check "crashtest passes them on, and keeps its own --at" ended 0
+run tfy crashtest flags.tfy --at 9 --name a --param.at x
+check "... the other one is an int" ended 65 "--at takes an int, not 'x'"
 run tfy check flags.tfy
 check "the compiler warns" ended 0 "warning: the parameter 'db' is called like the option --db of 'tfy run'"
 check "... and says how to give it" ended 0 "give it as --param.db, or behind --"
