@@ -153,22 +153,33 @@ static Said said_of(Cell *cell, const char *path)
 
 static void allow_entries(Cell *cell, int dir, const char *path, uint64_t rights);
 
+/* The type of an opened entry, as the directory told it; some file systems do not. */
+static mode_t type_of(const Cell *cell, int entry, unsigned char told)
+{
+    struct stat info;
+    if (told != DT_UNKNOWN) return DTTOIF(told);
+    cell_must(cell, fstat(entry, &info));
+    return info.st_mode;
+}
+
 /* One entry of an open directory. Links need no rule: what they lead to has one, or is refused. */
-static void allow_entry(Cell *cell, int dir, const char *directory, const char *name, uint64_t rights)
+static void allow_entry(Cell *cell, int dir, const char *directory, const struct dirent *named, uint64_t rights)
 {
     char path[PATH_MAX];
-    struct stat info;
-    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path) cell_stop(cell, ENAMETOOLONG);
-    const int entry = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (named->d_type == DT_LNK) return;
+    if (snprintf(path, sizeof path, "%s/%s", directory, named->d_name) >= (int)sizeof path)
+        cell_stop(cell, ENAMETOOLONG);
+    const Said said = said_of(cell, path);
+    if (said.closed) return;
+    const int entry = openat(dir, named->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (entry < 0 && errno == ENOENT) return; /* removed meanwhile */
     cell_must(cell, entry);
-    cell_must(cell, fstat(entry, &info));
-    const Said said = said_of(cell, path);
+    const mode_t type = type_of(cell, entry, named->d_type);
     if (said.is_protected) rights &= READS;
-    if (said.below && !said.closed)
+    if (said.below)
         allow_entries(cell, entry, path, rights);
-    else if (!said.closed && !S_ISLNK(info.st_mode))
-        add_rule_of(cell, entry, info.st_mode, rights);
+    else if (!S_ISLNK(type))
+        add_rule_of(cell, entry, type, rights);
     cell_must(cell, close(entry));
 }
 
@@ -181,7 +192,7 @@ static void allow_entries(Cell *cell, int dir, const char *path, uint64_t rights
     add_rule_of(cell, dir, S_IFDIR, READ_DIR);
     for (errno = 0; (entry = readdir(entries)); errno = 0)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            allow_entry(cell, list, path, entry->d_name, rights);
+            allow_entry(cell, list, path, entry, rights);
     if (errno) cell_stop(cell, errno);
     cell_must(cell, closedir(entries));
 }

@@ -123,6 +123,13 @@ daily() # USER LEVEL
     works "$1" "$2" gcc "make -C src && src/a" make gcc
     works "$1" "$2" git 'test "$(git status --porcelain)" = "?? src/"' git
     works "$1" "$2" node 'test "$(node -p "1 + 1")" = 2' /usr/bin/node
+    dir=$scratch/tree-$1-$2
+    as "$1" git -C "$scratch/daily-$1-$2" -c user.name=x -c user.email=x@example.invalid commit -q --allow-empty -m x
+    mkdir "$dir"
+    [ "$1" != other ] || chown 65534:65534 "$dir"
+    as "$1" git -C "$scratch/daily-$1-$2" worktree add -q "$dir" 2>/dev/null
+    works "$1" "$2" "git in a linked worktree" 'test -f .git && git log --oneline | grep -q x && ! echo x >>.git && ! echo x >>"$(git rev-parse --git-dir)/HEAD"' git
+    dir=$scratch/daily-$1-$2
     if [ "$2" = full ]; then works "$1" "$2" "a pool of Python's" 'test "$(/usr/bin/python3 src/pool.py)" = 14' /usr/bin/python3; fi
 }
 
@@ -177,6 +184,8 @@ command_line()
     is "readonly writes nothing" "2 no" "$status $([ -e file ] && echo yes || echo no)"
     run tfy sandbox --sandbox-level "$level" --sandbox readonly --writes build -- sh -c 'echo x >build/file'
     is "... but what is said" "0 x" "$status$said $(cat build/file 2>/dev/null)"
+    run tfy sandbox --writes "$HOME" -- true
+    is "... nor the home directory" "64 tfy: '$HOME' is your home directory, or above it; a sandbox may not write there" "$status $said"
     mkdir "$dir/data"
     run tfy sandbox --sandbox-level "$level" --writes "$dir/data" -- sh -c "echo x >$dir/data/file"
     is "what is written outside" "0 x" "$status$said $(cat "$dir/data/file" 2>/dev/null)"
@@ -193,6 +202,16 @@ command_line()
         is "a protected name that is new" "1 tfy: 'sh' made '.envrc', from which programs outside take commands; look at it before you use them here" "$status $said"
         rm .envrc
     fi
+    make_world "$dir/any" root
+    "$scratch/bin/cell_attack" host "$dir/any" >"$scratch/host" &
+    hosts=$!
+    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
+    read -r port pid <"$scratch/host"
+    run sh -c 'cd "$1/root" && exec tfy sandbox --sandbox-level "$2" --network any -- ./attack try "$1" "$3" "$4"' sh "$dir/any" "$level" "$port" "$pid"
+    is "network any leads to the host's servers, and not to its local sockets" "tcp_host OPEN unix_abstract refused unix_path refused " \
+        "$(echo "$said" | grep -E '^(tcp_host|unix_)' | sort | cut -d ' ' -f 1,2 | tr '\n' ' ')"
+    kill "$pid"
+    hosts=
     tfy sandbox --sandbox-level "$level" -- ./attack left 1 "$dir/w/late" >/dev/null 2>&1
     run tfy doctor --sandbox
     is "doctor names the level" "0 sandbox        $level" "$status $(echo "$said" | head -n 1)"
@@ -284,10 +303,10 @@ for each in $levels; do
         not_ok "$each: each system call that fails keeps the tool from starting" "$(tail -n 5 "$scratch/out")"
     fi
 done
-if (cd "$scratch/line/w" && cell_trials kills "$scratch/bin/tfy" 100) >"$scratch/out" 2>&1; then
-    ok "nothing is left of 100 cells that were killed ($(tail -n 1 "$scratch/out"))"
+if (cd "$scratch/line/w" && cell_trials kills "$scratch/bin/tfy" "${CELL_KILLS:-100}") >"$scratch/out" 2>&1; then
+    ok "nothing is left of ${CELL_KILLS:-100} cells that were killed ($(tail -n 1 "$scratch/out"))"
 else
-    not_ok "nothing is left of 100 cells that were killed" "$(tail -n 5 "$scratch/out")"
+    not_ok "nothing is left of ${CELL_KILLS:-100} cells that were killed" "$(tail -n 5 "$scratch/out")"
 fi
 while [ $(($(date +%s) - begun)) -lt 2 ]; do sleep 0.1; done
 is "a process that left its session ended with the cell" no "$([ -e "$scratch/line/w/late" ] && echo yes || echo no)"

@@ -17,6 +17,7 @@
 #   leaks    the same with the sanitizer for leaks: nothing may be lost on the way out
 #   compact  every program of the language's tests killed, compacted, resumed and compared, at SOAK_COMPACT ("3 5 … 29") stops; and so carried to another database, and forked,
 #            and resumed with a changed program, with its beginning and without
+#   cell     the attacks on cells, and SOAK_CELLS (1000) cells of which a process is killed at random: nothing is left
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
 set -u
@@ -230,6 +231,11 @@ soak_compact()
     done
 }
 
+soak_cell()
+{
+    once_for cell "${SOAK_CELLS:-1000} killed" env CELL_KILLS="${SOAK_CELLS:-1000}" sh "$root/tests/cell/run.sh" "$root/build"
+}
+
 soak_model()
 {
     crashes=2
@@ -239,13 +245,13 @@ soak_model()
     done
 }
 
-[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact model
+[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact cell model
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact and model" >&2; exit 64 ;;
+    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | cell | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact, cell and model" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"

@@ -107,6 +107,7 @@ static int plan_given(Sandbox *sandbox, const TfyGiven *given)
 {
     char real[PATH_MAX];
     const bool writes = given->option == OPT_CELL_WRITES;
+    const char *home = getenv("HOME");
     if (writes && given->value[0] != '/' && !strstr(given->value, "..")) mkdir(given->value, 0777);
     if (!realpath(given->value, real))
         return tfy__fail(EXIT_MISSING, "--%s %s: %s", tfy__option_at(given->option)->name, given->value,
@@ -115,6 +116,8 @@ static int plan_given(Sandbox *sandbox, const TfyGiven *given)
         return tfy__fail(EXIT_USAGE, "'%s' is the system itself; a sandbox may not write there", real);
     if (writes && strcmp(real, sandbox->root) != 0 && tfy__cell_within(sandbox->root, real))
         return tfy__fail(EXIT_USAGE, "'%s' is above the current directory; a sandbox may not write there", real);
+    if (writes && home && tfy__cell_within(home, real) && !tfy__cell_within(real, sandbox->root))
+        return tfy__fail(EXIT_USAGE, "'%s' is your home directory, or above it; a sandbox may not write there", real);
     if (strcmp(real, sandbox->root) != 0)
         tfy__cell_add(&sandbox->plan, writes ? TFY_CELL_WRITES : TFY_CELL_READS, real);
     return EXIT_DONE;
