@@ -24,7 +24,7 @@ void tfy__check_failed(const char *fact, const char *file, int line)
     fflush(stdout);
     fputs("tfyc: ", stderr);
     if (at.source) fprintf(stderr, "%s:%u:%u: ", at.source->name, at.line, at.col);
-    fprintf(stderr, "a bug of the compiler: not so: %s (%s:%d); please report it, with the program if you can\n", fact,
-            file, line);
+    fprintf(stderr, "a bug in the compiler: %s does not hold (%s:%d); please report it, with the program if you can\n",
+            fact, file, line);
     exit(EXIT_SOFTWARE);
 }

@@ -286,7 +286,7 @@ static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
         const char *method = builtin_nearest_method(type->kind, name);
         Diag *diag = diag_error(c->diags, e->name.span, "no field '%s' in %s", name, type->name);
         bool by_key = type->kind == TYPE_MAP && type->key->kind == TYPE_STRING;
-        if (by_key && !method) diag_hint(c->diags, diag, "a map is asked by key: [\"%s\"]", name);
+        if (by_key && !method) diag_hint(c->diags, diag, "read a map by key: [\"%s\"]", name);
         if (method) {
             diag_hint(c->diags, diag, "did you mean the method .%s(…)?", method);
             diag_replace(diag, arena_printf(c->arena, "%s()", method));

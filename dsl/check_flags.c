@@ -23,7 +23,7 @@ static void check_name(Check *c, Name name)
         if (!name.text || !same_flag(options[i], name.text)) continue;
         Diag *diag = diag_warning(c->diags, name.span, "the parameter '%s' is called like the option --%s of 'tfy run'",
                                   name.text, options[i]);
-        diag_hint(c->diags, diag, "give it as --param.%s, or behind --", name.text);
+        diag_hint(c->diags, diag, "give it as --param.%s, or after --", name.text);
     }
 }
 

@@ -193,7 +193,7 @@ static Mood mood_of(const char *stage)
 static const struct {
     const char *stage, *verb;
 } VERBS[] = {{"ReceivedInstruction", "starts"},
-             {"TaskStep", "goes on:"},
+             {"TaskStep", "continues:"},
              {"Idle", "waits:"},
              {"ToolExecutionStart", "runs"},
              {"ToolExecutionComplete", "ran"},

@@ -56,7 +56,7 @@ check "it pays and waits" within 10 sh -c "[ -s paid ] && sqlite3 -readonly .tfy
 kill -9 "$pid"
 finish 2>/dev/null
 run tfy gc --compact
-check "gc --compact" ended 0 "1 run starts now at its snapshot"
+check "gc --compact" ended 0 "1 run now starts at its snapshot"
 check "... with the step under way" [ "$(sql "select count(*) from wal, run where type=3 and lsn<base and payload like '%pay%'")" = 1 ]
 pay=$(sql "select step from history where type='StepStart' and what='pay'")
 
@@ -101,7 +101,7 @@ ends_well()
 }
 check "it goes on there to its end" ends_well there.db
 run tfy gc --compact --db there.db
-check "... and is compacted there" ended 0 "1 run starts now at its snapshot"
+check "... and is compacted there" ended 0 "1 run now starts at its snapshot"
 check "... soundly" sound there.db
 run tfy resume "$from"
 ends_well .tfy/runs.db >out 2>&1
@@ -160,7 +160,7 @@ check "no fork within what is gone" ended 1 "what task 1 had done before step $s
 run tfy fork "$from" --task 1.1 --at 0
 check "... of no task" ended 1 "what task 1.1 had done before step 1 cannot"
 run tfy gc --compact
-check "forks are compacted" ended 0 "start now at their snapshots"
+check "forks are compacted" ended 0 "now start at their snapshots"
 run tfy wal export "$first" -o forked
 run tfy wal import forked/*.run --db there.db
 run tfy replay "$first" --db there.db
@@ -178,7 +178,7 @@ run tfy resume last
 whole=$(sql "select run from history where type='InstructionStart' order by lsn desc limit 1")
 run tfy diff "$from" "$whole"
 check "a comparison begins at the snapshot" ended 1
-check "... and says so" grep -q "^a was compacted: of what came before its snapshot, [0-9]* records of a and [0-9]* of b are not compared" out
+check "... and says so" grep -q "^a was compacted: before its snapshot, [0-9]* records of a and [0-9]* of b are not compared" out
 check "... what differs behind it is shown" printed " same, 3 changed, 0 only in a, 0 only in b"
 run tfy diff "$whole" "$first" --json
 check "... in JSON, too" python3 -c '

@@ -62,7 +62,7 @@ check "two programs are compared: 64" ended 64 "compat needs OLD NEW"
 
 run tfy run old.tfy
 run tfy compat last better.tfy
-check "tasks are counted where they stand" printed "ask_two/effect/approve/1 (line 7); 1 task stands there"
+check "tasks are counted where they stand" printed "ask_two/effect/approve/1 (line 7); 1 task is there"
 run tfy compat "$(sql 'select substr(lower(hex(hash)),1,12) from program')" better.tfy --json
 check "a program is named by its hash" python3 -c 'import json, sys; r = json.load(open("out")); sys.exit(r["stuck"] or r["runs"] != 1)'
 run tfy compat last slots.tfy

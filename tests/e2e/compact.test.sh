@@ -55,7 +55,7 @@ check "... and takes nothing out" [ "$(rows)" = "$before" ]
 run tfy gc extra.c --keep 1
 check "operands go with --compact" ended 64 "without --compact"
 run tfy gc --compact
-check "gc --compact" ended 0 "1 run starts now at its snapshot"
+check "gc --compact" ended 0 "1 run now starts at its snapshot"
 check "... most of its records go" [ "$((5 * $(rows)))" -lt "$before" ]
 check "... and tasks that nobody can ask for" [ "$(sql 'select count(*) from task')" -lt 20 ]
 check "... the log tells it" [ "$(sql "select m.value from wal w, json_each(w.payload) m where w.type=34 and m.key like '%why'")" = compacted ]
@@ -65,7 +65,7 @@ check "... for others, too" python3 "$here/read_log.py" "$db"
 run tfy gc --compact
 check "again there is nothing to drop" ended 0 "0 runs start now"
 run tfy inspect last
-check "inspect says so" printed "compacted  behind the snapshot"
+check "inspect says so" printed "compacted  up to the snapshot"
 check "... and what is asked" printed "waits for an answer: go on?"
 run tfy replay last
 check "it replays from there" printed " 0 divergences, 0 effects performed"
@@ -99,7 +99,7 @@ check "paid once" [ "$(wc -l <paid)" = 1 ]
 run tfy replay last
 check "the whole rest replays" printed " 0 divergences, 0 effects performed"
 run tfy gc --compact
-check "a run that has ended is compacted, too" ended 0 "1 run starts now at its snapshot"
+check "a run that has ended is compacted, too" ended 0 "1 run now starts at its snapshot"
 run tfy replay last
 check "... and replays" printed " 0 divergences, 0 effects performed"
 run tfy verify
@@ -162,7 +162,7 @@ check "... with all its records" [ "$(rows)" = "$before" ]
 run tfy compat last own.tfy own.c
 check "compat is told of tools in C" ended 0
 run tfy gc --compact own.c
-check "... named, its C file lets it go" ended 0 "1 run starts now at its snapshot"
+check "... named, its C file lets it go" ended 0 "1 run now starts at its snapshot"
 run tfy signal last go '"on"'
 run tfy resume last own.c
 check "... and the run goes on" printed_exactly 1560

@@ -78,7 +78,7 @@ check "source: the lines around" printed '>   35          log("tick ${i}")'
 check "print: JSON" sh -c 'grep "^{" out | grep -q "\"frames\""'
 say 'goto 999' 'goto lsn:99999' 'goto 1.7/1' 'goto nowhere' frob 'quit now' 'locals nobody' 'task 7' 'where 9'
 for words in "the run has no record 999" "no record with 'lsn:99999'" "no step '1.7/1'" "'nowhere' is not a place" \
-    "no command 'frob'" "quit takes nothing" "no variable 'nobody'" "no task '7'" "no task '9' is alive"; do
+    "no command 'frob'" "quit takes no argument" "no variable 'nobody'" "no task '7'" "no task '9' is alive"; do
     check "refused: $words" grep -qF "$words" err
 done
 check "... once each, and all commands were read" [ "$(wc -l <err)" = 9 ]
@@ -123,7 +123,7 @@ printf 'goto end\nn\nb\nq\n' >commands
 run sh -c 'tfy replay last --program other.tfy --step <commands'
 check "a difference is shown where it is met" printed "the program differs here"
 check "... with both sides" printed 'it asks for stamp({"text":"apple of 2"})'
-check "... nothing lies behind it" ended 65 "the program does not come to what is recorded behind this"
+check "... nothing lies behind it" ended 65 "the program does not reach the records after this one"
 check "... and one can go back" printed "record 3 of "
 run tfy replay last --program other.tfy --until end
 check "--until finds it too, and ends with 65" ended 65

@@ -130,8 +130,8 @@ in_dir two tfy run "$top/work.tfy" --name all2
 tfy signal last go '"all2"' 2>said
 mkdir elsewhere
 in_dir elsewhere tfy resume --all
-check "resume --all goes to each directory" ended 0 "going on in $top/one"
-check "... and says both" ended 0 "going on in $top/two"
+check "resume --all goes to each directory" ended 0 "continuing runs that work in $top/one"
+check "... and says both" ended 0 "continuing runs that work in $top/two"
 check "each file is in its own" [ "$(cat one/done) $(cat two/done)" = "all1 all2" ]
 check "nothing is where it was typed" [ -z "$(ls elsewhere)" ]
 check "each commit is in its own" [ "$(commits one 'by all1') $(commits one 'by all2') $(commits two 'by all1') $(commits two 'by all2')" = "1 0 0 1" ]
@@ -141,10 +141,10 @@ tfy build work.tfy -o own 2>said
 in_dir one tfy run "$top/work.tfy" --name left
 tfy signal last go '"left"' 2>said
 in_dir two "$top/own" resume --all
-check "a program's own --all leaves runs of other directories" ended 0 "1 run was not taken up: other directories are theirs"
+check "a program's own --all leaves runs of other directories" ended 0 "1 run is in other directories and not resumed"
 check "... untouched" files ""
 in_dir elsewhere tfy resume --all --root ../two
-check "--all --root takes only those of that directory" ended 0 "runs that did not work in ../two are left"
+check "--all --root takes only those of that directory" ended 0 "runs of directories other than ../two stay as they are"
 check "... also untouched" files ""
 in_dir elsewhere "$top/own" resume --all --root "$top/one"
 check "... and those of it" files left

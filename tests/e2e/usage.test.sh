@@ -225,7 +225,7 @@ run tfy crashtest flags.tfy --at 9 --name a --param.at x
 check "... the other one is an int" ended 65 "--at takes an int, not 'x'"
 run tfy check flags.tfy
 check "the compiler warns" ended 0 "warning: the parameter 'db' is called like the option --db of 'tfy run'"
-check "... and says how to give it" ended 0 "give it as --param.db, or behind --"
+check "... and says how to give it" ended 0 "give it as --param.db, or after --"
 check "... whether it has dashes or not" ended 0 "the parameter 'max_tasks' is called like the option --max-tasks"
 tfy run --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | tr - _ >names
 { echo 'workflow main('; sed 's/.*/&: string,/' names; echo ') {'; echo '    return'; echo '}'; } >all.tfy

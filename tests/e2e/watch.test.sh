@@ -129,7 +129,7 @@ within 10 grep -q 'Idle: signal' killed.txt
 kill -KILL "$pid"
 wait "$watch"
 check "the process is killed: 69" [ "$?" = 69 ]
-check "... and is not said to have ended" grep -q "ended without a word" killed.err
+check "... and is not said to have ended" grep -q "ended unexpectedly" killed.err
 wait "$pid" 2>/dev/null
 
 # On a terminal.

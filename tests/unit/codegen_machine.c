@@ -352,17 +352,17 @@ static void assert_stops(void (*child)(Fixture *f), const char *fact)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 70);
     assert_non_null(strstr(said, fact));
-    assert_non_null(strstr(said, "tfyc: test.tfy:1:1: a bug of the compiler: not so: "));
+    assert_non_null(strstr(said, "tfyc: test.tfy:1:1: a bug in the compiler: "));
 }
 
 static void a_broken_machine_stops_the_compiler(void **state)
 {
-    assert_stops(leave_a_block_open, ": term->kind != TERM_NONE (codegen/machine.c:");
-    assert_stops(lead_to_no_place, ": block->placed (codegen/machine.c:");
-    assert_stops(stop_at_no_line, ": point->line > 0 (codegen/machine.c:");
-    assert_stops(read_what_was_never_set, ": !set_has(routine->entry->live_in, i) (codegen/frame.c:");
-    assert_stops(read_what_is_elsewhere, ": routine->vars[uses[i]->id] == uses[i] (codegen/frame.c:");
-    assert_stops(finish_twice, ": !machine->points (codegen/machine.c:");
+    assert_stops(leave_a_block_open, ": term->kind != TERM_NONE does not hold (codegen/machine.c:");
+    assert_stops(lead_to_no_place, ": block->placed does not hold (codegen/machine.c:");
+    assert_stops(stop_at_no_line, ": point->line > 0 does not hold (codegen/machine.c:");
+    assert_stops(read_what_was_never_set, ": !set_has(routine->entry->live_in, i) does not hold (codegen/frame.c:");
+    assert_stops(read_what_is_elsewhere, ": routine->vars[uses[i]->id] == uses[i] does not hold (codegen/frame.c:");
+    assert_stops(finish_twice, ": !machine->points does not hold (codegen/machine.c:");
 }
 
 int main(void)

@@ -65,7 +65,7 @@ static int status_of(World *w, void (*child)(World *w))
 static void assert_said(const World *w, const char *place)
 {
     char begin[200];
-    snprintf(begin, sizeof begin, "tfyc: %sa bug of the compiler: not so: apples == 3 (", place);
+    snprintf(begin, sizeof begin, "tfyc: %sa bug in the compiler: apples == 3 does not hold (", place);
     const char *file = strstr(w->said, "tests/unit/dsl_bug.c:");
     assert_ptr_equal(strstr(w->said, begin), w->said);
     assert_ptr_equal(file, w->said + strlen(begin));

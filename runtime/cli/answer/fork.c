@@ -22,7 +22,7 @@ static json_t *read_request(const TfyArgs *args)
         if (at)
             tfy__say("a step is a number from 0, not '%.60s'; 'tfy timeline' and 'tfy inspect' show a run's steps", at);
         else
-            tfy__say("fork needs --at STEP, the last step that the new run takes over");
+            tfy__say("fork needs --at STEP, the last step that the new run keeps");
         return NULL;
     }
     json_t *request = tfy__request_new(args, "fork");

@@ -78,8 +78,8 @@ static int find_open(const TfyHistory *history, const json_t *request, bool doub
     }
     if (other) return tfy__waits_elsewhere(run, doubt, other_path, other->step, error_text);
     return fail(error_text, TFY_E_STATE,
-                doubt ? "no step of run %s that this could mean is in doubt%s"
-                      : "run %s asks nothing that this could answer%s",
+                doubt ? "run %s has no step in doubt that this could mean%s"
+                      : "run %s has no open question that this could answer%s",
                 run, doubt ? "; 'tfy resume' finds out which steps are" : ", or it was already answered");
 }
 

@@ -130,7 +130,7 @@ typedef struct Command {
 static void go(Debugger *d, uint32_t index)
 {
     if (d->differs && index >= d->here) {
-        complain(d, EXIT_DATA, "the program does not come to what is recorded behind this");
+        complain(d, EXIT_DATA, "the program does not reach the records after this one");
         return;
     }
     d->want = index;
@@ -254,18 +254,18 @@ static void command_quit(Debugger *d, const char *operand)
 static void command_help(Debugger *d, const char *operand);
 
 static const Command COMMANDS[] = {
-    {"next", "[PLACE]", "the next record, or the next one at a place", command_next},
-    {"back", "[PLACE]", "the record before, or the nearest one before at a place", command_back},
-    {"goto", "PLACE", "12 (a record), lsn:57, 1.2/7 (task 1.2, step 7), line:40, FILE:40, a point, start, end",
+    {"next", "[PLACE]", "go to the next record, or to the next one at a place", command_next},
+    {"back", "[PLACE]", "go to the record before, or to the nearest earlier one at a place", command_back},
+    {"goto", "PLACE", "go to 12 (a record), lsn:57, 1.2/7 (task 1.2, step 7), line:40, FILE:40, a point, start, end",
      command_goto},
-    {"failure", NULL, "the next failure", command_failure},
-    {"task", "[PATH]", "next and back stop at records of this task only; of all", command_task},
-    {"locals", "[NAME]", "the frames with their variables; one variable, whole", command_locals},
-    {"where", "[PATH]", "all tasks, or the frames of one", command_where},
-    {"source", NULL, "the lines around this one", command_source},
-    {"print", NULL, "this stop as one line of JSON", command_print},
+    {"failure", NULL, "go to the next failure", command_failure},
+    {"task", "[PATH]", "stop only at records of this task; without PATH, at all", command_task},
+    {"locals", "[NAME]", "show the frames with their variables; one variable in full", command_locals},
+    {"where", "[PATH]", "show all tasks, or the frames of one", command_where},
+    {"source", NULL, "show the lines around this one", command_source},
+    {"print", NULL, "print this stop as one line of JSON", command_print},
     {"help", NULL, "print this", command_help},
-    {"quit", NULL, "end", command_quit},
+    {"quit", NULL, "leave", command_quit},
 };
 #define COMMAND_COUNT ((int)(sizeof COMMANDS / sizeof *COMMANDS))
 
@@ -275,7 +275,7 @@ static void command_help(Debugger *d, const char *operand)
     (void)operand;
     for (int i = 0; i < COMMAND_COUNT; i++)
         printf("%-8s %-8s %s\n", COMMANDS[i].name, COMMANDS[i].operand ? COMMANDS[i].operand : "", COMMANDS[i].meaning);
-    printf("The first letter is enough. An empty line is next.\n");
+    printf("The first letter is enough. An empty line means next.\n");
 }
 
 static const char *command_candidate(const void *state, int index)
@@ -307,7 +307,7 @@ static void obey(Debugger *d, char *line)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(word, COMMANDS[i].name) != 0 && (word[1] || *word != *COMMANDS[i].name)) continue;
         if (*operand && !COMMANDS[i].operand)
-            complain(d, EXIT_USAGE, "%s takes nothing behind it", COMMANDS[i].name);
+            complain(d, EXIT_USAGE, "%s takes no argument", COMMANDS[i].name);
         else
             COMMANDS[i].run(d, operand);
         return;
@@ -379,7 +379,7 @@ static int step(Debugger *d)
         const int code = tfy__replay_steps(d->program, d->history, &options, &stepping, &report);
         if (d->here == UINT32_MAX) /* the replay made no stop */
             return tfy__fail(code ? tfy__exit_status(code) : EXIT_BUG, "run %s cannot be replayed: %s", d->run,
-                             *report.text ? report.text : "it does not come to this record");
+                             *report.text ? report.text : "it does not reach this record");
     }
     return d->differs ? EXIT_DATA : d->status;
 }

@@ -42,7 +42,7 @@ void tfy__view_head(const json_t *stop, TfyBuffer *out)
     if (json_object_get(stop, "difference"))
         tfy__buffer_printf(out, "record %lld of %lld: the program differs here\n", record, of);
     else if (record > of)
-        tfy__buffer_printf(out, "the end of the log, behind %lld records\n", of);
+        tfy__buffer_printf(out, "the end of the log, after %lld records\n", of);
     else
         tfy__buffer_printf(out, "record %lld of %lld: %s  task %s, step %lld  %s  lsn %lld\n", record, of,
                            tfy__json_text(stop, "type"), tfy__json_text(stop, "task"), tfy__json_number(stop, "step"),

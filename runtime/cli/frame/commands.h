@@ -24,7 +24,7 @@
         OPT(OUT) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS), 1, -1)                                                  \
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                                                       \
-    ROW(graph, "graph", "FILE.tfy", "print the states of every workflow, and the ways between them",                   \
+    ROW(graph, "graph", "FILE.tfy", "print the states of every workflow, and the edges between them",                  \
         OPT(FORMAT) | OPT(DIR) | OPT(DIAGNOSTICS), 1, 1)                                                               \
     ROW(fmt, "fmt", "[FILE.tfy|DIR ...]",                                                                              \
         "write programs in the canonical form; - formats standard input to standard output",                           \
@@ -78,7 +78,7 @@
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
         TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \
-        "check whether runs of one program can continue with another; both FILE.tfy, RUN, or a program's hash",        \
+        "check whether runs of one program can continue with another; each is FILE.tfy, RUN, or a hash",               \
         OPT(DB) | OPT(DIR) | OPT(JSON), 2, -1)                                                                         \
     ROW(wal_export, "wal export", "RUN", "write a run's records as JSON lines, one file per task", OPT(DB) | OPT(OUT), \
         1, 1)                                                                                                          \
@@ -86,7 +86,7 @@
     ROW(backup, "backup", "FILE", "copy a database while it is in use, and check the copy", OPT(DB) | OPT(JSON), 1, 1) \
     ROW(adopt, "adopt", "", "make a copy a database of its own; steps under way in it are then in doubt",              \
         OPT(DB) | OPT(FORCE) | OPT(JSON), 0, 0)                                                                        \
-    ROW(doctor, "doctor", "", "explain why each unfinished run waits, what to type, and how the files are",            \
+    ROW(doctor, "doctor", "", "explain why each unfinished run waits, what to type, and the state of the files",       \
         OPT(DB) | OPT(CELL_WALLS) | OPT(JSON), 0, 0)                                                                   \
     ROW(gc, "gc", "[FILE.c ...]",                                                                                      \
         "remove runs that have ended, by age, number or size, and the beginnings of long ones",                        \

@@ -276,7 +276,7 @@ bool tfy__args_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool u
     bool whole = end && !errno && *(end + (letter != NULL)) == '\0';
     if (!whole || !number || number > max >> shift) {
         tfy__say("'%s' is not a value of --%s; it takes a number from 1 to %llu%s", text, tfy__option_at(option)->name,
-                 (unsigned long long)max, units ? ", also with K, M, G or T behind it" : "");
+                 (unsigned long long)max, units ? ", also with K, M, G or T after it" : "");
         return false;
     }
     *out = (uint64_t)number << shift;

@@ -28,11 +28,11 @@
     O(GRACE, "grace", "DURATION",                                                                                      \
       "how long running tools may take to finish after a signal (else 10s; 0s: not at all)")                           \
     O(POLICY, "policy", "fifo|priority|deps", "which of the ready tasks runs next")                                    \
-    O(MAX_TASKS, "max-tasks", "N", "tasks alive at once in this process; a further one fails")                         \
-    O(MAX_MEMORY, "max-memory", "SIZE", "memory of one task, such as 64M; one that needs more fails")                  \
-    O(MAX_QUEUE, "max-queue", "N", "room of a channel, and signals kept until they are taken")                         \
-    O(MAX_OUTPUT, "max-output", "SIZE", "what is kept of a tool's output, and of a response's body (else 1M)")         \
-    O(MAX_FILE, "max-file", "SIZE", "what a file may have that is read, written or patched (else 16M)")                \
+    O(MAX_TASKS, "max-tasks", "N", "most tasks alive at once in this process; a further one fails")                    \
+    O(MAX_MEMORY, "max-memory", "SIZE", "most memory of one task, such as 64M; a task that needs more fails")          \
+    O(MAX_QUEUE, "max-queue", "N", "most messages in a channel, and most signals that wait in a run")                  \
+    O(MAX_OUTPUT, "max-output", "SIZE", "most bytes kept of a tool's output, and of a response's body (else 1M)")      \
+    O(MAX_FILE, "max-file", "SIZE", "largest file that may be read, written or patched (else 16M)")                    \
     O(ALL, "all", NULL, "every unfinished run (a built program: its own)")                                             \
     O(PROGRAM, "program", "FILE.tfy", "replay against this program instead of the recorded one")                       \
     O(OUTPUT, "output", NULL, "everything the run ever printed")                                                       \
@@ -72,14 +72,14 @@
     O(JOBS, "jobs", "N", "how many trials run at a time (else one per processor)")                                     \
     O(LOOSE, "loose", NULL, "its tasks race: compare results and effects, not histories and what was printed")         \
     O(OLDER_THAN, "older-than", "TIME", "runs that ended longer ago than this, such as 30d or 12h")                    \
-    O(KEEP, "keep", "N", "all runs that have ended but the newest N")                                                  \
+    O(KEEP, "keep", "N", "all runs that have ended, except the newest N")                                              \
     O(MAX_SIZE, "max-size", "SIZE", "oldest first, until the database needs no more than this, such as 1G")            \
     O(ARCHIVE, "archive", "FILE", "copy the runs into this database before they are removed")                          \
     O(COMPACT, "compact", NULL, "remove what the remaining runs have before their newest snapshot")                    \
     O(FROM_SNAPSHOT, "from-snapshot", NULL, "start at the newest snapshot, as a resume does")                          \
     O(STATE, "state", "running|stopped|doubt|unfinished|completed|failed|cancelled", "only runs in this state")        \
     O(OF_WORKFLOW, "workflow", "NAME", "only runs of this workflow")                                                   \
-    O(LIMIT, "limit", "N", "at most so many")                                                                          \
+    O(LIMIT, "limit", "N", "at most this many")                                                                        \
     O(TYPE, "type", "TYPE", "only records of this type, such as ToolResult; several are separated by commas")          \
     O(STEPS, "steps", "A..B", "only these steps of each task, such as 7, 3..7 or 3..")                                 \
     O(FROM, "from", "N", "start at this record of the run")                                                            \

@@ -63,11 +63,11 @@ static void advise_files(Doctor *doctor)
         size_text(health->wal_bytes, size);
         advise(doctor,
                "the -wal file has grown to %s because pid %" PRId64
-               " (%s) has been reading for long; it shrinks no more before that ends: stop it",
+               " (%s) has been reading for a long time; it cannot shrink before that process ends: stop it",
                size, health->reader_pid, health->reader_name);
     } else if (health->wal_bytes > WAL_LARGE && !health->held) {
         size_text(health->wal_bytes, size);
-        advise(doctor, "the -wal file has %s; the next process that closes the database takes it over", size);
+        advise(doctor, "the -wal file has %s; the next process that closes the database moves them into it", size);
     }
     if (health->disk_bytes && health->disk_free < DISK_LOW) {
         size_text(health->disk_free, size);
@@ -176,7 +176,7 @@ static void print_text(const Doctor *doctor)
     const json_t *item, *runs = json_object_get(doctor->report, "unfinished");
     size_t i;
     print_files(doctor);
-    if (!json_array_size(runs)) printf("runs       none is unfinished\n");
+    if (!json_array_size(runs)) printf("runs       none unfinished\n");
     json_array_foreach(runs, i, item) print_run(item);
     json_array_foreach(doctor->advice, i, item) printf("advice     %s\n", json_string_value(item));
 }
@@ -199,7 +199,7 @@ static int examine(const TfyArgs *args)
             print_text(&doctor);
         status = tfy__exit_status(code);
     } else if (!code && status == EXIT_DATA) {
-        tfy__say("'tfy verify' says what is damaged; 'tfy salvage %s NEW.db' takes out what can be read", doctor.db);
+        tfy__say("'tfy verify' says what is damaged; 'tfy salvage %s NEW.db' copies what can be read", doctor.db);
     }
     json_decref(doctor.advice);
     json_decref(doctor.report);

@@ -136,7 +136,7 @@ static int read_options(const TfyArgs *args, TfyGcOptions *options)
                               .version = tfy_version()};
     if (!age && !keep && !size && !options->compact)
         return tfy__fail(EXIT_USAGE,
-                         "say which runs may go: --older-than 30d, --keep N or --max-size 1G; or what of those "
+                         "say which runs may go: --older-than 30d, --keep N or --max-size 1G; or shorten those "
                          "that stay: --compact");
     if (args->word_count && !options->compact)
         return tfy__fail(EXIT_USAGE, "gc takes no '%s' without --compact", args->words[0]);
@@ -199,8 +199,8 @@ static void print_compacted(const TfyGcOptions *options, const TfyGcResult *resu
     }
     tfy__say("%u run%s %s at %s snapshot%s, without %" PRId64 " records", count, count == 1 ? "" : "s",
              options->dry_run ? "would start"
-             : count == 1     ? "starts now"
-                              : "start now",
+             : count == 1     ? "now starts"
+                              : "now start",
              count == 1 ? "its" : "their", count == 1 ? "" : "s", records);
 }
 

@@ -37,9 +37,9 @@ static void print_text(const TfySalvaged *salvaged, const char *to)
         }
         cut += run->cut;
         if (run->cut)
-            printf("run %s: cut behind its record %u, %u later ones are of no use; it ends as failed\n", run->uuid,
-                   run->kept, run->lost);
-        if (run->no_program) printf("run %s: its program is lost; it can be looked at, not replayed\n", run->uuid);
+            printf("run %s: cut after its record %u, without %u later ones; it ends as failed\n", run->uuid, run->kept,
+                   run->lost);
+        if (run->no_program) printf("run %s: its program is lost; it can be inspected, not replayed\n", run->uuid);
     }
     tfy__say("%s has %u runs, %u of them cut; %" PRId64 " records could be read, %" PRId64
              " numbers could not, %" PRId64 " records belong to no run that could be found, %" PRId64

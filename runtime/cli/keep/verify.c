@@ -52,7 +52,7 @@ static int verify(const TfyArgs *args)
     if (args->option[OPT_JSON] && (!code || code == TFY_E_DATA)) print_json(db, &found, code, error);
     if (code) tfy__fail(tfy__exit_status(code), "%s", error);
     if (code == TFY_E_DATA && tfy__store_identify(db, NULL) == 0)
-        tfy__say("restore it from a copy, or take out what can be read: tfy salvage %s NEW.db", db);
+        tfy__say("restore it from a copy, or copy what can be read: tfy salvage %s NEW.db", db);
     if (!code && !args->option[OPT_JSON]) print_text(db, &found);
     return tfy__flush_stdout(tfy__exit_status(code));
 }

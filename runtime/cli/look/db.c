@@ -38,7 +38,7 @@ int tfy__db_with_history(const TfyArgs *args, TfyHistoryShow *show)
 void tfy__db_say_base(const TfyHistory *history)
 {
     if (history->run.base_lsn)
-        tfy__say("the run was compacted: of what came before record %lld little is left",
+        tfy__say("the run was compacted: little is left of what came before record %lld",
                  (long long)history->run.base_lsn);
 }
 

@@ -182,7 +182,7 @@ static void add_side(const char *name, const TfyHistory *history, TfyBuffer *out
 static void add_partial(const TfyDiff *diff, TfyBuffer *out)
 {
     const bool a = diff->a.history->run.base_lsn, b = diff->b.history->run.base_lsn;
-    tfy__buffer_printf(out, "%s compacted: of what came before %s, %u record%s of a and %u of b are not compared\n",
+    tfy__buffer_printf(out, "%s compacted: before %s, %u record%s of a and %u of b are not compared\n",
                        a && b ? "a and b were"
                        : a    ? "a was"
                               : "b was",

@@ -588,7 +588,7 @@ static void print_head(const TfyHistory *history, const json_t *report)
         printf("program    %.12s, since record %lld\n", tfy__json_text(report, "program"),
                tfy__json_number(report, "moved"));
     if (json_object_get(report, "base"))
-        printf("compacted  behind the snapshot that is record %lld\n", tfy__json_number(report, "base"));
+        printf("compacted  up to the snapshot, which is record %lld\n", tfy__json_number(report, "base"));
     if (json_object_get(report, "ended")) printf("ended      %s\n", tfy__json_text(report, "ended"));
     print_value("result", tfy__result_record(history), TFY_P_VALUE);
     if (json_object_get(report, "deadlock"))

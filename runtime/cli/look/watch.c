@@ -295,7 +295,7 @@ static int watch(Watching *watching)
     if (watching->status >= 0) return watching->status == EXIT_MISSING ? tell_state(watching) : watching->status;
     if (interrupted) return interrupted == QUIT ? EXIT_DONE : EXIT_INTERRUPTED;
     if (!watching->in_order && !watching->run_ended)
-        return tfy__fail(EXIT_MISSING, "the process ended without a word; see: %s ps",
+        return tfy__fail(EXIT_MISSING, "the process ended unexpectedly; see: %s ps",
                          tfy__tfy_command(watching->db_path));
     return EXIT_DONE;
 }

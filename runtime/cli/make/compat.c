@@ -332,7 +332,7 @@ static void print_text(const Question *question, const uint32_t counts[3])
         if (point->verdict != TFY_REFUSED && !tasks) continue;
         printf("%-7s  %s (line %s)", VERDICTS[point->verdict], point->id, point->place);
         if (point->reason) printf(": %s", point->reason);
-        if (tasks) printf("; %u task%s there", tasks, tasks == 1 ? " stands" : "s stand");
+        if (tasks) printf("; %u task%s there", tasks, tasks == 1 ? " is" : "s are");
         printf("\n");
     }
     for (uint32_t i = 0; i < question->count; i++)

@@ -99,7 +99,7 @@ static int resume_program(const TfyArgs *args, const TfyHistory *history, bool h
     if (status != EXIT_DONE) return status;
     if (!here) {
         own.option[OPT_ROOT] = history->root.path;
-        tfy__say("going on in %s with runs that worked there", history->root.path);
+        tfy__say("continuing runs that work in %s", history->root.path);
     }
     fflush(NULL);
     pid_t child = fork();
@@ -144,7 +144,8 @@ static uint32_t leave_others(const TfyArgs *args, TfyHistory **histories, uint32
             tfy__history_free(histories[i]);
     }
     if (kept < count)
-        tfy__say("runs that did not work in %s are left; 'resume RUN --root DIR' moves one", args->option[OPT_ROOT]);
+        tfy__say("runs of directories other than %s stay as they are; 'resume RUN --root DIR' moves one",
+                 args->option[OPT_ROOT]);
     return kept;
 }
 
@@ -230,7 +231,7 @@ int tfy__cmd_resume(const TfyArgs *args)
     if (args->option[OPT_DRY_RUN] && !args->option[OPT_WITH])
         return tfy__fail(EXIT_USAGE, "--dry-run goes with --with FILE.tfy");
     if (args->option[OPT_ALL] && args->option[OPT_WITH])
-        return tfy__fail(EXIT_USAGE, "--with takes one run over: name it instead of --all");
+        return tfy__fail(EXIT_USAGE, "--with moves one run to another program: name it instead of --all");
     return args->option[OPT_ALL] ? resume_all(args) : continue_as(args, "resume");
 }
 

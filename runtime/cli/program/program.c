@@ -334,7 +334,8 @@ static int report_waiting(Session *session, const char *run)
         /* Only this message reports steps in doubt. */
         if (count > tfy__ask_told(session->asker)) print_commands(text ? text : "", session->command);
     } else if (tfy__any_parked(session->loop)) {
-        tfy__say("what is left waits, out of memory; '%s doctor' says for what, then continue with: %s resume %s",
+        tfy__say("the runs that are left wait and have left memory; '%s doctor' says for what, then continue with: %s "
+                 "resume %s",
                  session->command, session->command, run);
     }
     free(text);
@@ -614,8 +615,8 @@ static void say_left(const Session *session)
 {
     const uint32_t count = tfy__left_elsewhere(session->loop);
     if (!count || strcmp(tfy__program_name(), "tfy") == 0) return;
-    tfy__say("%u run%s not taken up: other directories are theirs; '%s resume --all' goes through all of them", count,
-             count == 1 ? " was" : "s were", session->command);
+    tfy__say("%u run%s in other directories and not resumed; '%s resume --all' goes through all of them", count,
+             count == 1 ? " is" : "s are", session->command);
 }
 
 static int resume_all(Session *session)

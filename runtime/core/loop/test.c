@@ -134,7 +134,7 @@ static void count_call(TfyTest *test, const void *what)
 bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkflow *workflow, int64_t *out)
 {
     TfyTest *test = task->loop->test;
-    if (!test) return tfy_panic(task, line, "calls() stands only in a test");
+    if (!test) return tfy_panic(task, line, "calls() is allowed only in a test");
     const Counter *counter = counter_of(test, tool ? (const void *)one_tool(tool) : workflow);
     *out = counter ? counter->count : 0;
     return true;
@@ -575,7 +575,7 @@ bool tfy_mock(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkfl
               const TfyValue *args, const TfyType *type, TfyValue answer, bool fails, int64_t after_ms)
 {
     TfyTest *test = task->loop->test;
-    if (!test) return tfy_panic(task, line, "mock stands only in a test");
+    if (!test) return tfy_panic(task, line, "mock is allowed only in a test");
     const Mock like = {.tool = tool,
                        .workflow = workflow,
                        .params = tool ? tool->params : workflow->params,
@@ -609,7 +609,7 @@ void tfy__test_said(TfyTest *test, bool printed, const char *text, size_t len)
 bool tfy_output(TfyTask *task, TfyObj **out)
 {
     const TfyTest *test = task->loop->test;
-    if (!test) return tfy_panic(task, 0, "output() stands only in a test");
+    if (!test) return tfy_panic(task, 0, "output() is allowed only in a test");
     if (test->printed.failed) return tfy__out_of_memory(task);
     return (*out = tfy_string_of(task, test->printed.data ? test->printed.data : "", test->printed.len)) != NULL;
 }

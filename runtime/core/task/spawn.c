@@ -302,8 +302,8 @@ bool tfy_spawn_with(TfyTask *task, const TfyPoint *point, const TfyWorkflow *wor
                     int64_t priority, const TfyValue *after, int64_t after_count, bool detached, int64_t *out)
 {
     if (priority < -PRIORITY_MAX || priority > PRIORITY_MAX)
-        return tfy_panic(task, point->line, "a priority lies between -%d and %d, it is not %lld", PRIORITY_MAX,
-                         PRIORITY_MAX, (long long)priority);
+        return tfy_panic(task, point->line, "a priority is between -%d and %d, not %lld", PRIORITY_MAX, PRIORITY_MAX,
+                         (long long)priority);
     const With with = {.priority = priority, .after = after, .after_count = after_count};
     const TaskRest *child = spawn(task, point, workflow, args, detached ? BOND_NONE : BOND_CHILD, &with);
     if (child) *out = tfy__task_handle(child);

@@ -552,7 +552,7 @@ static bool gather(Salvage *salvage, uint32_t run, TfyHistory *history, TfySalva
 
 static bool write_end(TfyBuffer *out, bool abort)
 {
-    static const char message[] = "records behind this one were lost";
+    static const char message[] = "records after this one were lost";
     tfy__put_begin(out);
     if (!abort) tfy__put_flag(out, TFY_P_OK, false);
     tfy__put(out, TFY_P_ERROR);

@@ -386,7 +386,7 @@ static int check_rows(Verifying *verifying)
         return refuse(verifying, TFY_E_DATA, "%" PRId64 " tasks belong to no run", rows - verifying->found->tasks);
     const int64_t gaps = count_of(verifying, "SELECT count(*) FROM gap");
     if (gaps != verifying->gaps)
-        return refuse(verifying, TFY_E_DATA, "%" PRId64 " gaps of the log have no record behind them",
+        return refuse(verifying, TFY_E_DATA, "%" PRId64 " gaps of the log have no record after them",
                       gaps - verifying->gaps);
     if (verifying->births != verifying->born)
         return refuse(verifying, TFY_E_DATA, "%" PRId64 " tasks were born and %" PRId64 " of them are there",

@@ -347,7 +347,7 @@ int tfy__saved_fits(TfyLog *log, const TfySavedRows *saved, char *error_text)
             if (other && strcmp(other->decl, column->decl) != 0)
                 return tfy__log_refuse(
                     error_text, TFY_E_DATA,
-                    "its rows of table %s hold %.80s as %s, and table %s of %.200s has it as %s; take "
+                    "its rows of table %s hold %.80s as %s, and table %s of %.200s has it as %s; import "
                     "the run into another database, or change the table",
                     table->name, column->name, column->decl, table->name, log->path ? log->path : "the log",
                     other->decl);
