@@ -63,7 +63,7 @@ run tfy verify
 check "the database is sound" ended 0
 check "... for others, too" python3 "$here/read_log.py" "$db"
 run tfy gc --compact
-check "again there is nothing to drop" ended 0 "0 runs start now"
+check "again there is nothing to drop" ended 0 "0 runs now start"
 run tfy inspect last
 check "inspect says so" printed "compacted  up to the snapshot"
 check "... and what is asked" printed "waits for an answer: go on?"
