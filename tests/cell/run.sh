@@ -220,6 +220,25 @@ command_line()
     cd / || exit 1
 }
 
+# A partial cell as it is in most containers: a root directory that is no mount.
+in_chroot()
+{
+    cat >"$scratch/chroot.sh" <<'END'
+set -e
+mkdir "$1" && cd "$1" && mkdir usr etc proc tmp dev root work
+mount --bind /usr usr && mount --bind /etc etc && mount -t proc proc proc && mount --bind /dev dev
+for link in bin sbin lib lib64; do [ ! -e /usr/$link ] || ln -s usr/$link $link; done
+cp "$2/tfy" "$2/tfy-cell" work && echo known >work/known && echo secret >root/secret
+exec chroot . /usr/bin/env HOME=/root sh -c 'cd work && exec ./tfy sandbox -- sh -c "echo more >>known; cat known; echo x >new || cat /etc/shadow || cat /root/secret || echo refused" 2>said'
+END
+    if [ "$(id -u)" != 0 ] || [ ! -L /bin ] || ! unshare -m mount --bind /usr /mnt 2>/dev/null; then
+        skipped "a cell in a chroot: none can be made here"
+        return
+    fi
+    run unshare -m sh "$scratch/chroot.sh" "$scratch/jail" "$scratch/bin"
+    is "in a chroot, a cell is partial" "0 known more refused 1" "$status $(echo "$said" | xargs) $(grep -c '^tfy: sandbox is partial here' "$scratch/jail/work/said")"
+}
+
 # Machines that have less: a kernel without Landlock, and one that refuses namespaces, are made of this one.
 lesser()
 {
@@ -296,6 +315,7 @@ for user in $users; do
 done
 command_line
 lesser
+in_chroot
 for each in $levels; do
     if cell_trials faults "$each" "$scratch/line/w" >"$scratch/out" 2>&1; then
         ok "$each: each system call that fails keeps the tool from starting ($(tail -n 1 "$scratch/out"))"

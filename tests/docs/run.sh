@@ -134,12 +134,17 @@ done
 exit 0
 ONE
 
+# Where no sandbox can be built, what is shown of one cannot be run.
+confined=yes
+"$build/tfy" doctor --sandbox >/dev/null 2>&1 || confined=no
+
 for document in "$@"; do
+    case $document in *safety.md) [ "$confined" = yes ] || { echo "skipped safety.md: no sandbox can be built here" >&2; continue; } ;; esac
     case $document in /*) echo "$document" ;; *) echo "$(pwd)/$document" ;; esac
 done | xargs -n 1 -P 2 sh -c 'sh "$scratch/one.sh" "$1" >"$scratch/$(basename "$1").said" 2>&1 ||
     echo "not ok $(basename "$1"): its blocks could not be run" >>"$scratch/$(basename "$1").said"' sh
 
-cat "$scratch"/*.said >"$scratch/all"
+cat /dev/null "$scratch"/*.said >"$scratch/all" 2>/dev/null
 passed=$(grep -c '^ok ' "$scratch/all")
 failed=$(grep -c '^not ok ' "$scratch/all")
 grep -v '^ok ' "$scratch/all"
