@@ -166,3 +166,23 @@ printf 'report("%%s is no duration");\n' >unplain/dsl/x.re
 not_plain unplain >wrong
 check "... and wrong ones would be named" sh -c '[ "$(cut -d : -f 1-2 <wrong | xargs)" = "README.md:1 docs/x.md:3 runtime/core/x.c:1 dsl/x.re:1" ] ||
     { cat wrong; exit 1; }'
+rm -r unplain/runtime unplain/dsl unplain/docs/x.md
+cat >unplain/docs/y.md <<'END'
+- One run was not taken up: it is elsewhere.
+- A priority lies between 1 and 2.
+- The word stands only in a test.
+- The run goes on.
+- Its timeout runs on, unseen.
+- One run starts now at its snapshot.
+- It reads the mark and the records behind it.
+- Name the files behind RUN.
+- The compiler warns of it.
+- The sender hears so.
+- This takes one run over.
+- A program has been reading for long; stop it.
+- Compared are the records.
+- What was under way then is in doubt.
+END
+sed 's/$/\n/' unplain/docs/y.md >unplain/docs/z.md && mv unplain/docs/z.md unplain/docs/y.md
+not_plain unplain >wrong
+check "... of every form, once" [ "$(grep -c '^docs/y.md' wrong) $(grep '^docs/y.md' wrong | cut -d : -f 2 | uniq | wc -l)" = "14 14" ]
