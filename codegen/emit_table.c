@@ -422,12 +422,31 @@ static void emit_retry_on(Emit *e, const Point *point)
     ctext_pieces(&e->c, point->line, "%sNULL};", p.data);
 }
 
+/* The effect http with the limits of one place. */
+static void emit_limited(Emit *e, const Point *point)
+{
+    const char *class = strchr(point->effect, '_');
+    ctext_pieces(&e->c, point->line,
+                 "static const TfyTool tfyg_http%u = {.name = \"http\", .family = TFY_F_HTTP, .repeat = TFY_%s, "
+                 ".params = tfy_http_params, .param_count = 4, .result = &tfy_type_http_response, .limit = %" PRId64
+                 ", .rate = %" PRId64 ", .rate_ms = %" PRId64 "};",
+                 point->number,
+                 !class            ? "ONCE"
+                 : class[1] == 'p' ? "PURE"
+                                   : "IDEMPOTENT",
+                 point->limit, point->rate, point->rate_ms);
+}
+
 static void emit_site(Emit *e, const Point *point)
 {
     Text p = {.arena = e->arena};
+    const bool limited = point->limit || point->rate;
     if (point->retry_on) emit_retry_on(e, point);
+    if (limited) emit_limited(e, point);
     text_format(&p, "static const TfySite tfyg_site%u = {.point = &tfyg_p%u, ", point->number, point->number);
-    if (point->effect)
+    if (limited)
+        text_format(&p, ".tool = &tfyg_http%u, ", point->number);
+    else if (point->effect)
         text_format(&p, ".tool = &tfy_effect_%s, ", point->effect);
     else if (point->channel)
         text_format(&p, ".tool = &tfyg_%s_%u, ", point->builtin->name, point->channel->id);

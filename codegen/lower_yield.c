@@ -127,6 +127,16 @@ static const char *http_effect(const Expr *call)
     return names[builtin_repeat(call)];
 }
 
+/* `limit` and `rate` of http, which are literals. */
+static void take_limits(Point *point, const Expr *call)
+{
+    const Expr *limit = call->argv[call->argc], *rate = call->argv[call->argc + 1];
+    if (limit) point->limit = limit->int_value;
+    if (!rate) return;
+    point->rate = rate->left->int_value;
+    point->rate_ms = rate->right->int_value;
+}
+
 static Point *effect_point(Lower *l, const Expr *call, const char *label)
 {
     const char *kind = call->call == CALL_TOOL ? "tool" : call->call == CALL_PROMPT ? "prompt" : "effect";
@@ -134,7 +144,10 @@ static Point *effect_point(Lower *l, const Expr *call, const char *label)
     point->result = call->type;
     point->callee = call->builtin ? NULL : call->decl;
     point->builtin = call->builtin;
-    if (call->builtin && call->builtin->id == BI_HTTP) point->effect = http_effect(call);
+    if (call->builtin && call->builtin->id == BI_HTTP) {
+        point->effect = http_effect(call);
+        take_limits(point, call);
+    }
     if (call->builtin && type_is_descriptor(call->builtin->receiver)) point->effect = call->builtin->name;
     if (call->builtin && call->builtin->receiver == TYPE_CHANNEL) point->channel = call->argv[0]->to;
     return point;

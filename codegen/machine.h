@@ -276,6 +276,8 @@ struct Point {
     /* what the compiler itself asks for: the name behind tfy_effect_; else NULL */
     const char *effect;
     const Type *channel; /* send and recv: of what type */
+    /* http: `limit` and `rate` of this place; 0: none */
+    int64_t limit, rate, rate_ms;
     /* effects: the errors after which `retry N on …` tries again; NULL: all that can be tried again */
     const CatchName *retry_on;
     /* hash of how the source reads there (lower_origin.c); 0: none was made */

@@ -270,3 +270,52 @@ void slots_bind(Check *c, Expr *e, const Slots *slots, uint32_t first)
     for (Arg *arg = e->args; arg; arg = arg->next) bind_arg(c, &binder, arg);
     fill_defaults(c, &binder, e->span);
 }
+
+/* ---- http's limits ---- */
+
+/* of limit and of a rate's count, as for tools */
+enum { HTTP_LIMIT_MAX = 1000000 };
+
+static bool counts(const Expr *e)
+{
+    return e->kind == EX_INT && e->int_value >= 1 && e->int_value <= HTTP_LIMIT_MAX;
+}
+
+static void settle_type(Expr *e, const Type *type)
+{
+    e->type = e->to = type;
+}
+
+static void check_limit(Check *c, Expr *e)
+{
+    settle_type(e, c->core->integer);
+    if (!counts(e)) diag_error(c->diags, e->span, "'limit' is a number from 1 to %d, written here", HTTP_LIMIT_MAX);
+}
+
+/* N/D: for the parser a division. */
+static void check_rate(Check *c, Expr *e)
+{
+    const bool divides = e->kind == EX_BINARY && e->op == OP_DIV;
+    settle_type(e, c->core->bad);
+    if (divides) settle_type(e->left, c->core->integer);
+    if (divides) settle_type(e->right, c->core->duration);
+    if (divides && counts(e->left) && e->right->kind == EX_DURATION && e->right->int_value >= 1) return;
+    Diag *diag = diag_error(c->diags, e->span, "'rate' is a number and a time, written here, such as 10/1s");
+    if (divides && e->left->kind == EX_INT && e->right->kind == EX_DURATION)
+        diag_hint(c->diags, diag, "the number is from 1 to %d, and the time at least 1ms", HTTP_LIMIT_MAX);
+}
+
+void slots_bind_http(Check *c, Expr *e, const Builtin *builtin)
+{
+    Slots slots, all;
+    const uint32_t count = builtin->param_count;
+    slots_of_builtin(c, &slots, builtin, NULL);
+    slots_init(c, &all, builtin->name, "parameter", count + 2);
+    memcpy(all.items, slots.items, count * sizeof *all.items);
+    all.items[count] = (Slot){.name = "limit", .type = c->core->bad, .optional = true, .later = true};
+    all.items[count + 1] = (Slot){.name = "rate", .type = c->core->bad, .optional = true, .later = true};
+    slots_bind(c, e, &all, 0);
+    if (e->argv[count]) check_limit(c, e->argv[count]);
+    if (e->argv[count + 1]) check_rate(c, e->argv[count + 1]);
+    e->argc = count;
+}

@@ -42,5 +42,8 @@ void slots_of_builtin(Check *c, Slots *slots, const Builtin *builtin, const Type
 
 /* Checks the arguments and sets e->argv; `first` is 1 when a receiver comes before them. */
 void slots_bind(Check *c, Expr *e, const Slots *slots, uint32_t first);
+/* http: argv holds `limit` and `rate` too, behind the e->argc arguments; NULL: not given. They belong to the place: the
+ * request does not have them. */
+void slots_bind_http(Check *c, Expr *e, const Builtin *builtin);
 
 #endif

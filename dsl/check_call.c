@@ -536,7 +536,10 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
     }
     slots_of_builtin(c, &slots, builtin, NULL);
     c->secret_ok = builtin->id == BI_EXEC || builtin->id == BI_HTTP;
-    slots_bind(c, e, &slots, 0);
+    if (builtin->id == BI_HTTP)
+        slots_bind_http(c, e, builtin);
+    else
+        slots_bind(c, e, &slots, 0);
     if (builtin->id == BI_EXEC && e->argc) check_shell(c, e->argv[0]);
     if (!ok) return c->core->bad;
     if (builtin->id == BI_CHANNEL || builtin->id == BI_SIGNAL) return wanted_result(c, e, builtin, want);

@@ -190,13 +190,26 @@ static void mark_entries(Format *f, const MapEntry *entries)
     }
 }
 
+/* http(…, rate: 10/1s) is written as at a tool. */
+static void mark_rate(Format *f, const Arg *args)
+{
+    for (const Arg *arg = args; arg; arg = arg->next) {
+        const Expr *e = arg->value;
+        if (!arg->name.text || strcmp(arg->name.text, "rate") != 0 || e->kind != EX_BINARY || e->op != OP_DIV) continue;
+        if (e->left->kind == EX_INT && e->right->kind == EX_DURATION) mark(f, e->op_span.off, MARK_RATE);
+    }
+}
+
 static void mark_expr(Format *f, const Expr *expr)
 {
     if (!expr) return;
     switch (expr->kind) {
     case EX_BINARY: mark_binary(f, expr); return;
     case EX_UNARY: mark(f, expr->span.off, MARK_UNARY); break;
-    case EX_CALL: mark(f, expr->op_span.off, MARK_TIGHT | MARK_COMMAS); break;
+    case EX_CALL:
+        mark(f, expr->op_span.off, MARK_TIGHT | MARK_COMMAS);
+        mark_rate(f, expr->args);
+        break;
     case EX_INDEX: mark(f, expr->op_span.off, MARK_TIGHT); break;
     case EX_LIST:
     case EX_MAP: mark(f, expr->span.off, MARK_COMMAS); break;

@@ -102,6 +102,8 @@ extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, 
     tfy_effect_llm, tfy_effect_ask, tfy_effect_signal, tfy_effect_lock, tfy_effect_listen, tfy_effect_accept,
     tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable, tfy_effect_writable, tfy_effect_read,
     tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
+/* Of http: a place with limits has a tool of its own. */
+extern const TfyField tfy_http_params[4];
 
 /* The effects that wait for the bodies of parallel and race. Their first argument is the list of handles that
  * tfy_branch made (NULL: none). Each leaves one JoinResult.

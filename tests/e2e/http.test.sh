@@ -89,6 +89,27 @@ workflow send(base: string, path: string) {
     }
 }
 
+/// Three a second at one host. Another host is not bound by them, nor is a place without limits.
+workflow polite(base: string, other: string) {
+    let start = yield now()
+    let pages = parallel for i in 1..5 { give yield http("GET", base + "/text?${i}", limit: 2, rate: 3/1s) }
+    let mid = yield now()
+    let there = parallel for i in 1..4 { give yield http("GET", other + "/text", rate: 3/1s, limit: 2) }
+    let free = yield http("GET", base + "/text")
+    let end = yield now()
+    print("${pages.len()} ${mid - start >= 1s} ${there.len()} ${end - mid < 1s} ${free.status}")
+}
+
+/// The fourth request comes from another process.
+workflow again(base: string) {
+    let start = yield now()
+    for i in 1..4 { yield http("GET", base + "/text", rate: 3/1s) }
+    let on = yield approve("go on?")
+    yield http("POST", base + "/text", rate: 3/1s)
+    let end = yield now()
+    print("${on} ${end - start >= 1s}")
+}
+
 workflow main(base: string) {
     for path in ["/text", "/to/text", "/circle", "/drip", "/half", "/heads", "/garbage", "/twice", "/reset", "/hang", "/huge", "/nope"] {
         yield show(base, path)
@@ -124,6 +145,16 @@ check "... and sent once each" [ "$(asked 'POST /to/text') $(asked 'POST /hang')
 check "other protocols are refused" printed "ftp://x/ error 22"
 check "nobody there" printed "http://127.0.0.1:1/ error 111"
 check "line breaks in headers are refused" printed "the header 'X-A' is not valid"
+
+run tfy run effect.tfy --workflow polite --base "$base" --other "http://localhost:$port"
+check "limit and rate of http hold for each host" printed_exactly "4 true 3 true 200"
+run tfy replay last
+check "... and a replay does not wait for them" printed " 0 divergences, 0 effects performed"
+TFY_SNAPSHOT_EVERY=2 run tfy run effect.tfy --workflow again --base "$base"
+check "a snapshot knows the host's window" [ "$(sqlite3 .tfy/runs.db "select count(*) from wal where type=33 and payload like '%http 0 3/1000 127.0.0.1:$port%'")" -gt 0 ]
+tfy approve last >/dev/null 2>&1
+run tfy resume last
+check "a restart does not evade a rate of http" printed "true true"
 
 # What is kept of an output, and what a file may have, can be set.
 cat >most.tfy <<'END'

@@ -16,10 +16,10 @@ static const TfyField exec_params[] = {{"argv", &tfy_type_list_string, NULL, NUL
                                        {"stdin", &tfy_type_optional_string, NULL, NULL},
                                        {"cwd", &tfy_type_optional_string, NULL, NULL},
                                        {"env", &optional_env, NULL, NULL}};
-static const TfyField http_params[] = {{"method", &tfy_type_string, NULL, NULL},
-                                       {"url", &tfy_type_string, NULL, NULL},
-                                       {"headers", &optional_env, NULL, NULL},
-                                       {"body", &tfy_type_optional_string, NULL, NULL}};
+const TfyField tfy_http_params[] = {{"method", &tfy_type_string, NULL, NULL},
+                                    {"url", &tfy_type_string, NULL, NULL},
+                                    {"headers", &optional_env, NULL, NULL},
+                                    {"body", &tfy_type_optional_string, NULL, NULL}};
 static const TfyType optional_bool = {.kind = TFY_OPTIONAL, .name = "bool?", .elem = &tfy_type_bool};
 static const TfyField read_params[] = {{"path", &tfy_type_string, NULL, NULL}, {"lossy", &optional_bool, NULL, NULL}};
 static const TfyField glob_params[] = {{"glob", &tfy_type_string, NULL, NULL}};
@@ -67,8 +67,8 @@ EFFECT(exec, TFY_F_EXEC, TFY_ONCE, exec_params, tfy_type_exec_result);
     const TfyTool tfy_effect_http##Suffix = {.name = "http",                                                           \
                                              .family = TFY_F_HTTP,                                                     \
                                              .repeat = Repeat,                                                         \
-                                             .params = http_params,                                                    \
-                                             .param_count = sizeof http_params / sizeof *http_params,                  \
+                                             .params = tfy_http_params,                                                \
+                                             .param_count = sizeof tfy_http_params / sizeof *tfy_http_params,          \
                                              .result = &tfy_type_http_response}
 HTTP(, TFY_ONCE);
 HTTP(_idempotent, TFY_IDEMPOTENT);

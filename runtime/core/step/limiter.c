@@ -9,9 +9,13 @@
  * the window is one of the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. A start
  * that seems to be in the future counts as now.
  *
+ * The effect http has its limits at a place of the program, and for each host. Places that say the same share them.
+ *
  * Fair between runs: the steps of each run have a queue of their own, first come first served, and the runs take
  * turns. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/step/step.h"
 
@@ -23,20 +27,99 @@ bool tfy__limit_bounds(const Step *step)
 
 /* ---- limiters ---- */
 
-/* NULL: no memory. */
-static Limiter *limiter_of(TfyLoop *loop, const TfyTool *tool)
+/* The effect http: the places that give it the same limits share them, for each host that they ask. */
+static bool by_host(const TfyTool *tool)
 {
-    for (Limiter *known = loop->limiters; known; known = known->next)
-        if (known->tool == tool) return known;
+    return tool->family == TFY_F_HTTP && !tool->argv;
+}
+
+/* The host of an address, with its port, without the user. */
+static const char *host_in(const char *url, size_t *len)
+{
+    const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
+    const char *end = host + strcspn(host, "/?#"), *user = memrchr(host, '@', (size_t)(end - host));
+    if (user) host = user + 1;
+    *len = (size_t)(end - host);
+    return host;
+}
+
+static bool same_limits(const TfyTool *a, const TfyTool *b)
+{
+    return a == b || (by_host(a) && by_host(b) && a->limit == b->limit && a->rate == b->rate &&
+                      (!a->rate || a->rate_ms == b->rate_ms));
+}
+
+static int64_t window_ns(const TfyTool *tool)
+{
+    return tool->rate_ms < INT64_MAX / 2000000 ? tool->rate_ms * 1000000 : INT64_MAX / 2;
+}
+
+static bool anybody_waits(const Limiter *limiter)
+{
+    for (const LimitTurn *turn = limiter->turns.first; turn; turn = turn->next)
+        if (turn->waiters.first) return true;
+    return false;
+}
+
+static bool is_idle(const Limiter *limiter)
+{
+    if (limiter->in_use || limiter->timer || anybody_waits(limiter)) return false;
+    const uint32_t count = limiter->start_count;
+    if (!count) return true;
+    const int64_t last_ns = limiter->starts[(limiter->start_head + count - 1) % limiter->tool->rate].at_ns;
+    return limiter->loop->now_ns - last_ns >= window_ns(limiter->tool);
+}
+
+static void free_limiter(Limiter *limiter)
+{
+    for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) free(turn);
+    free(limiter->starts);
+    free(limiter->host);
+    free(limiter);
+}
+
+/* A crawler asks many hosts: those that are no longer bounded are forgotten. */
+static void forget_hosts(TfyLoop *loop)
+{
+    for (Limiter **link = &loop->limiters; *link;) {
+        Limiter *limiter = *link;
+        if (!limiter->host || !is_idle(limiter)) {
+            link = &limiter->next;
+            continue;
+        }
+        *link = limiter->next;
+        free_limiter(limiter);
+    }
+}
+
+/* host NULL: the tool's limits hold whatever it asks. NULL: no memory. */
+static Limiter *limiter_for(TfyLoop *loop, const TfyTool *tool, const char *host, size_t host_len)
+{
+    for (Limiter *known = loop->limiters; known; known = known->next) {
+        if (!same_limits(known->tool, tool) || !known->host != !host) continue;
+        if (!host || (strlen(known->host) == host_len && strncasecmp(known->host, host, host_len) == 0)) return known;
+    }
+    if (host) forget_hosts(loop);
     Limiter *limiter = calloc(1, sizeof *limiter);
     LimitStart *starts = limiter && tool->rate ? calloc(tool->rate, sizeof *starts) : NULL;
-    if (!limiter || (tool->rate && !starts)) {
+    char *own = limiter && host ? strndup(host, host_len) : NULL;
+    if (!limiter || (tool->rate && !starts) || (host && !own)) {
+        free(own);
+        free(starts);
         free(limiter);
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
         return NULL;
     }
-    *limiter = (Limiter){.loop = loop, .tool = tool, .starts = starts, .next = loop->limiters};
+    *limiter = (Limiter){.loop = loop, .tool = tool, .host = own, .starts = starts, .next = loop->limiters};
     return loop->limiters = limiter;
+}
+
+static Limiter *limiter_of(const Step *step)
+{
+    const TfyTool *tool = step->call.site->tool;
+    size_t len = 0;
+    const char *host = by_host(tool) ? host_in(((const TfyString *)step->call.args[1].o)->bytes, &len) : NULL;
+    return limiter_for(step->call.loop, tool, host, len);
 }
 
 void tfy__limits_free(TfyLoop *loop)
@@ -44,11 +127,7 @@ void tfy__limits_free(TfyLoop *loop)
     while (loop->limiters) {
         Limiter *limiter = loop->limiters;
         loop->limiters = limiter->next;
-        for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) {
-            free(turn);
-        }
-        free(limiter->starts);
-        free(limiter);
+        free_limiter(limiter);
     }
 }
 
@@ -75,11 +154,6 @@ static void note_start(Limiter *limiter, int64_t run, int64_t at_ns)
     *start_at(limiter, at) = (LimitStart){at_ns, run};
 }
 
-static int64_t window_ns(const TfyTool *tool)
-{
-    return tool->rate_ms < INT64_MAX / 2000000 ? tool->rate_ms * 1000000 : INT64_MAX / 2;
-}
-
 /* The time of a start that was ago_ms ago. */
 static int64_t start_ns(const Limiter *limiter, int64_t ago_ms)
 {
@@ -100,7 +174,7 @@ void tfy__limit_note(const Step *step, const TfyLogRecord *record)
 {
     TfyLoop *loop = step->call.loop;
     if (loop->replay_only || !step->call.site->tool->rate) return;
-    Limiter *limiter = limiter_of(loop, step->call.site->tool);
+    Limiter *limiter = limiter_of(step);
     if (limiter) note_start(limiter, step->rest->run->log.id, start_ns(limiter, loop->now_ms - record->ts_ms));
 }
 
@@ -125,12 +199,34 @@ bool tfy__limit_holds(const Run *run)
     return false;
 }
 
+enum { BOUNDS_MAX = 96 };
+
+/* How a snapshot names the limiters of http, before the host: "http 4 10/1000 ". */
+static void write_bounds(const TfyTool *tool, char out[BOUNDS_MAX])
+{
+    snprintf(out, BOUNDS_MAX, "%.16s %u %u/%lld ", tool->name, tool->limit, tool->rate, (long long)tool->rate_ms);
+}
+
+static void write_name(const Limiter *limiter, TfyBuffer *out)
+{
+    TfyBuffer name = {0};
+    char bounds[BOUNDS_MAX];
+    write_bounds(limiter->tool, bounds);
+    tfy__buffer_text(&name, limiter->host ? bounds : limiter->tool->name);
+    tfy__buffer_text(&name, limiter->host ? limiter->host : "");
+    if (name.failed)
+        out->failed = true;
+    else
+        tfy__put_text(out, TFY_S_TOOL, name.data);
+    tfy__buffer_free(&name);
+}
+
 static void write_window(const Limiter *limiter, const Run *run, TfyBuffer *out)
 {
     const TfyLoop *loop = limiter->loop;
     const char *comma = "";
     tfy__put_begin(out);
-    tfy__put_text(out, TFY_S_TOOL, limiter->tool->name);
+    write_name(limiter, out);
     tfy__put(out, TFY_S_AT);
     tfy__buffer_char(out, '[');
     for (uint32_t i = 0; i < limiter->start_count; i++) {
@@ -156,11 +252,27 @@ void tfy__limit_write(const Run *run, TfyBuffer *out)
     if (some) tfy__buffer_char(out, ']');
 }
 
-static const TfyTool *tool_by_name(const TfyProgram *program, const char *name)
+/* Does a limiter of the tool have this name? *host: what it adds to the tool's. */
+static bool has_name(const TfyTool *tool, const char *name, const char **host)
 {
+    char bounds[BOUNDS_MAX];
+    if (!by_host(tool)) return strcmp(tool->name, name) == 0;
+    write_bounds(tool, bounds);
+    *host = name + strlen(bounds);
+    return strncmp(name, bounds, strlen(bounds)) == 0;
+}
+
+/* NULL: the program has none of this name any more. */
+static Limiter *limiter_named(TfyLoop *loop, const char *name, bool *failed)
+{
+    const TfyProgram *program = loop->program;
     for (uint32_t i = 0; i < program->point_count; i++) {
         const TfySite *site = program->sites[i];
-        if (site && site->tool && site->tool->rate && strcmp(site->tool->name, name) == 0) return site->tool;
+        const char *host = NULL;
+        if (!site || !site->tool || !site->tool->rate || !has_name(site->tool, name, &host)) continue;
+        Limiter *limiter = limiter_for(loop, site->tool, host, host ? strlen(host) : 0);
+        *failed = !limiter;
+        return limiter;
     }
     return NULL;
 }
@@ -172,10 +284,10 @@ bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
     json_array_foreach(starts, i, one)
     {
         const char *name = tfy__member_text(one, TFY_S_TOOL);
-        const TfyTool *tool = name ? tool_by_name(run->loop->program, name) : NULL;
-        if (!tool) continue; /* it no longer has a rate */
-        Limiter *limiter = limiter_of(run->loop, tool);
-        if (!limiter) return false;
+        bool failed = false;
+        Limiter *limiter = name ? limiter_named(run->loop, name, &failed) : NULL;
+        if (failed) return false;
+        if (!limiter) continue;               /* it no longer has a rate */
         if (count_of(limiter, run)) continue; /* the limiter already has the run's starts */
         json_array_foreach(tfy__member_get(one, TFY_S_AT), j, at)
             note_start(limiter, run->log.id, start_ns(limiter, run->loop->now_ms - (json_integer_value(at) - back_ms)));
@@ -211,13 +323,6 @@ static Step *next_waiter(Limiter *limiter)
         if (step) return step;
     }
     return NULL;
-}
-
-static bool anybody_waits(const Limiter *limiter)
-{
-    for (const LimitTurn *turn = limiter->turns.first; turn; turn = turn->next)
-        if (turn->waiters.first) return true;
-    return false;
 }
 
 static bool has_room(const Limiter *limiter)
@@ -305,7 +410,7 @@ bool tfy__limit_admit(Step *step)
         step->admission = ADMISSION_GRANTED; /* a test's answer uses nothing */
         return true;
     }
-    Limiter *limiter = limiter_of(loop, step->call.site->tool);
+    Limiter *limiter = limiter_of(step);
     if (!limiter) return false;
     if (anybody_waits(limiter) || !has_room(limiter))
         line_up(step, limiter);

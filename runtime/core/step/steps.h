@@ -26,6 +26,7 @@ typedef struct LimitStart {
 typedef struct Limiter {
     TfyLoop *loop;
     const TfyTool *tool;
+    char *host;                       /* the effect http: whom it bounds, as an address has it; owned; else NULL */
     uint32_t in_use;                  /* steps that were admitted and have not left */
     uint32_t start_head, start_count; /* of the ring starts */
     LimitStart *starts;               /* ring of tool->rate entries: the newest starts, earliest first */
