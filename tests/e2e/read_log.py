@@ -269,6 +269,25 @@ def check_records(db, meta, runs, tasks, dump):
     return seen, len(marks)
 
 
+def check_texts(db, runs):
+    """What models were sent: every Text has its digest, starts like one that is there, and is there before it is named."""
+    tasks = {row['tid']: row['run'] for row in rows(db, 'SELECT tid, run FROM task')}
+    texts = {run: {} for run in runs}
+    for row in rows(db, 'SELECT * FROM wal WHERE type IN (2, 41) ORDER BY lsn'):
+        run, payload = tasks[row['tid']], json.loads(row['payload'])
+        known = texts[run]
+        if row['type'] == 41:
+            need(row['tid'] == runs[run]['root'], f"the Text {row['lsn']} is not in the first task's chain")
+            need('of' not in payload or payload['of'] in known, f"the Text {row['lsn']} starts like one that is not there")
+            begin = known[payload['of']][:payload['at']] if 'of' in payload else b''
+            text = begin + payload['text'].encode()
+            need(f'{xxh3(text):016x}' == payload['digest'], f"the Text {row['lsn']} has another digest")
+            need(payload['digest'] not in known, f"the Text {row['lsn']} is there already")
+            known[payload['digest']] = text
+        for _, digest in payload.get('texts', []) if row['lsn'] > runs[run]['base'] else []:
+            need(digest in known, f"record {row['lsn']} names a text that is not there")
+
+
 def main(path, dump):
     pages = check_pages(path)
     db = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
@@ -281,6 +300,7 @@ def main(path, dump):
     tasks = {row['tid']: row for row in rows(db, 'SELECT * FROM task')}
     check_rows(db, meta, runs, tasks)
     records, marks = check_records(db, meta, runs, tasks, dump)
+    check_texts(db, runs)
     for run in runs.values():  # a compacted run begins at a Snapshot
         base = db.execute('SELECT type FROM wal WHERE lsn=? AND tid=?', (run['base'], run['root'])).fetchone()
         need(not run['base'] or base == (33,), f"run {run['id']} lacks the snapshot that it begins at")

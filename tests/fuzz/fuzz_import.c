@@ -1,7 +1,8 @@
 /* fuzz_import.c: any files as an exported run, with sums that fit: refused with a sentence, or imported; and what was imported can be read as
- * a run again. The input is the files, one behind the other, each after a line "%% NAME"; the first is the .run file. */
+ * a run again, with what its models were sent. The input is the files, one behind the other, each after a line "%% NAME"; the first is the .run file. */
 #define FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION 1
 #include "cli/keep/exported.c"
+#include "wal/history/asked.h"
 #include "wal/history/history.h"
 
 #include <assert.h>
@@ -71,6 +72,10 @@ static void import(TfyExported *exported)
         tfy__uuid_text(exported->history->run.uuid, run);
         const int read = tfy__history_read(log, run, &again, error);
         assert(read == 0 || *error);
+        for (uint32_t i = 0; !read && i < again->record_count; i++) {
+            bool whole;
+            json_decref(tfy__asked_messages(again, i, &whole));
+        }
         tfy__history_free(again);
     }
     tfy__log_close(log, true);

@@ -51,10 +51,12 @@ static bool is_base(const TfyFork *fork, const TfyLogRecord *record)
     return record->lsn == fork->from->run.base_lsn;
 }
 
-/* A record of where the other run was says nothing about this one, unless this one starts there. */
+/* A record of where the other run was says nothing about this one, unless this one starts there. What was sent to
+ * models belongs to the records that are copied. */
 static bool is_copied(const TfyFork *fork, const TfyLogRecord *record)
 {
-    return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED || is_base(fork, record);
+    return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED || record->type == TFY_R_TEXT ||
+           is_base(fork, record);
 }
 
 /* Counts the copied records behind that one. */

@@ -2,6 +2,7 @@
  * records: itself in one transaction, or in parts by the process that has the database (thin.h). */
 #include "wal/keep/compact.h"
 #include "base/grow.h"
+#include "base/lower_bound.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ enum { TRIES = 5 };
 /* A task of the run. */
 typedef struct Member {
     int64_t tid, born;
-    int64_t last; /* its newest record before the snapshot; 0: none */
+    int64_t last; /* its newest record before the snapshot, apart from Texts; 0: none */
+    bool plan;    /* that is an LLMPlan */
     /* Records of this step and of later ones stay; INT64_MAX: the task had finished, or was not created yet. */
     int64_t step;
     struct Member *parent; /* NULL: of the root, or not found */
@@ -39,6 +41,13 @@ typedef struct Part {
     bool failed;                 /* no memory: it is incomplete */
 } Part;
 
+/* A Text from before the snapshot. */
+typedef struct Sent {
+    uint64_t digest, of; /* of: the Text that it starts like; 0: none */
+    int64_t lsn;
+    bool named; /* it stays */
+} Sent;
+
 typedef struct Compacting {
     Gc *gc;
     TfyGcCompacted *run;
@@ -52,6 +61,8 @@ typedef struct Compacting {
     Part part;
     int64_t newest[KINDS]; /* lsn; 0: none */
     int64_t owner[KINDS];  /* tid */
+    Sent *sent;
+    size_t sent_count, sent_room;
 } Compacting;
 
 /* A walk down one task's chain. */
@@ -173,6 +184,18 @@ static void note_kinds(Compacting *c, const TfyLogRecord *record)
     }
 }
 
+static int note_text(Compacting *c, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    if (!GROW(c->sent, c->sent_room, c->sent_count + 1, 64)) return TFY_E_NOMEM;
+    tfy__payload_open(&payload, record);
+    c->sent[c->sent_count++] = (Sent){.digest = tfy__payload_hex(&payload, TFY_P_DIGEST),
+                                      .of = tfy__payload_hex(&payload, TFY_P_OF),
+                                      .lsn = record->lsn};
+    tfy__payload_close(&payload);
+    return 0;
+}
+
 static int look_at(void *state, const TfyLogRecord *record, const TfyStoreGap *gap)
 {
     (void)gap;
@@ -182,8 +205,12 @@ static int look_at(void *state, const TfyLogRecord *record, const TfyStoreGap *g
         keep(c, walk->member);
         return 0;
     }
-    if (!walk->member->last) walk->member->last = record->lsn;
     walk->member->records++;
+    if (record->type == TFY_R_TEXT) return note_text(c, record);
+    if (!walk->member->last) {
+        walk->member->last = record->lsn;
+        walk->member->plan = record->type == TFY_R_LLM_PLAN;
+    }
     Member *child = born_of(c, record->lsn);
     if (child) child->parent = walk->member;
     note_kinds(c, record);
@@ -285,6 +312,82 @@ static int settle_kept(Compacting *c)
     return code;
 }
 
+/* ---- which texts are kept: those that records can still name ---- */
+
+static int by_digest(const void *a, const void *b)
+{
+    const Sent *one = a, *other = b;
+    if (one->digest != other->digest) return one->digest < other->digest ? -1 : 1;
+    return one->lsn < other->lsn ? -1 : one->lsn > other->lsn;
+}
+
+static int by_lsn(const void *a, const void *b)
+{
+    const Sent *one = a, *other = b;
+    return one->lsn < other->lsn ? -1 : one->lsn > other->lsn;
+}
+
+/* With the text that it starts like, and so on. Of a text that was written again the first one stays, as readers take
+ * it. */
+static void name_text(Compacting *c, const char *hex)
+{
+    uint64_t digest = hex ? strtoull(hex, NULL, 16) : 0;
+    while (digest) {
+        const size_t at = LOWER_BOUND(c->sent, c->sent_count, digest, digest);
+        if (at == c->sent_count || c->sent[at].digest != digest || c->sent[at].named) return;
+        c->sent[at].named = true;
+        digest = c->sent[at].of;
+    }
+}
+
+/* What performers know as recorded: later records name it without writing it again. */
+static void name_known(Compacting *c)
+{
+    const char *name;
+    json_t *kept;
+    const json_t *text;
+    size_t i;
+    json_object_foreach(c->tail->snapshot, name, kept)
+    {
+        json_array_foreach(tfy__member_get(kept, TFY_S_TEXTS), i, text) name_text(c, json_string_value(text));
+    }
+}
+
+/* What the kept LLMPlan names. */
+static int name_of_plan(Compacting *c, int64_t lsn)
+{
+    TfyLogRecord record;
+    TfyPayload payload;
+    const json_t *name;
+    size_t i;
+    const int code = lsn ? TFY_STORE(c->gc->store, TFY_CALL_READ, get_record, lsn, &record) : 0;
+    if (!lsn || code) return code;
+    tfy__payload_open(&payload, &record);
+    json_array_foreach(tfy__payload_get(&payload, TFY_P_TEXTS), i, name)
+        name_text(c, json_string_value(json_array_get(name, 1)));
+    tfy__payload_close(&payload);
+    return 0;
+}
+
+static int name_texts(Compacting *c)
+{
+    if (!c->sent_count) return 0;
+    qsort(c->sent, c->sent_count, sizeof *c->sent, by_digest);
+    name_known(c);
+    int code = name_of_plan(c, c->newest[PLAN]);
+    if (!code) code = name_of_plan(c, c->newest[ANSWER]);
+    for (size_t i = 0; !code && i < c->count; i++) /* the newest record of a task may be one */
+        if (c->members[i].kept && c->members[i].plan) code = name_of_plan(c, c->members[i].last);
+    qsort(c->sent, c->sent_count, sizeof *c->sent, by_lsn);
+    return code;
+}
+
+static bool is_named(const Compacting *c, int64_t lsn)
+{
+    const size_t at = LOWER_BOUND(c->sent, c->sent_count, lsn, lsn);
+    return at < c->sent_count && c->sent[at].lsn == lsn && c->sent[at].named;
+}
+
 /* ---- which records ---- */
 
 /* Whether the record belongs to something that a live task has started and not finished: its step, or its
@@ -311,6 +414,7 @@ static bool stays(const Walk *walk, const TfyLogRecord *record)
     if (!walk->member->kept) return walk->head_stays && record->lsn == walk->member->last;
     if (born) return born->kept;
     if (record->lsn >= before(c) || record->lsn == walk->member->last || record->type == TFY_R_MOVED) return true;
+    if (record->type == TFY_R_TEXT) return is_named(c, record->lsn);
     for (int kind = 0; kind < KINDS; kind++)
         if (record->lsn == c->newest[kind]) return true;
     return walk->member->step != INT64_MAX && is_pending(walk->member, record);
@@ -520,6 +624,7 @@ static int plan(Compacting *c)
     c->handed_on = hands_tasks_on(c->tail);
     code = look_at_all(c);
     if (!code) code = settle_kept(c);
+    if (!code) code = name_texts(c);
     return code ? code : thin(c, false);
 }
 
@@ -559,6 +664,7 @@ static int compact_once(Gc *gc, TfyGcCompacted *run, bool *done, bool *again)
     tfy__history_free(tail);
     free(c.members);
     free(c.queue);
+    free(c.sent);
     return code;
 }
 

@@ -6,6 +6,7 @@
  *   - for a live task the records of the step under way: the question that a person may answer, the once step that
  *     may be in doubt
  *   - records of moves; the newest commit, patch and plan, which resume and inspect compare and show
+ *   - what was sent to models (Texts), if one of these records, or a later one, can name it
  * A task is kept if it was alive at the snapshot or created later, if it has finished but may still be requested, or
  * if it is the parent of a kept task. Requesting a task needs its number, and programs have only the numbers in the
  * snapshot, or in the results of tasks that are in the snapshot; every number there counts as a task's. All other

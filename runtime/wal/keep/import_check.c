@@ -81,7 +81,7 @@ static int check_records(const TfyHistory *history, Stand *stands, char *error_t
             born++;
         }
         if (at >= born) return refuse(error_text, task, record->lsn, "its task is not born yet");
-        if (record->v != TFY_RECORD_V || !record->type || record->type >= TFY_R_COUNT)
+        if (record->v != TFY_RECORD_V || !tfy__record_type_known(record->type))
             return refuse(error_text, task, record->lsn, "this tfy does not know its type");
         const int code = check_gap(history, i, &stands[at], &gaps, error_text);
         if (code) return code;

@@ -253,7 +253,7 @@ static int take_record(void *state, const TfyLogRecord *record)
     if (code) return code;
     TfyHead *head = tfy__heads_find(&verifying->heads, record->tid);
     if (!head && (code = begin_task(verifying, record, &head))) return code;
-    if (record->v != TFY_RECORD_V || !record->type || record->type >= TFY_R_COUNT)
+    if (record->v != TFY_RECORD_V || !tfy__record_type_known(record->type))
         return refuse_record(verifying, record->lsn, record->tid, "was changed since it was written");
     if ((code = check_link(verifying, record, head))) return code;
     head->lsn = verifying->found->last = record->lsn;

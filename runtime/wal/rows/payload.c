@@ -460,10 +460,10 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
-                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID)},
+                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID), P(PROMPTS)},
     [TFY_R_LLM_PLAN] = {P(TOOL), P(DIGEST), P(MODEL), P(PROMPT_TOKENS), P(COMPLETION_TOKENS), P(FINISH_REASON), P(MS),
-                        P(TRIES), P(REFUSAL), P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(ANSWER), P(VALUE), P(ERROR),
-                        P(OUTCOME), P(BY)},
+                        P(TRIES), P(REFUSAL), P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(AFTER), P(TEXTS), P(ANSWER),
+                        P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_STEP_START] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY), P(QUESTION), P(DETAILS), P(ID), P(DIGEST), P(TYPE),
                           P(NAME)},
     [TFY_R_TOOL_RESULT] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
@@ -498,6 +498,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_UNDO] = {0, P(OF), P(ERROR)},
     [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},
     [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT)},
+    [TFY_R_TEXT] = {P(DIGEST), P(TEXT), P(OF), P(AT)},
 };
 #undef P
 
@@ -538,7 +539,7 @@ const char *tfy__payload_fault(const TfyLogRecord *record, char *text, size_t si
 {
     TfyPayload payload;
     if (record->type == TFY_R_SNAPSHOT) return NULL;
-    if (!record->type || record->type >= TFY_R_COUNT) return "its type is unknown";
+    if (!tfy__record_type_known(record->type)) return "its type is unknown";
     tfy__payload_open(&payload, record);
     const char *fault = fault_of(payload.json, record->type, text, size);
     tfy__payload_close(&payload);

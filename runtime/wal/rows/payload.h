@@ -22,11 +22,12 @@
 
 /* M(NAME, "name", KIND): every member of every payload, and of the objects in `root` and `fork_of`, except
  * Snapshot's, which has a table of its own (snapshot_members.h). ANY: a value of the program's types, or one that
- * differs from record to record. */
+ * differs from record to record (`after` is a list of tasks, or a step). */
 #define TFY_PAYLOAD_MEMBERS(M)                                                                                         \
-    M(AFTER, "after", LIST)                                                                                            \
+    M(AFTER, "after", ANY)                                                                                             \
     M(ANSWER, "answer", ANY)                                                                                           \
     M(ARGS, "args", OBJECT)                                                                                            \
+    M(AT, "at", INT)                                                                                                   \
     M(ATTEMPT, "attempt", INT)                                                                                         \
     M(BODY, "body", FLAG)                                                                                              \
     M(BORN, "born", INT)                                                                                               \
@@ -79,6 +80,7 @@
     M(PID, "pid", INT)                                                                                                 \
     M(PRIORITY, "priority", INT)                                                                                       \
     M(PROMPT_TOKENS, "prompt_tokens", INT)                                                                             \
+    M(PROMPTS, "prompts", TEXT)                                                                                        \
     M(QUESTION, "question", TEXT)                                                                                      \
     M(RECORDS, "records", INT)                                                                                         \
     M(REFUSAL, "refusal", TEXT)                                                                                        \
@@ -96,6 +98,7 @@
     M(STEP, "step", INT)                                                                                               \
     M(TASK, "task", TEXT)                                                                                              \
     M(TEXT, "text", TEXT)                                                                                              \
+    M(TEXTS, "texts", LIST)                                                                                            \
     M(TID, "tid", INT)                                                                                                 \
     M(TO, "to", TEXT)                                                                                                  \
     M(TOOL, "tool", TEXT)                                                                                              \

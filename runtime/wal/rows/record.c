@@ -46,6 +46,7 @@ static const char *const names[TFY_R_COUNT] = {
     [TFY_R_SNAPSHOT] = "Snapshot",
     [TFY_R_COMPACTED] = "Compacted",
     [TFY_R_MOVED] = "Moved",
+    [TFY_R_TEXT] = "Text",
 };
 
 char *tfy__record_workflow(const TfyLogRecord *birth)
@@ -54,15 +55,20 @@ char *tfy__record_workflow(const TfyLogRecord *birth)
     return name ? name : strdup("?");
 }
 
+bool tfy__record_type_known(int type)
+{
+    return type > 0 && type < TFY_R_COUNT && names[type];
+}
+
 const char *tfy__record_type_name(int type)
 {
-    return type > 0 && type < TFY_R_COUNT ? names[type] : "?";
+    return tfy__record_type_known(type) ? names[type] : "?";
 }
 
 int tfy__record_type_of(const char *name)
 {
     for (int type = 1; type < TFY_R_COUNT; type++) {
-        if (strcmp(names[type], name) == 0) return type;
+        if (names[type] && strcmp(names[type], name) == 0) return type;
     }
     return 0;
 }
@@ -70,7 +76,7 @@ int tfy__record_type_of(const char *name)
 bool tfy__record_is_nobodys(const TfyLogRecord *record)
 {
     return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED ||
-           record->type == TFY_R_SHUTDOWN_MARKER;
+           record->type == TFY_R_SHUTDOWN_MARKER || record->type == TFY_R_TEXT;
 }
 
 bool tfy__record_is_run_signal(const TfyLogRecord *record)

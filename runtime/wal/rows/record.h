@@ -8,9 +8,9 @@
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?,
  *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?},
- *                     "id"?}
+ *                     "id"?, "prompts"?: "digest"}
  *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h; id:
- *                       wal/log/run_id.h
+ *                       wal/log/run_id.h; prompts: the run keeps no Texts
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}
  *                       in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive
@@ -23,6 +23,9 @@
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms",
  *                      "answer"}
  *                     or {…, "error": {…}}. "tries": HTTP requests sent, if not 1; "refusal": why there is no answer
+ *                     "after"?: step, "texts"?: [[role, "hex16"], …]
+ *                       what was sent, by the digests of Texts: the messages of this task's newest earlier LLMPlan of
+ *                       step `after`, then these; neither: only `request`, the digest of the whole, is known
  *   PatchPreview      {"tool": "preview", "digest", "value": {"path", "diff"}}
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key", "paths"?: […]}
  *                       paths: what the run had written, below its root, and the commit settles
@@ -61,6 +64,11 @@
  *                       an action of retention, in the database's own chain (gc.h)
  *   Moved             {"from": "hex32", "to"}   hashes of programs, in the root's chain (move.h)
  *                     {"root": {…}}             the directory in which the run continues (root.h)
+ *
+ *   Text              {"digest": "hex16", "text"}
+ *                     {"digest": "hex16", "text", "of": "hex16", "at": N}   the first N bytes of Text `of`, then `text`
+ *                       a text that was sent to a model, in the root's chain: before the first LLMPlan that names it,
+ *                       in the same commit; digest: XXH3-64 of the whole text, as it is recorded
  *
  * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program.
  * "passages" counts the points passed since the task's previous record, so that an arrival from outside is delivered
@@ -108,7 +116,8 @@ typedef enum TfyRecordType {
     TFY_R_UNDO,
     TFY_R_SNAPSHOT,
     TFY_R_COMPACTED,
-    TFY_R_MOVED,
+    TFY_R_MOVED, /* 36 to 40 are reserved: LLMRequest, McpRound, McpTask, Admin, Claimed */
+    TFY_R_TEXT = 41,
     TFY_R_COUNT
 } TfyRecordType;
 
@@ -154,6 +163,7 @@ bool tfy__record_spawns(const TfyLogRecord *record);
  * memory. */
 char *tfy__record_workflow(const TfyLogRecord *birth);
 
+bool tfy__record_type_known(int type);       /* false also for numbers that are only reserved */
 const char *tfy__record_type_name(int type); /* "ToolResult"; "?" for an unknown number */
 int tfy__record_type_of(const char *name);   /* 0: unknown */
 

@@ -68,6 +68,7 @@
     M(PERMITS, "permits", INT)                                                                                         \
     M(POINT, "point", INT)                                                                                             \
     M(PRIORITY, "priority", INT)                                                                                       \
+    M(PROMPTS, "prompts", TEXT)                                                                                        \
     M(RANDOMS, "randoms", INT)                                                                                         \
     M(READY, "ready", FLAG)                                                                                            \
     M(RETRY, "retry", INT)                                                                                             \
@@ -92,6 +93,7 @@
     M(TASK, "task", ANY)                                                                                               \
     M(TASKS, "tasks", LIST)                                                                                            \
     M(TEXT, "text", TEXT)                                                                                              \
+    M(TEXTS, "texts", LIST)                                                                                            \
     M(TIMEOUT, "timeout", INT)                                                                                         \
     M(TOOL, "tool", TEXT)                                                                                              \
     M(UNDOS, "undos", LIST)                                                                                            \

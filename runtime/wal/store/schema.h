@@ -1,5 +1,5 @@
 /* schema.h: the durable format: the tables, one statement each. A file is one of ours if its schema consists of
- * exactly these texts.
+ * exactly these texts (the view may lack SCHEMA_NEWER_TYPES).
  *
  *   meta     one row: the file's id, the number of openings for writing, the last writer, whether it was closed
  *            cleanly. base and base_chain say where the marks start: 0 and the seed, or the newest mark that retention
@@ -47,6 +47,10 @@ enum {
     SCHEMA_PAGE_SUM_BYTES = 8
     /* The size of a page, and the bytes at its end that page_vfs.h uses for its sum. */
 };
+
+/* Types of records in the view `history` that were added after the first version of the file: a file that was made
+ * before has the view without these. */
+#define SCHEMA_NEWER_TYPES " WHEN 41 THEN 'Text'"
 
 /* clang-format off */
 static const char *const schema[] = {
@@ -97,7 +101,7 @@ static const char *const schema[] = {
     " WHEN 23 THEN 'Approval' WHEN 24 THEN 'Signal' WHEN 25 THEN 'Woke' WHEN 26 THEN 'TaskWaitIO'"
     " WHEN 27 THEN 'IOReady' WHEN 28 THEN 'Output' WHEN 29 THEN 'Retry' WHEN 30 THEN 'InDoubt'"
     " WHEN 31 THEN 'Resolved' WHEN 32 THEN 'Undo' WHEN 33 THEN 'Snapshot' WHEN 34 THEN 'Compacted' WHEN 35 THEN 'Moved'"
-    " ELSE w.type END AS type,\n"
+    SCHEMA_NEWER_TYPES " ELSE w.type END AS type,\n"
     "  CASE WHEN json_valid(w.payload) THEN coalesce(w.payload->>'$.tool', w.payload->>'$.to',"
     " w.payload->>'$.why', w.payload->>'$.how', w.payload->>'$.name', w.payload->>'$.workflow',"
     " w.payload->>'$.group', w.payload->>'$.path', w.payload->>'$.of', w.payload->>'$.obj', w.payload->>'$.save') END AS what,\n"

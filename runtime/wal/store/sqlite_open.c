@@ -168,6 +168,15 @@ static bool may_stand_there(const char *name, const char *table, const char *sql
     return tfy__saved_table_text(name, sql) || (strncmp(sql, "CREATE INDEX ", 13) == 0 && !is_of_the_log(table));
 }
 
+/* Whether it is this text of the schema, or the one that an older version wrote. */
+static bool is_text(const char *ours, const char *text)
+{
+    const char *newer = strstr(ours, SCHEMA_NEWER_TYPES);
+    if (strcmp(ours, text) == 0 || !newer) return strcmp(ours, text) == 0;
+    const size_t before = (size_t)(newer - ours);
+    return strncmp(ours, text, before) == 0 && strcmp(newer + sizeof SCHEMA_NEWER_TYPES - 1, text + before) == 0;
+}
+
 /* Tables, indexes and triggers must be exactly those of schema.h: a foreign trigger could change what we write. */
 static int check_schema(SqliteStore *store)
 {
@@ -179,7 +188,7 @@ static int check_schema(SqliteStore *store)
     while (!code && (code = sqlite3_step(rows)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(rows, 0);
         int i = 0;
-        while (i < SCHEMA_COUNT && text && strcmp(schema[i], text) != 0) i++;
+        while (i < SCHEMA_COUNT && text && !is_text(schema[i], text)) i++;
         if (text && i < SCHEMA_COUNT)
             known++;
         else if (!may_stand_there((const char *)sqlite3_column_text(rows, 1),
