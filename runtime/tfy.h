@@ -380,6 +380,9 @@ typedef struct TfyOptions {
     /* a file of NAME=value lines; a name that is not in it is taken from TFY_SECRET_NAME in the environment; NULL:
      * no file */
     const char *secrets;
+    /* "full": what models are sent is kept in the log; "digest": only its digest. NULL: as each run started, and new
+     * runs keep it */
+    const char *record_prompts;
     /* --yes: answers every approval with yes, and the log says so */
     bool approve_all;
     /* tfy_run also waits for people, instead of returning when only they can wake the remaining tasks */

@@ -100,6 +100,9 @@ bool tfy__call_waits(const TfyCall *call);
 void tfy__call_unanswered(TfyCall *call);
 /* The attempt failed with a built-in error, as a record has it; call->outcome as for tfy__call_fail. */
 void tfy__call_fail_recorded(TfyCall *call, json_t *error);
+/* Appends a record that belongs to the call's run and to no step (tfy__record_is_nobodys), before the record of the
+ * call's outcome: both are in one commit. False: the loop has failed. */
+bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload);
 /* Lets the performer read a recorded result that has no plain value. False: it reads none, or task->error is set. */
 bool tfy__call_read(const TfyCall *call, const struct TfyPayload *payload, TfyValue *out);
 /* When the time of the attempt ends, by the monotonic clock; 0: it has no limit. */
@@ -145,6 +148,7 @@ const char *tfy__root(TfyLoop *loop);      /* the working root, absolute */
 int tfy__root_fd(TfyLoop *loop);           /* the root's directory descriptor, opened at start */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
 const char *tfy__llm_option(TfyLoop *loop);     /* TfyOptions.llm or NULL */
+bool tfy__keeps_prompts(TfyTask *task);         /* whether the log keeps what the task's run sends to models */
 size_t tfy__output_most(TfyLoop *loop);         /* bytes kept of an output or a body */
 size_t tfy__file_most(TfyLoop *loop);           /* bytes of a file */
 const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
@@ -164,6 +168,7 @@ enum {
     TFY_M_NET,
     TFY_M_POOL,
     TFY_M_WROTE,
+    TFY_M_SENT,
     TFY_M_COUNT
 };
 void **tfy__effect_slot(TfyLoop *loop, int module);

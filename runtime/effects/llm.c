@@ -3,7 +3,7 @@
  * The source of answers is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the endpoint
  * in TFY_LLM_URL. Nothing is ever invented: without a source the call fails and says what to set.
  *
- * Two things live longer than a call. `replay` rebuilds both from the log, so that a resumed run continues exactly
+ * What was sent is kept by llm_sent. Two more things live longer than a call. `replay` rebuilds both from the log, so that a resumed run continues exactly
  * where it was:
  *
  * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded
@@ -12,6 +12,7 @@
  * - A misfit: the answer that could not be decoded, and why, per task. The next request at the same place shows
  *   both to the model. A task has at most one open misfit, since it is at one place. */
 #include "effects/llm.h"
+#include "effects/llm_sent.h"
 #include "wal/rows/payload.h"
 #include "base/grow.h"
 #include "base/table.h"
@@ -312,6 +313,7 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
                 tfy__cassette_append(llm->cassette, asking->request, asking->digest, occurrence, reply) == TFY_OK;
     int why = errno;
     call->occurrence = occurrence;
+    tfy__sent_record(call, asking->request);
     if (kept) write_extra(asking, reply, occurrence);
     free_asking(asking);
     tfy__count_tokens(call->loop, reply->prompt_tokens, reply->completion_tokens);
@@ -325,14 +327,17 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
                              strerror(why));
 }
 
-/* A file or socket that could not be opened for lack of room does not count as an answer. */
-static void fail(TfyCall *call, int64_t code, const char *error)
+/* A file or socket that could not be opened for lack of room does not count as an answer. request: it was sent, as far
+ * as anybody knows; NULL: it was not. */
+static void fail(TfyCall *call, const json_t *request, int64_t code, const char *error)
 {
     const int no_room = code == ENOMEM || code == EMFILE || code == ENFILE ? (int)code : tfy__room_for_descriptor();
-    if (no_room)
+    if (no_room) {
         tfy__call_no_room(call, no_room);
-    else
-        tfy__call_tool_error(call, code, "%s", error);
+        return;
+    }
+    if (request) tfy__sent_record(call, request);
+    tfy__call_tool_error(call, code, "%s", error);
 }
 
 static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error)
@@ -346,8 +351,10 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
     }
     tfy__buffer_reset(&call->extra);
     if (asking->tries) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries + 1);
+    json_t *request = json_incref(asking->request);
     free_asking(asking);
-    fail(call, code, error);
+    fail(call, request, code, error);
+    json_decref(request);
 }
 
 /* The endpoint is busy or broken: the client asks again by itself. */
@@ -385,7 +392,7 @@ static void ask_endpoint(Asking *asking)
     }
     if (asking->ask) return;
     free_asking(asking);
-    fail(call, code, error);
+    fail(call, NULL, code, error);
 }
 
 /* The start of the program's request, on one line. */
@@ -454,7 +461,7 @@ static void start(TfyCall *call)
     /* and it stays so: a question, however it ends, leaves nothing behind that could be undone */
     call->outcome = TFY_NOT_DONE;
     if (status != TFY_OK) {
-        fail(call, status == TFY_E_NOMEM ? ENOMEM : EINVAL, error);
+        fail(call, NULL, status == TFY_E_NOMEM ? ENOMEM : EINVAL, error);
         return;
     }
     Llm *llm = find_llm(call->loop);
@@ -481,6 +488,7 @@ static void close_llm(TfyLoop *loop)
 {
     void **place = tfy__effect_slot(loop, TFY_M_LLM);
     Llm *llm = *place;
+    tfy__sent_close(loop);
     if (!llm) return;
     *place = NULL;
     tfy__llm_http_free(llm->http);
@@ -506,9 +514,10 @@ static void count_again(Llm *llm, TfyTask *task, const TfyPayload *payload)
     if (count && occurrence > count->answered) count->answered = (uint32_t)occurrence;
 }
 
-/* Of a reply that was not an answer, which replay does not see. */
+/* Also of a reply that was not an answer, which replay does not see. */
 static void recorded(TfyCall *call, const TfyPayload *payload)
 {
+    tfy__sent_recorded(call, payload);
     Llm *llm = tfy__payload_get(payload, TFY_P_REQUEST) ? find_llm(call->loop) : NULL;
     if (llm) count_again(llm, call->task, payload);
 }
@@ -578,7 +587,9 @@ static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
         save_memory(out, memory);
         comma = ",";
     }
-    tfy__buffer_text(out, "]}");
+    tfy__buffer_char(out, ']');
+    tfy__sent_save(loop, run_uuid, out);
+    tfy__put_end(out);
 }
 
 static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
@@ -619,6 +630,7 @@ static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
         if (count) count->answered = (uint32_t)json_integer_value(json_array_get(pair, 1));
     }
     for (size_t i = llm ? json_array_size(misfits) : 0; i-- > 0;) restore_memory(llm, run, json_array_get(misfits, i));
+    tfy__sent_restore(loop, run_uuid, json);
 }
 
 const TfyPerformer tfy__perform_llm = {.name = "llm",

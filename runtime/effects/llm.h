@@ -1,10 +1,11 @@
 /* llm.h: requests to a language model: what the files of this family share.
  *
- * One request of a program is one call of the performer. It passes through four files:
+ * One request of a program is one call of the performer. It passes through these files:
  *
  *   llm_prompt    call → request (model, messages, schema) → digest; and the answer's text → value
  *   llm_cassette  answers from a recorded session, or writes one
  *   llm_http      POST to an OpenAI-compatible endpoint, without ever blocking the loop
+ *   llm_sent      keeps what was sent (llm_sent.h)
  *   llm           the performer: chooses the source, writes the LLMPlan record, keeps a misfit for the next attempt
  *
  * The request is kept as JSON (jansson) because three things need the same bytes: the digest, the cassette's line

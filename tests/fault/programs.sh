@@ -7,6 +7,9 @@ waited() { [ "${fault%%:*}" = files ]; }
 # none has.)
 failed_for_good() { "$tfy" inspect last --db db 2>/dev/null | grep "ToolError: cannot [a-z]* '" | grep -qv "allocate memory"; }
 
+# Options that a resume needs, too.
+again=
+
 # Without faults, until the end. A step in doubt has a probe; where there is nothing yet, the run begins anew.
 finished()
 {
@@ -14,7 +17,7 @@ finished()
     while [ "$status" != 0 ] && [ "$tries" -lt 3 ]; do
         tries=$((tries + 1))
         status=0
-        "$program" resume last --db db >>out 2>err.resume </dev/null || status=$?
+        "$program" resume last --db db $again >>out 2>err.resume </dev/null || status=$?
         case $status in
         65 | 69)
             status=0
@@ -35,7 +38,7 @@ run_trial()
     begin_trial
     if [ -n "$3" ]; then
         begun "$3"
-        under "$1" "$program" resume last --db db
+        under "$1" "$program" resume last --db db $again
     else
         under "$1" "$program" run --db db $arguments
     fi
@@ -68,7 +71,7 @@ run_trials()
     begin_trial
     if [ -n "$2" ]; then
         begun "$2"
-        under "count:$scratch/counts" "$program" resume last --db db
+        under "count:$scratch/counts" "$program" resume last --db db $again
     else
         under "count:$scratch/counts" "$program" run --db db $arguments
     fi
@@ -108,3 +111,8 @@ run_trials "rests, from a snapshot," after:6 "malloc=3 write=0 pwrite=1 sync=1 o
 export TFY_PARK_AFTER=0
 run_trials "rests, parked and back," "" "malloc=3 write=0 pwrite=1 sync=1 open=0"
 unset TFY_SNAPSHOT_EVERY TFY_PARK_AFTER
+again=--llm=cassette:$here/asks.jsonl
+program true "$again" "$here/asks.tfy"
+run_trials "asks" "" "malloc=6 write=1 pwrite=1 sync=1 open=1"
+run_trials "asks, resumed," after:4 "malloc=6 write=0 pwrite=1 sync=1 open=0"
+again=

@@ -43,6 +43,8 @@ struct TfyLoop {
     const char *option; /* --llm */
     char uuid[37];
     int activities;
+    bool keeps;      /* what is sent */
+    TfyBuffer notes; /* payloads of the records beside the calls', a line each */
 };
 
 /* One call with its task, and how it ended. */
@@ -197,6 +199,23 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
     va_end(args);
 }
 
+bool tfy__keeps_prompts(TfyTask *task)
+{
+    return task->loop->keeps;
+}
+
+bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload)
+{
+    tfy__buffer_add(&call->loop->notes, payload->data, payload->len);
+    tfy__buffer_char(&call->loop->notes, '\n');
+    return true;
+}
+
+void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
+{
+    abort();
+}
+
 void tfy__call_no_room(TfyCall *call, int error)
 {
     tfy__call_tool_error(call, error, "no room");
@@ -232,6 +251,7 @@ static void fake_close(TfyLoop *loop)
     tfy__perform_llm.close(loop);
     for (uint32_t i = 0; i < FAKE_MAX; i++)
         if (loop->watches[i].handler || loop->timers[i].id) abort(); /* something was left behind */
+    tfy__buffer_free(&loop->notes);
     close(loop->epoll);
 }
 

@@ -87,16 +87,18 @@ char *crash_history_damage(const char *db)
     free(check);
     char *holes = one_text(db, "SELECT count(*)||' records up to number '||max(lsn) FROM wal WHERE '%s'<>'' "
                                "HAVING count(*)<>max(lsn)");
-    return holes;
+    if (holes) return holes;
+    return one_text(db, "SELECT 'record '||w.lsn||' names a text that is not there, or is there twice' FROM wal w, "
+                        "json_each(w.payload,'$.texts') n WHERE '%s'<>'' AND w.type=2 AND (SELECT count(*) FROM wal t "
+                        "WHERE t.type=41 AND t.lsn<w.lsn AND t.payload->>'$.digest'=n.value->>1)<>1 LIMIT 1");
 }
 
 bool crash_history_doubt(const char *db, Doubt *doubt)
 {
     sqlite3 *handle = open_db(db);
-    sqlite3_stmt *statement = prepare(
-        handle,
-        "SELECT t.path, w.step, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
-        "WHERE t.run=%s AND w.type=30 AND w.lsn=(SELECT max(lsn) FROM wal v WHERE v.tid=w.tid AND v.type<>33) LIMIT 1");
+    sqlite3_stmt *statement = prepare(handle, "SELECT t.path, w.step, w.payload FROM wal w JOIN task t ON t.tid=w.tid "
+                                              "WHERE t.run=%s AND w.type=30 AND w.lsn=(SELECT max(lsn) FROM wal v "
+                                              "WHERE v.tid=w.tid AND v.type NOT IN (33,41)) LIMIT 1");
     bool found = statement && sqlite3_step(statement) == SQLITE_ROW;
     if (found) {
         snprintf(doubt->path, sizeof doubt->path, "%s", text_at(statement, 0));
@@ -192,6 +194,8 @@ static void strip(int type, json_t *payload)
     for (size_t i = 0; i < sizeof differing / sizeof *differing; i++)
         json_object_del(payload, tfy__member_name(differing[i]));
     if (type == TFY_R_VALUE) json_object_del(payload, tfy__member_name(TFY_P_NOW));
+    if (type == TFY_R_LLM_PLAN) json_object_del(payload, tfy__member_name(TFY_P_AFTER));
+    if (type == TFY_R_LLM_PLAN) json_object_del(payload, tfy__member_name(TFY_P_TEXTS));
 }
 
 /* A result is compared by its value or error. The digest of the request follows a '#'; a person's answer does not
@@ -223,7 +227,7 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
         snprintf(walk->path, sizeof walk->path, "%s", path);
     }
     if (type == TFY_R_OPENED || type == TFY_R_SHUTDOWN_MARKER || type == TFY_R_IN_DOUBT || type == TFY_R_SNAPSHOT ||
-        said_before(walk, type, step))
+        type == TFY_R_TEXT || said_before(walk, type, step))
         return NULL;
     json_t *payload = payload_at(row, 4);
     if (!payload) return crash_text("%s a payload that is not JSON: %s\n", path, text_at(row, 4));

@@ -23,6 +23,8 @@
       "print live activity as JSON lines on stderr (replay: what was live then, marked as ghosts)")                    \
     O(LLM, "llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one")           \
     O(SECRETS, "secrets", "FILE", "lines NAME=value for secret(\"NAME\") (else TFY_SECRET_NAME in the environment)")   \
+    O(RECORD_PROMPTS, "record-prompts", "full|digest",                                                                 \
+      "keep what models are sent in the log, or only its digest (resume: else as the run began)")                      \
     O(ROOT, "root", "DIR", "the working root of files, commits and tools (else the current directory)")                \
     O(WAIT, "wait", NULL, "stay until people have answered, instead of exiting with 75")                               \
     O(GRACE, "grace", "DURATION",                                                                                      \

@@ -163,6 +163,8 @@ static char *changed_outcome(const Plan *plan, const TfyLogRecord *record)
     } else {
         keep(&out, record, TFY_P_TOOL);
         keep(&out, record, TFY_P_DIGEST);
+        keep(&out, record, TFY_P_AFTER);
+        keep(&out, record, TFY_P_TEXTS);
         tfy__put_tree(&out, TFY_P_VALUE, plan->value);
         if (record->type == TFY_R_LLM_PLAN) tfy__put_tree(&out, TFY_P_ANSWER, plan->value);
     }

@@ -211,6 +211,7 @@ static int open_session(Session *session)
         .policy = args->option[OPT_POLICY],
         .llm = args->option[OPT_LLM],
         .secrets = args->option[OPT_SECRETS],
+        .record_prompts = args->option[OPT_RECORD_PROMPTS],
         .approve_all = args->option[OPT_YES] != NULL,
         .wait_people = terminal || args->option[OPT_WAIT],
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,

@@ -342,6 +342,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     int code = open_core(loop, error_text);
     if (code >= 0) code = tfy__root_open(loop, error_text);
     if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
+    if (code >= 0) code = tfy__prompts_check(loop->options.record_prompts, error_text);
     if (code >= 0) code = open_log(loop, error_text);
     if (code >= 0) code = record_opened(loop, error_text);
     if (code < 0) {
@@ -421,6 +422,7 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
         tfy__root_write(&out, &loop->root);
     }
     if (id) tfy__put_text(&out, TFY_P_ID, id);
+    if (run->digests_only) tfy__put_text(&out, TFY_P_PROMPTS, DIGESTS_ONLY);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
@@ -442,6 +444,7 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
     Run *run = tfy__run_new(loop, &log);
     if (!run) return TFY_E_NOMEM;
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
+    run->digests_only = tfy__is_digests_only(loop->options.record_prompts);
     run->max_memory = (int64_t)loop->options.max_memory;
     run->max_queue = loop->options.max_queue;
     run->rooted = loop->root_known;

@@ -380,6 +380,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     run->seed = tfy__payload_hex(&begin, TFY_P_SEED);
     run->max_memory = tfy__payload_int(&begin, TFY_P_MAX_MEMORY);
     run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
+    run->digests_only = tfy__is_digests_only(tfy__payload_text(&begin, TFY_P_PROMPTS));
     int code = 0;
     if (!workflow) {
         snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s was started with",

@@ -708,6 +708,7 @@ static bool read_run(Reader *r, const json_t *json)
     run->seed = strtoull(seed, NULL, 16);
     run->max_memory = tfy__member_int(json, TFY_S_MAX_MEMORY);
     run->max_queue = tfy__member_int(json, TFY_S_MAX_QUEUE);
+    run->digests_only = tfy__is_digests_only(tfy__member_text(json, TFY_S_PROMPTS));
     run->in_log = true;
     if (!make_groups(r, tfy__member_get(json, TFY_S_GROUPS)) || !make_locks(r, tfy__member_get(json, TFY_S_LOCKS)))
         return false;

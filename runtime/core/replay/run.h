@@ -20,6 +20,7 @@ struct Run {
     char uuid[37];
     uint64_t seed;                 /* of random and uuid */
     int64_t max_queue, max_memory; /* TfyOptions' when it started; 0: none */
+    bool digests_only;             /* it started with record_prompts "digest" */
     uint32_t live;                 /* tasks that have not finished */
     TaskRest *root;
     uint32_t folded_ended; /* its newest folded task that has finished; 0: none */
@@ -116,6 +117,12 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
 /* A task of the run by its handle, whether it lives, has finished and is in memory, or is found in the log. NULL:
  * there is none. */
 TaskRest *tfy__task_known(Run *run, int64_t handle);
+
+/* prompts.c */
+#define DIGESTS_ONLY "digest" /* TfyOptions.record_prompts, and what such a run records */
+bool tfy__is_digests_only(const char *record_prompts);
+/* Whether the option has one of its values: 0, or a code with a sentence. */
+int tfy__prompts_check(const char *record_prompts, char *error_text);
 
 /* root.c */
 int tfy__root_open(TfyLoop *loop, char *error_text);

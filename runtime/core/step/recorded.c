@@ -105,20 +105,19 @@ static void take_result(Step *step, const TfyLogRecord *record)
     const TfyPerformer *performer = call->loop->performers[call->tool->family];
     char text[TFY_ERROR_TEXT];
     TfyValue value = {.i = 0};
-    bool ok = false;
+    bool ok = false, told = true;
     if (error) {
         tfy__step_raise_recorded(step, error);
         tfy__step_note_outcome(step, tfy__payload_text(&payload, TFY_P_OUTCOME));
-        tell_performer(step, &payload);
     } else if (!plain && performer && performer->replay) {
-        ok = performer->replay(call->task, call->site, &payload, &value);
+        ok = performer->replay(call->task, call->site, &payload, &value); /* it may raise the failure again */
     } else if (call->result->kind == TFY_NOTHING) {
         ok = true;
-    } else if (!(ok = tfy__decode_json(call->task, call->result, plain, &value, text))) {
+    } else if (!(ok = told = tfy__decode_json(call->task, call->result, plain, &value, text))) {
         tfy__history_diverge(step->rest, record, "it returns %s, which the record does not fit: %s", call->result->name,
                              text);
     }
-    if (ok) tell_performer(step, &payload);
+    if (told) tell_performer(step, &payload);
     tfy__payload_close(&payload);
     if (call->task->state & T_HALTED) return;
     if (ok) {
