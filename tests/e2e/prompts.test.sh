@@ -118,7 +118,7 @@ check "there were snapshots" [ "$(sql 'select count(*) from wal where type=33')"
 # ---- retention and repair ----
 
 run tfy gc --compact
-check "compacted" ended 0 "2 runs start now at their snapshots"
+check "compacted" ended 0 "2 runs now start at their snapshots"
 check "... what is left has its texts" sound
 tfy run prompts.tfy --person --rounds 12 >out 2>err
 tfy gc --compact >out 2>err

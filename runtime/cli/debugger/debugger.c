@@ -12,6 +12,7 @@
 
 #include "core/loop.h"
 #include "value/json.h"
+#include "wal/history/asked.h"
 #include "wal/history/history.h"
 
 typedef struct Debugger {
@@ -59,6 +60,18 @@ static void add_record(const Debugger *d, TfyBuffer *out)
                        tfy__record_type_name(record->type), record->payload);
 }
 
+/* What a model was sent, at the record of its answer. */
+static void add_messages(const Debugger *d, TfyBuffer *out)
+{
+    bool whole;
+    json_t *messages = tfy__asked_messages(d->history, d->here, &whole);
+    if (!messages) return;
+    tfy__buffer_printf(out, "\"whole\":%s,\"messages\":", whole ? "true" : "false");
+    if (!tfy__encode_json(out, messages)) out->failed = true;
+    tfy__buffer_char(out, ',');
+    json_decref(messages);
+}
+
 /* path: the task whose frames are shown; NULL: the task that owns the record. */
 static void describe(const Debugger *d, const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
 {
@@ -68,6 +81,7 @@ static void describe(const Debugger *d, const TfyStop *stop, const char *path, b
         add_string(out, "difference", difference);
     else if (d->here < d->history->record_count)
         add_record(d, out);
+    if (!difference && d->here < d->history->record_count) add_messages(d, out);
     tfy__stop_json(stop, path, tasks, out);
     tfy__buffer_char(out, '}');
 }
@@ -228,6 +242,16 @@ static void command_where(Debugger *d, const char *operand)
     print(&out);
 }
 
+static void command_messages(Debugger *d, const char *operand)
+{
+    TfyBuffer out = {0};
+    (void)operand;
+    if (!json_object_get(d->stop, "messages"))
+        complain(d, EXIT_MISSING, "nothing is kept here that was sent to a model");
+    tfy__view_messages(d->stop, 0, &out);
+    print(&out);
+}
+
 static void command_source(Debugger *d, const char *operand)
 {
     TfyBuffer out = {0};
@@ -262,6 +286,7 @@ static const Command COMMANDS[] = {
     {"task", "[PATH]", "stop only at records of this task; without PATH, at all", command_task},
     {"locals", "[NAME]", "show the frames with their variables; one variable in full", command_locals},
     {"where", "[PATH]", "show all tasks, or the frames of one", command_where},
+    {"messages", NULL, "show what the model was sent, in full", command_messages},
     {"source", NULL, "show the lines around this one", command_source},
     {"print", NULL, "print this stop as one line of JSON", command_print},
     {"help", NULL, "print this", command_help},

@@ -3,10 +3,11 @@
  * debugger.c has the commands and moves; place.c finds records by their names; view.c writes a stop as text, and
  * screen.c shows it on a terminal. A stop is one JSON object:
  *
- *   {"run", "record": N, "of": M, "lsn", "time", "task", "step", "type", "workflow", "payload": {…}, "asked"?, "raising"?, "frames", "tasks"?}
+ *   {"run", "record": N, "of": M, "lsn", "time", "task", "step", "type", "workflow", "payload": {…}, "whole"?, "messages"?: […], "asked"?, "raising"?, "frames", "tasks"?}
  *
  * record counts from 1. M + 1 is the end: the replay has consumed every record, and the members from "lsn" to
  * "payload" are absent. Where the program departs from the records, "difference" replaces these members.
+ * At an LLMPlan "messages" is what the model was sent (wal/history/asked.h), "whole" whether that is all of it.
  * core/loop.h (tfy__stop_json) describes the other members. */
 #ifndef CLI_DEBUGGER_DEBUGGER_H
 #define CLI_DEBUGGER_DEBUGGER_H
@@ -51,6 +52,8 @@ void tfy__view_stop(const json_t *stop, TfyBuffer *out);   /* everything that pl
 void tfy__view_head(const json_t *stop, TfyBuffer *out);   /* the position: record, task, time */
 void tfy__view_record(const json_t *stop, TfyBuffer *out); /* the request, and the record's content */
 void tfy__view_frames(const json_t *stop, TfyBuffer *out); /* the frames with their variables */
+/* What a model was sent, a message after the other; cut: so many bytes of each, 0: the whole. */
+void tfy__view_messages(const json_t *stop, size_t cut, TfyBuffer *out);
 void tfy__view_tasks(const json_t *stop, TfyBuffer *out);
 /* Prints one variable whole, by its name, from the innermost frame that has it. Returns false if there is none. */
 bool tfy__view_local(const json_t *stop, const char *name, TfyBuffer *out);

@@ -74,14 +74,51 @@ static void add_error(TfyBuffer *out, const json_t *error)
     tfy__screen_clean(out, tfy__json_text(error, "message"));
 }
 
+/* Lines behind the first are indented. */
+static void add_message(TfyBuffer *out, const char *text, size_t len, size_t cut)
+{
+    while (len && text[len - 1] == '\n') len--;
+    size_t end = cut && len > cut ? cut : len;
+    while (end < len && end && (text[end] & 0xc0) == 0x80) end--;
+    for (size_t at = 0, line; at < end; at += line) {
+        line = strcspn(text + at, "\n");
+        if (line > end - at) line = end - at;
+        tfy__buffer_shown(out, text + at, line);
+        if (at + line < end && text[at + line] == '\n') tfy__buffer_text(out, "\n    "), line++;
+        if (!line) line = 1; /* a NUL */
+    }
+    if (end < len) tfy__buffer_text(out, "…");
+}
+
+void tfy__view_messages(const json_t *stop, size_t cut, TfyBuffer *out)
+{
+    const json_t *message;
+    size_t i;
+    if (json_is_false(json_object_get(stop, "whole")))
+        tfy__buffer_text(out, "  (earlier messages are not in the log any more)\n");
+    json_array_foreach(json_object_get(stop, "messages"), i, message)
+    {
+        const json_t *text = json_object_get(message, "text");
+        tfy__buffer_text(out, "  ");
+        tfy__screen_clean(out, tfy__json_text(message, "role"));
+        tfy__buffer_text(out, ": ");
+        if (text)
+            add_message(out, json_string_value(text), json_string_length(text), cut);
+        else
+            tfy__buffer_printf(out, "(not in the log; its digest is %.16s)", tfy__json_text(message, "digest"));
+        tfy__buffer_char(out, '\n');
+    }
+}
+
 /* Writes the record's content without the request, which add_request writes and the replay compares. */
-static void add_payload(TfyBuffer *out, const json_t *payload)
+static void add_payload(TfyBuffer *out, const json_t *payload, bool sent)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)payload, name, value)
     {
         const bool error = strcmp(name, "error") == 0 && json_is_object(value);
+        if (sent && (strcmp(name, "texts") == 0 || strcmp(name, "after") == 0)) continue;
         if (strcmp(name, "digest") == 0 || strcmp(name, "tool") == 0 || strcmp(name, "key") == 0) continue;
         tfy__buffer_printf(out, "  %s: ", name);
         if (error)
@@ -106,9 +143,14 @@ void tfy__view_record(const json_t *stop, TfyBuffer *out)
             tfy__buffer_printf(out, ", attempt %lld", tfy__json_number(asked, "attempt"));
         tfy__buffer_char(out, '\n');
     }
+    const bool sent = json_object_get(stop, "messages");
+    if (sent) {
+        tfy__buffer_text(out, "sent\n");
+        tfy__view_messages(stop, TFY_VALUE_CUT, out);
+    }
     if (json_object_size(payload)) {
         tfy__buffer_text(out, asked ? "got\n" : "recorded\n");
-        add_payload(out, payload);
+        add_payload(out, payload, sent);
     }
     if (json_object_get(stop, "raising")) {
         tfy__buffer_text(out, "raising ");

@@ -40,7 +40,9 @@ typedef struct Choice {
 static const char *type_candidate(const void *state, int index)
 {
     (void)state;
-    return index + 1 < TFY_R_COUNT ? tfy__record_type_name(index + 1) : NULL;
+    for (int type = 1; type < TFY_R_COUNT; type++)
+        if (tfy__record_type_known(type) && index-- == 0) return tfy__record_type_name(type);
+    return NULL;
 }
 
 /* Reads "ToolResult,Retry". */
@@ -253,6 +255,9 @@ static void add_content(TfyBuffer *out, const TfyLogRecord *record)
         add_error(out, tfy__payload_get(&payload, TFY_P_ERROR));
         break;
     case TFY_R_OUTPUT: add_output(out, &payload); break;
+    case TFY_R_TEXT:
+        add_text(out, tfy__payload_get(&payload, TFY_P_OF) ? "… " : "", tfy__payload_text(&payload, TFY_P_TEXT));
+        break;
     case TFY_R_SNAPSHOT: tfy__buffer_printf(out, "%u bytes", (unsigned)record->payload_len); break;
     default: add_other(out, &payload, record);
     }

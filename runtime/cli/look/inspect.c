@@ -21,8 +21,10 @@
 #include "observe/screen.h"
 #include "value/json.h"
 #include "wal/rows/payload.h"
+#include "wal/history/asked.h"
 #include "wal/history/history.h"
 
+#define ASKED_MOST 160  /* characters of what a model was asked */
 #define VALUE_MOST 1000 /* characters of arguments and result in the text for people */
 #define NEXT_MOST  20   /* commands to type in it */
 
@@ -216,6 +218,28 @@ static void report_plan(Inspection *inspection)
     json_object_set_new(object, "answer", structure ? structure : json_string(answer ? answer : ""));
     json_object_set_new(inspection->report, "plan", object);
     free(answer);
+}
+
+static bool is_asking(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_LLM_PLAN && tfy__record_has(record, TFY_P_TEXTS);
+}
+
+/* What a model was sent last. */
+static void report_asked(Inspection *inspection)
+{
+    const TfyHistory *history = inspection->history;
+    const TfyLogRecord *plan = newest(history, is_asking);
+    bool whole;
+    json_t *messages = plan ? tfy__asked_messages(history, (uint32_t)(plan - history->records), &whole) : NULL;
+    if (!messages) return;
+    json_t *object = json_object();
+    set_text(object, "task", path_of(history, plan));
+    json_object_set_new(object, "step", json_integer(plan->step));
+    set_member(object, "prompt", plan, TFY_P_TOOL);
+    json_object_set_new(object, "whole", json_boolean(whole));
+    json_object_set_new(object, "messages", messages);
+    json_object_set_new(inspection->report, "asked", object);
 }
 
 static void report_confirmed(Inspection *inspection)
@@ -530,6 +554,7 @@ static void make_report(Inspection *inspection)
     report_member(inspection, tfy__result_record(history), TFY_P_VALUE, "result");
     report_member(inspection, tfy__result_record(history), TFY_P_ERROR, "error");
     json_object_set_new(report, "records", json_integer(history->record_count));
+    report_asked(inspection);
     report_plan(inspection);
     report_confirmed(inspection);
     report_canvas(inspection);
@@ -572,6 +597,24 @@ static void print_value(const char *label, const TfyLogRecord *record, TfyMember
     tfy__buffer_free(&text);
 }
 
+/* Prints the newest message, on one line. A long one is cut. */
+static void print_asked(const json_t *asked)
+{
+    const json_t *messages = json_object_get(asked, "messages"),
+                 *last = json_array_get(messages, json_array_size(messages) - 1);
+    TfyBuffer shown = {0};
+    if (!last) return;
+    const char *text = tfy__json_text(last, "text");
+    tfy__screen_clean(&shown, tfy__json_text(asked, "prompt"));
+    tfy__buffer_text(&shown, ", ");
+    tfy__screen_clean(&shown, tfy__json_text(last, "role"));
+    tfy__buffer_text(&shown, ": ");
+    tfy__screen_cut(&shown, text, ASKED_MOST);
+    if (!shown.failed)
+        printf("asked      %s%s\n", shown.data, tfy__screen_width(text) > ASKED_MOST ? " … (--json shows all)" : "");
+    tfy__buffer_free(&shown);
+}
+
 static void print_head(const TfyHistory *history, const json_t *report)
 {
     const json_t *part;
@@ -593,6 +636,7 @@ static void print_head(const TfyHistory *history, const json_t *report)
     print_value("result", tfy__result_record(history), TFY_P_VALUE);
     if (json_object_get(report, "deadlock"))
         printf("deadlock   nothing could move it any more:\n%s", tfy__json_text(report, "deadlock"));
+    if ((part = json_object_get(report, "asked"))) print_asked(part);
     if ((part = json_object_get(report, "plan"))) {
         printf("plan       ");
         print_json(json_object_get(part, "answer"));
