@@ -5,6 +5,8 @@
 #include "wal/keep/import.h"
 #include "wal/keep/thin.h"
 #include "wal/keep/verify.h"
+#include "wal/log/log_state.h"
+#include "wal/store/store_sqlite.h"
 #include "wal/history/history.h"
 
 /* A root that spawned three children: 1.1 lives, 1.2 and 1.3 have ended, and only 1.2 is named in the snapshot. */
@@ -208,6 +210,8 @@ static int thin(Owner *owner, const json_t *part, int code)
     int64_t base;
     char error[TFY_ERROR_TEXT] = "";
     assert_int_equal(tfy__thin(owner->log, part, &base, error), code);
+    /* an open read would keep all pages in the -wal file */
+    assert_int_equal(sqlite3_txn_state(((SqliteStore *)owner->log->store)->db, NULL), SQLITE_TXN_NONE);
     check_sound(owner->place);
     return code;
 }

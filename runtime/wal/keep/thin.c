@@ -7,9 +7,26 @@
 #include "wal/rows/payload.h"
 #include "wal/store/store_sqlite.h"
 
+/* Statements, prepared once for a part. */
+typedef enum Which { OPEN, CLOSE, SEE, DROP, DROP_GAPS, GET_MARK, PUT_MARK, DROP_INBOX, DROP_TASK, STATEMENTS } Which;
+
+static const char *const texts[STATEMENTS] = {
+    [OPEN] = "UPDATE meta SET gc=1",
+    [CLOSE] = "UPDATE meta SET gc=0",
+    [SEE] = "SELECT lsn, tid, prev, chain FROM wal WHERE lsn BETWEEN ? AND ? ORDER BY lsn",
+    [DROP] = "DELETE FROM wal WHERE lsn BETWEEN ? AND ?",
+    [DROP_GAPS] = "DELETE FROM gap WHERE lsn BETWEEN ? AND ?",
+    [GET_MARK] = ("SELECT lsn, gone_rows, gone_sum, (SELECT max(lsn) FROM mark WHERE lsn<?1) FROM mark WHERE lsn>=?1"
+                  " ORDER BY lsn LIMIT 1"),
+    [PUT_MARK] = "UPDATE mark SET gone_rows=?, gone_sum=? WHERE lsn=?",
+    [DROP_INBOX] = "DELETE FROM inbox WHERE tid=?",
+    [DROP_TASK] = "DELETE FROM task WHERE tid=? AND run=?",
+};
+
 typedef struct Thinning {
     const json_t *part;
     SqliteStore *store;
+    sqlite3_stmt *statements[STATEMENTS];
     TfyLogRun run;
     int64_t from, base;
     int64_t tid;       /* a task that was found to be the run's; 0: none yet */
@@ -19,25 +36,24 @@ typedef struct Thinning {
 
 /* ---- SQL ---- */
 
-/* Steps through a statement with these numbers; see: called for each row. */
-static int query(Thinning *t, const char *text, const int64_t *values, int count,
-                 int (*see)(Thinning *t, sqlite3_stmt *row))
+/* Steps through a statement with so many numbers; see: called for each row. */
+static int query(Thinning *t, Which which, int count, const int64_t *values, int (*see)(Thinning *t, sqlite3_stmt *row))
 {
-    sqlite3_stmt *statement;
-    int code = tfy__sqlite_answer(t->store, sqlite3_prepare_v2(t->store->db, text, -1, &statement, NULL));
+    sqlite3_stmt **statement = &t->statements[which];
+    int code = *statement
+                   ? 0
+                   : tfy__sqlite_answer(t->store, sqlite3_prepare_v2(t->store->db, texts[which], -1, statement, NULL));
     if (code) return code;
-    for (int i = 0; i < count; i++) sqlite3_bind_int64(statement, i + 1, values[i]);
+    for (int i = 0; i < count; i++) sqlite3_bind_int64(*statement, i + 1, values[i]);
     int step;
-    while ((step = sqlite3_step(statement)) == SQLITE_ROW && !code) code = see(t, statement);
+    while ((step = sqlite3_step(*statement)) == SQLITE_ROW && !code) code = see(t, *statement);
     if (!code) code = tfy__sqlite_answer(t->store, step);
-    sqlite3_finalize(statement);
+    sqlite3_reset(*statement);
     return code;
 }
 
-static int execute(Thinning *t, const char *text, int64_t one, int64_t two)
-{
-    return query(t, text, (int64_t[]){one, two}, strchr(text, '?') ? strstr(text, "?2") ? 2 : 1 : 0, NULL);
-}
+#define EXECUTE(t, which, ...)                                                                                         \
+    query(t, which, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, NULL)
 
 /* ---- marks ---- */
 
@@ -53,8 +69,7 @@ static int take_mark(Thinning *t, sqlite3_stmt *row)
 /* The sum wraps around; SQLite's own addition would not. */
 static int write_mark(Thinning *t)
 {
-    const int64_t values[] = {t->mark.gone_rows, (int64_t)t->mark.gone_sum, t->mark.lsn};
-    return t->mark.lsn ? query(t, "UPDATE mark SET gone_rows=?, gone_sum=? WHERE lsn=?", values, 3, NULL) : 0;
+    return t->mark.lsn ? EXECUTE(t, PUT_MARK, t->mark.gone_rows, (int64_t)t->mark.gone_sum, t->mark.lsn) : 0;
 }
 
 /* Finds the mark that sealed a record. */
@@ -63,11 +78,7 @@ static int reach_mark(Thinning *t, int64_t lsn)
     if (lsn > t->before && lsn <= t->mark.lsn) return 0;
     int code = write_mark(t);
     t->mark.lsn = 0;
-    if (!code)
-        code = query(t,
-                     "SELECT lsn, gone_rows, gone_sum, (SELECT max(lsn) FROM mark WHERE lsn<?1) FROM mark"
-                     " WHERE lsn>=?1 ORDER BY lsn LIMIT 1",
-                     &lsn, 1, take_mark);
+    if (!code) code = query(t, GET_MARK, 1, &lsn, take_mark);
     return code || t->mark.lsn ? code : TFY_E_STATE;
 }
 
@@ -101,12 +112,10 @@ static int count_gone(Thinning *t, sqlite3_stmt *row)
 static int drop_range(Thinning *t, int64_t first, int64_t last)
 {
     if (first < 1 || last < first || last >= t->base) return TFY_E_INVALID;
-    const int64_t range[] = {first, last};
-    int code =
-        query(t, "SELECT lsn, tid, prev, chain FROM wal WHERE lsn BETWEEN ? AND ? ORDER BY lsn", range, 2, count_gone);
-    if (!code) code = execute(t, "DELETE FROM wal WHERE lsn BETWEEN ?1 AND ?2", first, last);
+    int code = query(t, SEE, 2, (int64_t[]){first, last}, count_gone);
+    if (!code) code = EXECUTE(t, DROP, first, last);
     if (!code && sqlite3_changes(t->store->db) != last - first + 1) code = TFY_E_STATE;
-    return code ? code : execute(t, "DELETE FROM gap WHERE lsn BETWEEN ?1 AND ?2", first, last);
+    return code ? code : EXECUTE(t, DROP_GAPS, first, last);
 }
 
 static int put_gap(Thinning *t, const json_t *row)
@@ -120,9 +129,9 @@ static int put_gap(Thinning *t, const json_t *row)
 
 static int drop_task(Thinning *t, int64_t tid)
 {
-    const int code = tid == t->run.root ? TFY_E_INVALID : execute(t, "DELETE FROM inbox WHERE tid=?1", tid, 0);
+    const int code = tid == t->run.root ? TFY_E_INVALID : EXECUTE(t, DROP_INBOX, tid);
     if (code) return code;
-    const int deleted = execute(t, "DELETE FROM task WHERE tid=?1 AND run=?2", tid, t->run.id);
+    const int deleted = EXECUTE(t, DROP_TASK, tid, t->run.id);
     return deleted || sqlite3_changes(t->store->db) == 1 ? deleted : TFY_E_STATE;
 }
 
@@ -166,19 +175,27 @@ static int read_run(Thinning *t)
     return snapshot.type == TFY_R_SNAPSHOT && snapshot.tid == t->run.root ? 0 : TFY_E_INVALID;
 }
 
-/* The writer's transaction. */
-static int thin(void *state, TfyStore *store)
+static int thin_run(Thinning *t)
 {
-    Thinning *t = state;
-    t->store = (SqliteStore *)store;
+    TfyStore *store = &t->store->base;
     int code = read_run(t);
-    if (!code) code = execute(t, "UPDATE meta SET gc=1", 0, 0);
+    if (!code) code = query(t, OPEN, 0, NULL, NULL);
     if (!code) code = drop_all(t);
     if (!code && t->run.base_lsn != t->base) {
         t->run.base_lsn = t->base;
         code = TFY_STORE(store, TFY_CALL_PUT, put_run, &t->run, TFY_RUN_CHANGES);
     }
-    return code ? code : execute(t, "UPDATE meta SET gc=0", 0, 0);
+    return code ? code : query(t, CLOSE, 0, NULL, NULL);
+}
+
+/* The writer's transaction. */
+static int thin(void *state, TfyStore *store)
+{
+    Thinning *t = state;
+    t->store = (SqliteStore *)store;
+    const int code = thin_run(t);
+    for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(t->statements[i]);
+    return code;
 }
 
 int64_t tfy__thin_announce(TfyLog *log, const char *why, const TfyLogRun *const *runs, uint32_t count)

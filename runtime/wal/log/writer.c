@@ -401,7 +401,7 @@ int tfy__writer_wait(TfyLog *log)
     return code;
 }
 
-/* Like commit_batches. */
+/* Like commit_batches. What the work has read stays open otherwise, and nothing is moved to the main file. */
 static int commit_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), void *state)
 {
     TfyStore *store = log->store;
@@ -413,6 +413,7 @@ static int commit_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), 
         if (!code) code = TFY_STORE(store, TFY_CALL_COMMIT, commit);
         if (!code) tfy__kill_point(TFY_KILL_AFTER);
         if (code) store->ops->rollback(store);
+        store->ops->look_away(store);
     }
     if (!code) code = tfy__guard_look(log);
     if (!code) code = tfy__guard_synced(log, 0);
