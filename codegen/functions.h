@@ -40,6 +40,7 @@
     X(INT_ABS, tfy_int_abs, CHECKS, LINE, INT)                               \
     X(INT_MIN, tfy_int_min, VALUE, NONE, INT)                                \
     X(INT_MAX, tfy_int_max, VALUE, NONE, INT)                                \
+    X(INT_WITHIN, tfy_int_within, GIVES, TASK, OBJ)                          \
     X(TIME_PART, tfy_time_part, VALUE, NONE, INT)                            \
     X(TIME_FORMAT, tfy_time_format, MAKES, LINE, OBJ)                        \
     X(TIME_NEXT, tfy_time_next, CHECKS, LINE, INT)                           \
@@ -76,6 +77,7 @@
     X(STRING_FIND_MATCHES, tfy_string_find_matches, MAKES, LINE, OBJ)        \
     X(STRING_REPLACE_MATCHES, tfy_string_replace_matches, MAKES, LINE, OBJ)  \
     X(STRING_SPLIT_MATCHES, tfy_string_split_matches, MAKES, LINE, OBJ)      \
+    X(STRING_VETTED, tfy_string_vetted, GIVES, LINE, OBJ)                    \
     X(HASH, tfy_hash, MAKES, TASK, OBJ)                                      \
     X(BASE64, tfy_base64, MAKES, TASK, OBJ)                                  \
     X(FROM_BASE64, tfy_from_base64, MAKES, LINE, OBJ)                        \

@@ -612,6 +612,7 @@ static Val *lower_call_expr(Lower *l, const Expr *e)
     case CALL_BUILTIN:
         if (e->builtin->id == BI_SECRET) return lower_call(l, RT_SECRET, NULL, 1, lower_expr(l, e->argv[0]));
         return lower_effect_now(l, e, NULL);
+    case CALL_TRUST: return lower_expr(l, e->argv[0]);
     case CALL_CALLS:
     case CALL_OUTPUT: return lower_test_call(l, e);
     default: UNREACHED("a step is called under yield");

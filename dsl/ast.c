@@ -103,7 +103,9 @@ static Decl *new_callable(Build *b, DeclKind kind, Token keyword, Token name, Si
     Decl *decl = new_decl(b, kind, keyword);
     decl->name = ast_word(b, name);
     decl->params = signature.params;
-    decl->result = signature.result;
+    decl->result = signature.result.type;
+    decl->result_label = signature.result.label;
+    decl->result_label_span = signature.result.label_span;
     return decl;
 }
 
@@ -149,6 +151,25 @@ Decl *ast_test(Build *b, Token keyword, Expr *name, Block *block)
     decl->value = literal_plain(b, name, "a test name");
     decl->block = block;
     return decl;
+}
+
+static TrustLabel label_of(Token label)
+{
+    return label.kind == TOK_TRUSTED ? LABEL_TRUSTED : LABEL_UNTRUSTED;
+}
+
+Result ast_labelled_result(Build *b, Token label, TypeExpr *type)
+{
+    (void)b;
+    return (Result){type, label_of(label), token_span(label)};
+}
+
+Field *ast_labelled(Build *b, Field *field, Token label)
+{
+    (void)b;
+    field->label = label_of(label);
+    field->label_span = token_span(label);
+    return field;
 }
 
 Attr *ast_attr(Build *b, AttrKind kind, Token keyword)

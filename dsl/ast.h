@@ -173,6 +173,7 @@ typedef enum CallKind {
     CALL_METHOD,   /* builtin: a method; argv[0] is the receiver */
     CALL_CALLS,    /* calls(f) in a test: decl or builtin is f; no argv */
     CALL_OUTPUT,   /* output() in a test */
+    CALL_TRUST,    /* trust(value, "why"): argv[0], which counts as trusted */
 } CallKind;
 
 struct Expr {
@@ -374,9 +375,14 @@ typedef enum DeclKind {
     DECL_TEST,
 } DeclKind;
 
+/* What is written before a type: whether its values may come from outside (check_trust.c). */
+typedef enum TrustLabel { LABEL_NONE, LABEL_TRUSTED, LABEL_UNTRUSTED } TrustLabel;
+
 /* A parameter, or a field of a record, error or enum case. */
 typedef struct Field {
     Name name;
+    TrustLabel label; /* parameters */
+    Span label_span;
     Span span;
     const char *doc; /* the /// lines above it, joined by newlines, or NULL */
     TypeExpr *type_expr;
@@ -430,7 +436,9 @@ struct Decl {
     Binding *type_params; /* fn f<T, U>: their names */
     Field *params;        /* tool, prompt, fn, workflow; fields of a type or error */
     TypeExpr *result;     /* NULL: returns nothing; const: its annotation */
-    Expr *value;          /* const; import: the path; test: the name */
+    TrustLabel result_label;
+    Span result_label_span;
+    Expr *value; /* const; import: the path; test: the name */
     EnumCase *cases;
     Attr *attrs;
     ProviderKind provider;
@@ -461,6 +469,8 @@ struct Decl {
     /* tool, prompt: how much it is used; NULL: as much as one likes */
     const Attr *limit, *rate;
     Decl *probe; /* tool: the tool named by `probe` */
+    /* fn, workflow, tool, prompt: where its parameters go; set by check_trust */
+    struct Reach *reach;
     /* http tool: its request line as a list of strings, text and values of two kinds in turn */
     Expr *pieces;
     const ErrorSet *errors; /* workflow: what can escape */

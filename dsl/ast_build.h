@@ -51,9 +51,15 @@ DEFINE_LIST(ProviderOption, provider_option)
 DEFINE_LIST(Stmt, stmt)
 DEFINE_LIST(TypeExpr, type_expr)
 
+typedef struct Result {
+    TypeExpr *type;   /* NULL: nothing */
+    TrustLabel label; /* LABEL_NONE: label_span is not set */
+    Span label_span;
+} Result;
+
 typedef struct Signature {
     Field *params;
-    TypeExpr *result;
+    Result result;
 } Signature;
 
 typedef struct Fails {
@@ -97,6 +103,8 @@ Attr *ast_attr_rate(Build *b, Token keyword, Token count, Token per);
 PromptRow *ast_prompt_row(Build *b, Name name, Expr *value);
 Provider *ast_provider(Build *b, ProviderKind kind, Expr *value, Expr *value2);
 Provider *ast_provider_option(Build *b, Provider *provider, Token name, Expr *value);
+Result ast_labelled_result(Build *b, Token label, TypeExpr *type);
+Field *ast_labelled(Build *b, Field *field, Token label);
 Field *ast_field(Build *b, Name name, TypeExpr *type, Expr *value);
 EnumCase *ast_enum_case(Build *b, Token name, const FieldList *fields);
 

@@ -283,6 +283,7 @@ static void dump_fields(Dump *d, const char *role, const Field *fields)
     for (; fields; fields = fields->next) {
         open_line(d, role);
         fputs(fields->name.text, d->out);
+        if (fields->label) fputs(fields->label == LABEL_TRUSTED ? " trusted" : " untrusted", d->out);
         dump_type(d, fields->type_expr);
         fputc('\n', d->out);
         d->depth++;
@@ -329,6 +330,7 @@ static void dump_decl(Dump *d, const Decl *decl)
     dump_name(d, decl->name);
     for (const Binding *p = decl->type_params; p; p = p->next)
         fprintf(d->out, "%s%s%s", p == decl->type_params ? " <" : ", ", p->name.text, p->next ? "" : ">");
+    if (decl->result_label) fputs(decl->result_label == LABEL_TRUSTED ? " trusted" : " untrusted", d->out);
     dump_type(d, decl->result);
     dump_attrs(d, decl->attrs);
     if (decl->has_fails) fputs(" fails", d->out);

@@ -308,11 +308,25 @@ static void register_workflow(Check *c, Decl *decl)
         name_table_put(c, &c->workflows, decl->full_name, errors);
 }
 
+/* Labels are inferred; written are only the two that nobody could infer. */
+static void check_labels(Check *c, const Decl *decl)
+{
+    for (const Field *f = decl->params; f; f = f->next)
+        if (f->label == LABEL_UNTRUSTED && decl->kind != DECL_WORKFLOW)
+            diag_error(c->diags, f->label_span,
+                       "only a parameter of a workflow is declared untrusted; elsewhere the compiler knows it");
+    if (decl->result_label == LABEL_NONE || (decl->kind == DECL_TOOL && decl->result_label == LABEL_TRUSTED)) return;
+    Diag *diag = diag_error(c->diags, decl->result_label_span, "only the result of a tool is declared trusted");
+    if (decl->kind == DECL_TOOL)
+        diag_hint(c->diags, diag, "a tool's result is untrusted unless its author vouches for it");
+}
+
 static void resolve_signature(Check *c, Decl *decl)
 {
     c->function_ok = decl->kind == DECL_FN;
     c->bindings = c->function_ok ? generic_open(c, decl) : NULL;
     generic_keep_open(c, decl, c->bindings);
+    check_labels(c, decl);
     check_resolve_fields(c, decl->params);
     decl->type = decl->result ? check_type_expr(c, decl->result) : default_result(c, decl);
     c->function_ok = false;
@@ -387,6 +401,13 @@ static void check_defaults(Check *c, Decl *decl, Field *fields)
     c->body = NULL;
 }
 
+/* The fields of an enum's case are written as parameters are. */
+static void refuse_labels(Check *c, const Field *fields)
+{
+    for (const Field *f = fields; f; f = f->next)
+        if (f->label) diag_error(c->diags, f->label_span, "a field of an enum has no label; a parameter may have one");
+}
+
 static void check_constants(Check *c)
 {
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
@@ -396,7 +417,10 @@ static void check_constants(Check *c)
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);
         check_defaults(c, decl, decl->params);
-        for (EnumCase *k = decl->cases; k; k = k->next) check_defaults(c, decl, k->fields);
+        for (EnumCase *k = decl->cases; k; k = k->next) {
+            refuse_labels(c, k->fields);
+            check_defaults(c, decl, k->fields);
+        }
     }
 }
 
@@ -459,6 +483,7 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     CHECK(!check.undo_count && !check.const_depth); /* every scope was left */
     if (!diags->errors) {
         check_is_complete(&check);
+        check_trust(&check);
         check_unused(&check);
         check_flags(&check);
     }

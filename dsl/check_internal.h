@@ -350,6 +350,9 @@ void check_mock(Check *c, Stmt *s);
 /* calls(f) and output(), which only tests have. False: it is neither, or the program has its own of that name. */
 bool check_test_call(Check *c, Expr *e, const Type **type);
 
+/* ---- check_trust.c ---- */
+void check_trust(Check *c);
+
 /* ---- check_tool.c ---- */
 void check_attrs(Check *c, Decl *decl);
 /* Warns when an argv, whose types are known, puts a value into the program of a shell (check_shell.c). */

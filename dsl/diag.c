@@ -71,10 +71,11 @@ void diag_other(DiagList *list, Diag *diag, Span span, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    diag->other_message = arena_vprintf(list->arena, format, args);
+    DiagPlace *place = arena_new(list->arena, DiagPlace);
+    place->message = arena_vprintf(list->arena, format, args);
+    place->span = span;
     va_end(args);
-    diag->has_other = true;
-    diag->other = span;
+    LIST_APPEND(&diag->others, place, next);
 }
 
 Diag *diag_fix(Diag *diag, Span span, const char *text)
@@ -285,7 +286,8 @@ void diag_print(const DiagList *list, FILE *out, bool colour)
         const Diag *diag = sorted[i];
         print_place(list, out, diag->span, diag->level == DIAG_ERROR ? "error" : "warning", diag->message, colour);
         if (diag->hint) fprintf(out, "    hint: %s\n", diag->hint);
-        if (diag->has_other) print_place(list, out, diag->other, "note", diag->other_message, colour);
+        for (const DiagPlace *place = diag->others.first; place; place = place->next)
+            print_place(list, out, place->span, "note", place->message, colour);
     }
     if (list->errors > list->limit) fprintf(out, "only the first %u errors are shown\n", list->limit);
     if (list->warnings > list->limit) fprintf(out, "only the first %u warnings are shown\n", list->limit);
@@ -308,7 +310,8 @@ void diag_print_json(const DiagList *list, FILE *out)
         json_t *object = place_to_json(list, diag->span, diag->message), *related = json_array();
         json_object_set_new(object, "severity", json_string(diag->level == DIAG_ERROR ? "error" : "warning"));
         if (diag->hint) json_object_set_new(object, "hint", json_string(diag->hint));
-        if (diag->has_other) json_array_append_new(related, place_to_json(list, diag->other, diag->other_message));
+        for (const DiagPlace *place = diag->others.first; place; place = place->next)
+            json_array_append_new(related, place_to_json(list, place->span, place->message));
         json_object_set_new(object, "related", related);
         json_dumpf(object, out, JSON_COMPACT);
         fputc('\n', out);

@@ -8,9 +8,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "../runtime/base/list.h"
 #include "source.h"
 
 typedef enum DiagLevel { DIAG_ERROR, DIAG_WARNING } DiagLevel;
+
+typedef struct DiagPlace {
+    Span span;
+    const char *message; /* e.g. "declared here" */
+    struct DiagPlace *next;
+} DiagPlace;
 
 typedef struct Diag {
     DiagLevel level;
@@ -21,10 +28,8 @@ typedef struct Diag {
     /* an edit that does exactly what the message or the hint says: `fix` in place of the text there; NULL: none */
     const char *fix;
     Span fix_span;
-    bool has_other; /* a second place that explains the first */
-    Span other;
-    const char *other_message; /* e.g. "declared here" */
-    bool unnecessary;          /* a warning: what it points at could be left out */
+    LIST(DiagPlace) others; /* further places that explain the first, in the order in which they are told */
+    bool unnecessary;       /* a warning: what it points at could be left out */
     struct Diag *next;
 } Diag;
 

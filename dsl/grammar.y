@@ -21,7 +21,8 @@
 
 %token BAD.
 %fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
-  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON AFTER NEVER.
+  IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON AFTER NEVER TRUSTED
+  UNTRUSTED.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -49,7 +50,7 @@
 %type cases {EnumCaseList}
 %type case {EnumCase *}
 %type sig {Signature}
-%type ret {TypeExpr *}
+%type ret {Result}
 %type params {FieldList}
 %type plist {FieldList}
 %type param {Field *}
@@ -120,8 +121,9 @@ case(A) ::= ID(N) LP params(P) RP. { A = ast_enum_case(b, N, &P); }
 sep ::= NL.
 sep ::= COMMA.
 sig(A) ::= LP params(P) RP ret(T). { A = (Signature){P.first, T}; }
-ret(A) ::= . { A = NULL; }
-ret(A) ::= ARROW type(T). { A = T; }
+ret(A) ::= . { A = (Result){0}; }
+ret(A) ::= ARROW type(T). { A = (Result){.type = T}; }
+ret(A) ::= ARROW TRUSTED|UNTRUSTED(L) type(T). { A = ast_labelled_result(b, L, T); }
 params(A) ::= . { A = (FieldList){0}; }
 params(A) ::= plist(L). { A = L; }
 params(A) ::= plist(L) COMMA. { A = L; }
@@ -129,6 +131,10 @@ plist(A) ::= param(P). { A = field_push((FieldList){0}, P); }
 plist(A) ::= plist(L) COMMA param(P). { A = field_push(L, P); }
 param(A) ::= name(N) COLON type(T). { A = ast_field(b, N, T, NULL); }
 param(A) ::= name(N) COLON type(T) ASSIGN opx(V). { A = ast_field(b, N, T, V); }
+param(A) ::= name(N) COLON TRUSTED|UNTRUSTED(L) type(T). { A = ast_labelled(b, ast_field(b, N, T, NULL), L); }
+param(A) ::= name(N) COLON TRUSTED|UNTRUSTED(L) type(T) ASSIGN opx(V). {
+    A = ast_labelled(b, ast_field(b, N, T, V), L);
+}
 
 type(A) ::= qid(Q). { A = ast_type_name(b, Q); }
 type(A) ::= ID(N) LT tlist(L) GT. { A = ast_type_generic(b, N, L.first); }

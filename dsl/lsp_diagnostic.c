@@ -7,8 +7,11 @@ enum { LSP_TAG_UNNECESSARY = 1 };
 
 static json_t *related(const LspAnalysis *analysis, const Diag *diag)
 {
-    return json_pack("[{s:o, s:o}]", "location", lsp_location(analysis, diag->other), "message",
-                     lsp_text(diag->other_message));
+    json_t *list = json_array();
+    for (const DiagPlace *place = diag->others.first; place; place = place->next)
+        json_array_append_new(list, json_pack("{s:o, s:o}", "location", lsp_location(analysis, place->span), "message",
+                                              lsp_text(place->message)));
+    return list;
 }
 
 json_t *lsp_diagnostic(const LspAnalysis *analysis, const Diag *diag)
@@ -19,7 +22,7 @@ json_t *lsp_diagnostic(const LspAnalysis *analysis, const Diag *diag)
     if (diag->hint) message = arena_printf(analysis->sources.arena, "%s\nhint: %s", message, diag->hint);
     json_object_set_new(result, "message", lsp_text(message));
     if (diag->unnecessary) json_object_set_new(result, "tags", json_pack("[i]", LSP_TAG_UNNECESSARY));
-    if (diag->has_other) json_object_set_new(result, "relatedInformation", related(analysis, diag));
+    if (diag->others.first) json_object_set_new(result, "relatedInformation", related(analysis, diag));
     return result;
 }
 
@@ -42,7 +45,8 @@ static void add_elsewhere(const LspAnalysis *analysis, json_t *list, const Diag 
     const Decl *import = source == *last ? NULL : import_of(analysis, source);
     if (!import) return;
     *last = source;
-    Diag here = {.span = import->value->span, .has_other = true, .other = diag->span, .other_message = diag->message};
+    DiagPlace there = {.span = diag->span, .message = diag->message};
+    Diag here = {.span = import->value->span, .others = {&there, &there}};
     here.message = arena_printf(analysis->sources.arena, "there are mistakes in '%s'", source->name);
     json_array_append_new(list, lsp_diagnostic(analysis, &here));
 }

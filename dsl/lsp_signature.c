@@ -49,12 +49,17 @@ const char *lsp_type_name(const Type *type)
     return unknown ? "?" : type->name;
 }
 
+static const char *label_word(TrustLabel label)
+{
+    return label == LABEL_TRUSTED ? "trusted " : label == LABEL_UNTRUSTED ? "untrusted " : "";
+}
+
 static void add_params(LspText *to, const Field *params)
 {
     lsp_add(to, "(");
     for (const Field *f = params; f; f = f->next) {
         begin_param(to, f->name.text ? f->name.text : "_");
-        lsp_add(to, "%s: %s", f->name.text ? f->name.text : "_", lsp_type_name(f->type));
+        lsp_add(to, "%s: %s%s", f->name.text ? f->name.text : "_", label_word(f->label), lsp_type_name(f->type));
         if (f->value) lsp_add(to, " = …");
         end_param(to);
         if (f->next) lsp_add(to, ", ");
@@ -62,9 +67,9 @@ static void add_params(LspText *to, const Field *params)
     lsp_add(to, ")");
 }
 
-static void add_result(LspText *to, const Type *type)
+static void add_result(LspText *to, TrustLabel label, const Type *type)
 {
-    if (type && type->kind != TYPE_NOTHING) lsp_add(to, " -> %s", lsp_type_name(type));
+    if (type && type->kind != TYPE_NOTHING) lsp_add(to, " -> %s%s", label_word(label), lsp_type_name(type));
 }
 
 static void add_errors(LspText *to, const ErrorSet *errors)
@@ -79,7 +84,7 @@ static void add_callable(LspText *to, const Decl *decl, const char *word)
     for (const Binding *p = decl->type_params; p; p = p->next)
         lsp_add(to, "%s%s%s", p == decl->type_params ? "<" : ", ", p->name.text, p->next ? "" : ">");
     add_params(to, decl->params);
-    add_result(to, decl->type);
+    add_result(to, decl->result_label, decl->type);
     if (decl->kind == DECL_TOOL) lsp_add(to, " %s", repeat_word(decl->repeat));
     if (decl->kind == DECL_WORKFLOW) add_errors(to, decl->errors);
 }

@@ -85,7 +85,7 @@ static void collapse_sets(Expected *expected)
         drop_kinds(expected, pattern_starts);
     }
     if (kinds[TOK_TASK]) {
-        static const int type_starts[] = {TOK_TASK, TOK_ID, TOK_FN, 0};
+        static const int type_starts[] = {TOK_TASK, TOK_ID, TOK_FN, TOK_TRUSTED, TOK_UNTRUSTED, 0};
         name_class(expected, "a type");
         drop_kinds(expected, type_starts);
     }

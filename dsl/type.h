@@ -101,6 +101,7 @@ struct Variable {
     const Function *function; /* … and what a copy of its fn was given for it; NULL: a template */
     /* dense within its fn or workflow; parameters first, in order */
     uint32_t id;
+    struct Label *label; /* set by check_trust */
     Variable *next;
 };
 

@@ -228,6 +228,10 @@ bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern
 bool tfy_string_find_match(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out); /* Match? */
 /* list<Match> */
 TfyObj *tfy_string_find_matches(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *s, TfyObj *pattern);
+/* int?: the number when from <= it <= to */
+bool tfy_int_within(TfyTask *task, const TfyType *optional, int64_t number, int64_t from, int64_t to, TfyObj **out);
+/* string?: s when the pattern matches all of it */
+bool tfy_string_vetted(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out);
 /* replaces all matches; in `with`, $0 to $99 are groups and $$ is a $ */
 TfyObj *tfy_string_replace_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj *with);
 TfyObj *tfy_string_split_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern);

@@ -46,6 +46,7 @@ typedef struct Search {
     uint64_t steps; /* counted so far */
     size_t last;    /* position of the match at the last callout */
     uint32_t at;    /* start of the next search */
+    bool whole;     /* only all of the text counts */
     /* Start and end of the whole match, then of each group; PCRE2_UNSET: the group took no part. */
     size_t *found;
     uint32_t groups; /* pairs in found */
@@ -185,12 +186,13 @@ static bool search_next(Search *search, bool *found)
 {
     const TfyString *text = search->text;
     pcre2_match_context *limits = search->task->heap->regexes->limits;
+    const uint32_t options = PCRE2_NO_UTF_CHECK | (search->whole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0);
     uint64_t before = search->steps;
     *found = false;
     if (search->at > text->byte_len) return true;
     search->last = search->at;
     pcre2_set_callout(limits, count_step, search);
-    int code = pcre2_match(search->regex->code, (PCRE2_SPTR)text->bytes, text->byte_len, search->at, PCRE2_NO_UTF_CHECK,
+    int code = pcre2_match(search->regex->code, (PCRE2_SPTR)text->bytes, text->byte_len, search->at, options,
                            search->regex->match, limits);
     tfy_charge(search->task, 64 + (search->steps - before) + text->byte_len / 16);
     if (code == PCRE2_ERROR_NOMATCH) return true;
@@ -211,6 +213,18 @@ bool tfy_string_matches(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern
     Search search;
     *out = false;
     return open_search(&search, task, line, s, pattern) && search_next(&search, out);
+}
+
+bool tfy_string_vetted(TfyTask *task, uint32_t line, TfyObj *s, TfyObj *pattern, TfyObj **out)
+{
+    Search search;
+    bool found;
+    *out = NULL;
+    if (!open_search(&search, task, line, s, pattern)) return false;
+    search.whole = true;
+    if (!search_next(&search, &found)) return false;
+    if (found) *out = tfy_temp(task, tfy_keep(s));
+    return *out || !found;
 }
 
 /* ---- matches as values ---- */

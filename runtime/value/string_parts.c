@@ -41,6 +41,14 @@ bool tfy_string_index_of(TfyTask *task, const TfyType *optional, TfyObj *s, TfyO
     return *out != NULL;
 }
 
+bool tfy_int_within(TfyTask *task, const TfyType *optional, int64_t number, int64_t from, int64_t to, TfyObj **out)
+{
+    *out = NULL;
+    if (number < from || number > to) return true;
+    *out = tfy_box(task, optional, tfy_of_int(number));
+    return *out != NULL;
+}
+
 /* ---- into lists ---- */
 
 /* Puts a complete list on the release stack; releases an incomplete one. */

@@ -343,6 +343,7 @@ static const Value *eval_call(Frame *f, const Expr *e)
     case CALL_CASE: return eval_case(f, e);
     case CALL_METHOD: return eval_method(f, e);
     case CALL_BUILTIN: return effect_now(f, e);
+    case CALL_TRUST: return eval(f, e->argv[0]);
     case CALL_CALLS:
     case CALL_OUTPUT: return eval_test_call(f, e);
     default: fprintf(stderr, "interp: a call of kind %d\n", (int)e->call); exit(70);

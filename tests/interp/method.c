@@ -214,6 +214,7 @@ static const Value *text_method(Frame *f, const Expr *e, const Value **args)
     case BI_STRING_TO_UPPER: return change_case(s, true);
     case BI_STRING_TO_LOWER: return change_case(s, false);
     case BI_STRING_MATCHES:
+    case BI_STRING_VETTED:
     case BI_STRING_FIND_MATCH:
     case BI_STRING_FIND_MATCHES:
     case BI_STRING_REPLACE_MATCHES:
@@ -334,6 +335,7 @@ static const Value *int_method(Frame *f, const Expr *e, const Value **args)
     case BI_INT_ABS: return x == INT64_MIN ? overflow(f) : value_int(x < 0 ? -x : x);
     case BI_INT_MIN: return value_int(x < y ? x : y);
     case BI_INT_MAX: return value_int(x > y ? x : y);
+    case BI_INT_WITHIN: return x >= y && x <= args[2]->i ? args[0] : &value_null;
     case BI_TIME_UNIX_MS:
     case BI_DURATION_TO_MS: return args[0];
     case BI_DURATION_TO_SECONDS: return value_float((double)x / 1000);

@@ -97,6 +97,14 @@ static const Value *split(const pcre2_code *code, const Value *s)
     return list;
 }
 
+static bool matches_whole(const pcre2_code *code, const Value *s)
+{
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(code, NULL);
+    int found = pcre2_match(code, (PCRE2_SPTR)s->text, s->len, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED, match, NULL);
+    pcre2_match_data_free(match);
+    return found > 0;
+}
+
 const Value *regex_method(Frame *f, const Expr *e, const Value **args)
 {
     const Value *s = args[0], *pattern = args[1], *answer = NULL;
@@ -110,6 +118,7 @@ const Value *regex_method(Frame *f, const Expr *e, const Value **args)
     }
     switch (e->builtin->id) {
     case BI_STRING_MATCHES: answer = value_bool(find(code, s, 0, &found)); break;
+    case BI_STRING_VETTED: answer = matches_whole(code, s) ? s : &value_null; break;
     case BI_STRING_FIND_MATCH: answer = find(code, s, 0, &found) ? match_value(f, s, &found) : &value_null; break;
     case BI_STRING_FIND_MATCHES: answer = find_all(f, code, s); break;
     case BI_STRING_REPLACE_MATCHES: answer = replace_all(code, s, args[2]); break;
