@@ -5,12 +5,6 @@
 #include "literal.h"
 #include "name.h"
 
-/* From the first byte of `start` to the end of what was read. */
-static Span span_from(const Build *b, Span start)
-{
-    return (Span){start.off, b->last_end > start.off ? b->last_end - start.off : start.len};
-}
-
 Name ast_word(Build *b, Token token)
 {
     const char *text = source_text(b->sources, token_span(token));
@@ -151,48 +145,6 @@ Decl *ast_test(Build *b, Token keyword, Expr *name, Block *block)
     decl->value = literal_plain(b, name, "a test name");
     decl->block = block;
     return decl;
-}
-
-static TrustLabel label_of(Token label)
-{
-    return label.kind == TOK_TRUSTED ? LABEL_TRUSTED : LABEL_UNTRUSTED;
-}
-
-Result ast_labelled_result(Build *b, Token label, TypeExpr *type)
-{
-    (void)b;
-    return (Result){type, label_of(label), token_span(label)};
-}
-
-Field *ast_labelled(Build *b, Field *field, Token label)
-{
-    (void)b;
-    field->label = label_of(label);
-    field->label_span = token_span(label);
-    return field;
-}
-
-Attr *ast_attr(Build *b, AttrKind kind, Token keyword)
-{
-    Attr *attr = arena_new(b->arena, Attr);
-    attr->kind = kind;
-    attr->span = span_from(b, token_span(keyword));
-    return attr;
-}
-
-Attr *ast_attr_limit(Build *b, Token keyword, Token count)
-{
-    Attr *attr = ast_attr(b, ATTR_LIMIT, keyword);
-    attr->value = literal_int(b, count);
-    return attr;
-}
-
-Attr *ast_attr_rate(Build *b, Token keyword, Token count, Token per)
-{
-    Attr *attr = ast_attr(b, ATTR_RATE, keyword);
-    attr->value = literal_int(b, count);
-    attr->per_ms = literal_duration(b, per);
-    return attr;
 }
 
 PromptRow *ast_prompt_row(Build *b, Name name, Expr *value)

@@ -86,6 +86,12 @@ typedef struct Provider {
     ProviderOptionList options;
 } Provider;
 
+/* From the first byte of `start` to the end of what was read. */
+static inline Span span_from(const Build *b, Span start)
+{
+    return (Span){start.off, b->last_end > start.off ? b->last_end - start.off : start.len};
+}
+
 /* declarations */
 void ast_add_decl(Build *b, Decl *decl);
 Decl *ast_import(Build *b, Token keyword, Expr *path, const Token *alias);

@@ -353,6 +353,11 @@ bool check_test_call(Check *c, Expr *e, const Type **type);
 /* ---- check_trust.c ---- */
 void check_trust(Check *c);
 
+/* ---- check_vetted.c ---- */
+void check_vetted(Check *c, const Expr *pattern); /* of text.vetted(pattern) */
+/* trust(value, "why"): the value itself. False: the name means something else. */
+bool check_trust_call(Check *c, Expr *e, const Type *want, const Type **type);
+
 /* ---- check_tool.c ---- */
 void check_attrs(Check *c, Decl *decl);
 /* Warns when an argv, whose types are known, puts a value into the program of a shell (check_shell.c). */

@@ -418,13 +418,22 @@ static void names_place(Trust *t, const Expr *env)
         if (entry->key) into_place(t, entry->key->span, label_expr(t, entry->key), place);
 }
 
+/* words.concat(more) begins as words do. */
+static bool keeps_first(const Expr *call)
+{
+    const bool adds =
+        call->call == CALL_METHOD && (call->builtin->id == BI_LIST_CONCAT || call->builtin->id == BI_LIST_PUSH);
+    return adds && call->argc && call->argv[0];
+}
+
 /* The first word of an argv, or all of one that is not written out. */
 static void program_place(Trust *t, const Expr *argv, const char *what)
 {
     const Expr *list = argv ? expr_strip((Expr *)argv) : NULL;
+    while (list && list->kind == EX_CALL && keeps_first(list)) list = expr_strip(list->argv[0]);
     if (!list) return;
-    const Expr *program = list->kind != EX_LIST ? list : list->args ? list->args->value : NULL;
-    if (program) into_place(t, program->span, label_expr(t, program), place_named(t, what, program->span));
+    const Expr *program = list->kind != EX_LIST || !list->args ? argv : list->args->value;
+    into_place(t, program->span, label_expr(t, program), place_named(t, what, program->span));
 }
 
 static void exec_places(Trust *t, const Expr *e)
