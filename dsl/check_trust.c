@@ -127,9 +127,18 @@ static Reach *reach_of(Trust *t, const Decl *decl)
 
 /* ---- places ---- */
 
+/* Some expressions are looked at more than once, each time in another role. */
+static bool is_reported(const Trust *t, Span span)
+{
+    const Diag *diag = t->c->diags->first;
+    while (diag && (diag->level != DIAG_ERROR || diag->span.off != span.off)) diag = diag->next;
+    return diag != NULL;
+}
+
 static void report(Trust *t, Span span, Label label, const Place *place)
 {
     const Origin *origin = label.from;
+    if (is_reported(t, span)) return;
     Diag *diag = place->what ? diag_error(t->c->diags, span, "this %s, and %s", place->what, origin->who)
                              : diag_error(t->c->diags, span, "'%s' takes only what is trusted, and %s", place->name,
                                           origin->who);
@@ -494,6 +503,8 @@ static Label label_error(Trust *t, const Expr *e, const Decl *error)
 
 static Label label_any_call(Trust *t, const Expr *e)
 {
+    if (e->call == CALL_METHOD && e->left->optional) /* left?.name(): the hidden variable holds left */
+        into_variable(t, e->left->variable, label_expr(t, e->left->left));
     switch (e->call) {
     case CALL_FN:
     case CALL_WORKFLOW: return label_call(t, e, e->decl);
@@ -650,8 +661,12 @@ static void walk_catch(Trust *t, const Catch *catch)
 static void walk_assign(Trust *t, const Stmt *s)
 {
     const Expr *root = root_of(s->target);
-    for (const Expr *at = s->target; at && at != root; at = at->left)
-        if (at->kind == EX_INDEX) (void)label_expr(t, at->right);
+    for (const Expr *at = s->target; at && at != root; at = at->left) {
+        if (at->kind != EX_INDEX) continue;
+        const Label key = label_expr(t, at->right);
+        const bool stays = at->left->type && type_strip(at->left->type)->kind == TYPE_MAP;
+        if (stays && root->variable) into_variable(t, root->variable, key);
+    }
     (void)bind(t, root ? root->variable : NULL, s->value);
 }
 

@@ -89,6 +89,7 @@ typedef struct Gen {
 static FILE *out;   /* where lines go */
 static bool steady; /* tools answer the same however often they are called */
 static bool repeat; /* … and may be repeated */
+static bool places; /* values are put where only trusted ones may stand */
 
 /* ---- chance ---- */
 
@@ -339,7 +340,7 @@ static char *json_part(Gen *g, uint32_t d)
     case 0:
         return text("{ \"z\": %s, \"%s\": %s }", json_part(g, d - 1), chance(g, 50) ? "a" : "é", json_part(g, d - 1));
     case 1: return text("[%s, null, %s]", json_part(g, d - 1), json_part(g, d - 1));
-    case 2: return text("{ [%s]: %s, [%s]: 2 }", expr(g, STR, d), json_part(g, d - 1), expr(g, STR, d));
+    case 2: return text("{ [%s]: %s, [%s + \"2\"]: 2 }", expr(g, STR, d), json_part(g, d - 1), expr(g, STR, d));
     case 3: return text("(%s).to_json()", expr(g, (Ty)below(g, SHAPE + 1), d));
     default: return text("(%s)", expr(g, (Ty)below(g, OITEM + 1), d));
     }
@@ -1021,8 +1022,35 @@ static void call_nested(Gen *g)
     bind_yield(g, text("%s(%s)%s", flow->name, args_of(g, flow), policies(g, flow->result, true)), flow->result);
 }
 
+/* A place that takes only trusted values: of a tool, a workflow or a fn. */
+static void trusted_place(Gen *g)
+{
+    char name[16];
+    switch (below(g, g->in_fn ? 2 : 7)) {
+    case 0:
+        fresh(g, name);
+        line(g, "let %s = kept_int(%s)", name, expr(g, INT, 2));
+        declare(g, name, INT, false);
+        break;
+    case 1:
+        fresh(g, name);
+        line(g, "let %s = kept_text(%s)", name, expr(g, STR, 2));
+        declare(g, name, STR, false);
+        break;
+    case 2: bind_yield(g, text("p_int(me, %s)", expr(g, INT, 2)), INT); break;
+    case 3: bind_yield(g, text("p_text(me, %s)", expr(g, STR, 2)), STR); break;
+    case 4: bind_yield(g, text("p_item(me, %s)", expr(g, ITEM, 2)), ITEM); break;
+    case 5: bind_yield(g, text("p_ints(me, %s)", expr(g, INTS, 2)), INTS); break;
+    default: bind_yield(g, text("p_flow(%s)", expr(g, STR, 2)), STR); break;
+    }
+}
+
 static void call_tool(Gen *g)
 {
+    if (places && chance(g, 70)) {
+        trusted_place(g);
+        return;
+    }
     switch (below(g, 9)) {
     case 0: bind_yield(g, text("t_add(me, %s, %s)%s", any(g, INT), any(g, INT), policies(g, INT, true)), INT); break;
     case 1: bind_yield(g, text("t_text(me, %s)%s", any(g, INT), policies(g, STR, true)), STR); break;
@@ -1473,6 +1501,10 @@ static bool leave(Gen *g)
 static bool statement(Gen *g)
 {
     bool deep = g->nesting > 2 || --g->budget < 0;
+    if (places && chance(g, 12)) {
+        trusted_place(g);
+        return true;
+    }
     switch (below(g, deep ? 9 : g->in_fn ? 15 : g->kind == 'a' ? 19 : 16)) {
     case 0: let(g); return true;
     case 1:
@@ -1665,6 +1697,15 @@ static const char preamble[] =
     "workflow drain(c: channel<int>) -> int {\n    var total = 0\n    while true {\n        let v = yield c.recv()\n"
     "        if v == null { return total }\n        total = (total * 7 + v % 1000) % 100000\n    }\n}\n";
 
+static const char trusted_preamble[] =
+    "tool p_int(who: string, n: trusted int) -> trusted int pure = extern \"place_int\"\n"
+    "tool p_text(who: string, s: trusted string) -> string pure = extern \"place_text\"\n"
+    "tool p_item(who: string, i: trusted Item) -> trusted Item pure = extern \"place_item\"\n"
+    "tool p_ints(who: string, xs: trusted list<int>) -> list<int> pure = extern \"place_ints\"\n"
+    "fn kept_int(n: trusted int) -> int { return n }\n"
+    "fn kept_text(s: trusted string) -> string { return s }\n"
+    "workflow p_flow(s: trusted string) -> string { return s }\n";
+
 static void print_preamble(void)
 {
     const char *once = repeat ? "idempotent" : "once";
@@ -1672,6 +1713,7 @@ static void print_preamble(void)
     fprintf(out, "tool t_maybe(who: string, n: int) -> string? %s = extern \"tool_maybe\"\n", once);
     fprintf(out, "tool t_ints(who: string, xs: list<int>) -> list<int> %s = extern \"tool_ints\"\n", once);
     fprintf(out, "tool t_note(who: string, text: string) %s = extern \"tool_note\"\n", once);
+    if (places) fputs(trusted_preamble, out);
 }
 
 int main(int argc, char **argv)
@@ -1682,8 +1724,13 @@ int main(int argc, char **argv)
         argc--;
         argv++;
     }
+    if (argc > 1 && strcmp(argv[1], "--trust") == 0) {
+        places = true;
+        argc--;
+        argv++;
+    }
     if (argc < 2) {
-        fprintf(stderr, "usage: gen [--steady | --sim] FIRST [COUNT]\n");
+        fprintf(stderr, "usage: gen [--steady | --sim | --trust] FIRST [COUNT]\n");
         return 64;
     }
     out = stdout;

@@ -123,7 +123,7 @@ static const Value *eval_binary(Frame *f, const Expr *e)
     case OP_SUB:
     case OP_MUL:
     case OP_DIV:
-    case OP_MOD: return arithmetic(f, e->op, a, b);
+    case OP_MOD: return made_of(arithmetic(f, e->op, a, b), a, b);
     default: return value_bool(value_compare(e->op, a, b));
     }
 }
@@ -133,8 +133,8 @@ static const Value *eval_unary(Frame *f, const Expr *e)
     const Value *a = eval(f, e->left);
     if (!a) return NULL;
     if (e->op == OP_NOT) return value_bool(!a->i);
-    if (a->kind == V_FLOAT) return value_float(-a->f);
-    return a->i == INT64_MIN ? overflow(f) : value_int(-a->i);
+    if (a->kind == V_FLOAT) return made_of(value_float(-a->f), a, NULL);
+    return a->i == INT64_MIN ? overflow(f) : made_of(value_int(-a->i), a, NULL);
 }
 
 /* ---- containers ---- */
@@ -171,7 +171,8 @@ static const Value *eval_index(Frame *f, const Expr *e)
     if (object->kind == V_LIST) return list_at(f, object, index);
     if (object->kind == V_MAP) return map_at(f, object, index);
     size_t points = text_points(object->text, object->len);
-    if (index->i >= 0 && (uint64_t)index->i < points) return text_slice(object, index->i, index->i + 1);
+    if (index->i >= 0 && (uint64_t)index->i < points)
+        return made_of(text_slice(object, index->i, index->i + 1), object, NULL);
     panic(f, "index %lld is outside a string of length %zu", (long long)index->i, points);
     return NULL;
 }
@@ -191,6 +192,7 @@ const Value **eval_args(Frame *f, const Expr *call)
     const Value **args = must_alloc((call->argc + 1) * sizeof *args);
     for (uint32_t i = 0; i < call->argc; i++)
         if (!(args[i] = call->argv[i] ? eval(f, call->argv[i]) : &value_null)) return NULL;
+    if (call->kind == EX_CALL) look_at_places(f, call, args);
     return args;
 }
 
@@ -254,6 +256,7 @@ static bool json_object(Frame *f, Buf *out, const Expr *e)
     for (const MapEntry *entry = e->entries; entry; entry = entry->next) {
         Buf text = {0};
         const Value *key = eval(f, entry->key);
+        f->json_outside |= is_outside(key);
         if (!key || !json_text(f, &text, entry->value)) return false;
         map_put(map, key, value_text(text.data, text.len));
     }
@@ -274,19 +277,26 @@ static bool json_text(Frame *f, Buf *out, const Expr *e)
     if (e->kind == EX_LIST) return json_list(f, out, e);
     const Value *value = e->kind == EX_NULL ? &value_null : eval(f, e);
     if (value) value_json(out, e->to, value);
+    f->json_outside |= is_outside(value);
     return value != NULL;
 }
 
 static const Value *eval_json(Frame *f, const Expr *e)
 {
     Buf text = {0};
-    return json_text(f, &text, e->left) ? json_parse(text.data, text.len) : NULL; /* its one text */
+    const bool outer = f->json_outside;
+    f->json_outside = false;
+    const Value *made = json_text(f, &text, e->left) ? json_parse(text.data, text.len) : NULL; /* its one text */
+    if (f->json_outside) made = from_outside(made);
+    f->json_outside = outer;
+    return made;
 }
 
 /* ---- strings ---- */
 
 static const Value *eval_string(Frame *f, const Expr *e)
 {
+    bool outside = false;
     Buf text = {0};
     for (const Expr *part = e->parts; part; part = part->next) {
         if (part->kind == EX_TEXT) {
@@ -296,8 +306,10 @@ static const Value *eval_string(Frame *f, const Expr *e)
         const Value *value = eval(f, part);
         if (!value) return NULL;
         value_print(&text, part->to, value);
+        outside |= is_outside(value);
     }
-    return value_text(text.data, text.len);
+    const Value *made = value_text(text.data, text.len);
+    return outside ? from_outside(made) : made;
 }
 
 /* ---- the rest ---- */
@@ -343,7 +355,7 @@ static const Value *eval_call(Frame *f, const Expr *e)
     case CALL_CASE: return eval_case(f, e);
     case CALL_METHOD: return eval_method(f, e);
     case CALL_BUILTIN: return effect_now(f, e);
-    case CALL_TRUST: return eval(f, e->argv[0]);
+    case CALL_TRUST: return from_inside(eval(f, e->argv[0]));
     case CALL_CALLS:
     case CALL_OUTPUT: return eval_test_call(f, e);
     default: fprintf(stderr, "interp: a call of kind %d\n", (int)e->call); exit(70);

@@ -190,8 +190,10 @@ static Flow run_try(Frame *f, const Stmt *s)
     if (flow == FLOW_RAISED) undo_run(f, height);
     const Catch *k = flow == FLOW_RAISED ? catch_for(f, s) : NULL;
     if (k) {
-        bind(f, k->variable, task->raised.error);
-        for (const CatchField *b = k->fields; b; b = b->next) bind(f, b->variable, task->raised.error->items[b->index]);
+        const Value *error = task->raised.error;
+        if (!error->type->decl) error = from_outside(error); /* its text is the runtime's, a tool's or a model's */
+        bind(f, k->variable, error);
+        for (const CatchField *b = k->fields; b; b = b->next) bind(f, b->variable, error->items[b->index]);
         task->raised = (Raised){0};
         flow = run_block(f, k->block);
     }

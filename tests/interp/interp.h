@@ -15,6 +15,7 @@
 
 typedef enum ValueKind { V_NULL, V_BOOL, V_INT, V_FLOAT, V_STRING, V_LIST, V_MAP, V_RECORD, V_CASE } ValueKind;
 
+typedef struct Frame Frame;
 typedef struct Value Value;
 struct Value {
     ValueKind kind;
@@ -27,6 +28,7 @@ struct Value {
     const Type *type;    /* record, error, case: its own type */
     uint32_t case_index; /* case */
     uint32_t line;       /* error: where it was raised */
+    bool outside;        /* a part of it was made outside the program (label.c) */
 };
 
 typedef struct Buf {
@@ -57,6 +59,14 @@ void buf_add(Buf *out, const char *text, size_t len);
 void buf_text(Buf *out, const char *text);
 void buf_format(Buf *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* label.c: the labels of values, as run-time bits */
+bool is_outside(const Value *value);                                     /* it, or anything in it */
+const Value *from_outside(const Value *value);                           /* it and all in it; NULL stays NULL */
+const Value *from_inside(const Value *value);                            /* none of it */
+const Value *made_of(const Value *made, const Value *a, const Value *b); /* outside when a or b is; NULL: none */
+const Value *method_made(const Expr *e, const Value *made, const Value **args);
+void look_at_places(Frame *f, const Expr *call, const Value **args);
+
 /* Strings by code points. */
 size_t text_points(const char *text, size_t len);
 const Value *text_slice(const Value *s, int64_t from, int64_t to);
@@ -67,7 +77,6 @@ bool text_contains(const Value *s, const Value *part);
 /* ---- tasks ---- */
 
 typedef struct Task Task;
-typedef struct Frame Frame;
 typedef struct Timer Timer;
 typedef struct Interp Interp;
 typedef struct Scope Scope;
@@ -124,6 +133,7 @@ struct Frame {
     bool spawned;          /* it had children */
     bool returning;        /* its body is done; it waits for its children */
     uint32_t inline_depth; /* inline functions under way: they cannot stop either */
+    bool json_outside;     /* the json literal under way has a value from outside */
     bool is_fn;            /* cannot stop; not among its task's frames */
 };
 
@@ -231,6 +241,7 @@ struct Interp {
     Buf out, calls;
     struct Flaky *flaky;     /* calls of each flaky tool, by task */
     struct Testing *testing; /* a test runs; else NULL */
+    uint32_t places, wrong;  /* values that reached a trusted place; those that came from outside */
 };
 
 /* sched.c */

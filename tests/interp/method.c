@@ -363,7 +363,7 @@ const Value *eval_method(Frame *f, const Expr *e)
     if (last && last->kind == EX_LAMBDA) return inline_method(f, e);
     const Value **args = eval_args(f, e);
     if (!args) return NULL;
-    if (e->builtin->id == BI_TO_STRING) return print_method(e, args[0]);
+    if (e->builtin->id == BI_TO_STRING) return made_of(print_method(e, args[0]), args[0], NULL);
     if (e->builtin->id == BI_CHANNEL_CLOSE) {
         channel_close(f->task->interp, args[0]->i);
         return &value_null;
@@ -378,6 +378,6 @@ const Value *eval_method(Frame *f, const Expr *e)
     case TYPE_DURATION: answer = int_method(f, e, args); break;
     default: break;
     }
-    if (answer || f->task->raised.kind) return answer;
-    return json_method(f, e, args);
+    if (!answer && !f->task->raised.kind) answer = json_method(f, e, args);
+    return method_made(e, answer, args);
 }

@@ -110,7 +110,7 @@ const Value *inline_method(Frame *f, const Expr *e)
     case BI_LIST_FIND: return last_given(given, value_bool(false))->i ? items[given->len - 1] : none;
     case BI_LIST_ANY: return last_given(given, value_bool(false));
     case BI_LIST_ALL: return last_given(given, value_bool(true));
-    case BI_LIST_COUNT: return value_int((int64_t)kept(items, given)->len);
+    case BI_LIST_COUNT: return made_of(value_int((int64_t)kept(items, given)->len), self, NULL);
     case BI_LIST_SORT_BY: return list_sorted(self, given);
     case BI_LIST_GROUP_BY: return group(self, given);
     case BI_MAP_MAP_VALUES: return with_values(self, given);

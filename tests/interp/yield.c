@@ -126,7 +126,10 @@ static const Value *attempt_effect(Frame *f, const Expr *call, const Value **arg
     if (needs_outside(call) && test_answers(f, call->decl ? (const void *)call->decl : call->builtin, name_of(call),
                                             args, call->type, &mocked))
         return mocked;
-    if (call->call == CALL_TOOL) return perform_tool(f, call->decl, args);
+    if (call->call == CALL_TOOL) {
+        const Value *made = perform_tool(f, call->decl, args);
+        return call->decl->result_label == LABEL_TRUSTED ? made : from_outside(made);
+    }
     switch (call->builtin->id) {
     case BI_SLEEP: return performed(f, task_sleep(task, now_ms + (args[0]->i > 0 ? args[0]->i : 0), bound_ms));
     case BI_SLEEP_UNTIL: return performed(f, task_sleep(task, args[0]->i, bound_ms));
@@ -134,7 +137,7 @@ static const Value *attempt_effect(Frame *f, const Expr *call, const Value **arg
     case BI_JOIN: return performed(f, task_join(task, args[0]->i, bound_ms));
     case BI_SEND: return performed(f, task_send(task, args[0]->i, args[1], bound_ms));
     case BI_RECV: return performed(f, task_recv(task, args[0]->i, bound_ms));
-    case BI_SIGNAL: return performed(f, task_signal(task, args[0], bound_ms));
+    case BI_SIGNAL: return from_outside(performed(f, task_signal(task, args[0], bound_ms)));
     case BI_ASK: return performed(f, task_ask(task, bound_ms));
     default: fprintf(stderr, "interp: no effect %s\n", call->builtin->name); exit(70);
     }
