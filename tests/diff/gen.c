@@ -853,12 +853,19 @@ static bool match_error(Gen *g, const char *e)
     return falls;
 }
 
+/* The text of an error that was caught. */
+static void place_error(Gen *g, const char *e)
+{
+    if (places && chance(g, 8)) line(g, "print(kept_text(%s.message))", e);
+}
+
 static bool catch_body(Gen *g, const char *e, bool all)
 {
     g->indent++;
     g->nesting++;
     uint32_t vars = g->var_count, tasks = g->task_count, channels = g->channel_count;
     line(g, "print(\"${%s} caught ${%s.message}\")", g->me, e);
+    place_error(g, e);
     bool falls = true;
     if (all && chance(g, 40)) falls = match_error(g, e);
     if (falls && chance(g, 15)) {
@@ -1022,26 +1029,36 @@ static void call_nested(Gen *g)
     bind_yield(g, text("%s(%s)%s", flow->name, args_of(g, flow), policies(g, flow->result, true)), flow->result);
 }
 
+/* What stands in a place: mostly what a variable holds, so that each way into a variable is tried. */
+static char *placed(Gen *g, Ty type)
+{
+    const Ty optional = type == INT ? OINT : type == STR ? OSTR : OITEM;
+    const Var *v = chance(g, 70) ? pick(g, type, false) : NULL;
+    const Var *maybe = !v && type != INTS && chance(g, 50) ? pick(g, optional, false) : NULL;
+    if (v) return text("%s", v->name);
+    return maybe ? text("(%s ?? %s)", maybe->name, literal(g, type)) : expr(g, type, 2);
+}
+
+static void kept(Gen *g, const char *fn, Ty type)
+{
+    char name[16];
+    char *value = placed(g, type);
+    fresh(g, name);
+    line(g, "let %s = %s(%s)", name, fn, value);
+    declare(g, name, type, false);
+}
+
 /* A place that takes only trusted values: of a tool, a workflow or a fn. */
 static void trusted_place(Gen *g)
 {
-    char name[16];
     switch (below(g, g->in_fn ? 2 : 7)) {
-    case 0:
-        fresh(g, name);
-        line(g, "let %s = kept_int(%s)", name, expr(g, INT, 2));
-        declare(g, name, INT, false);
-        break;
-    case 1:
-        fresh(g, name);
-        line(g, "let %s = kept_text(%s)", name, expr(g, STR, 2));
-        declare(g, name, STR, false);
-        break;
-    case 2: bind_yield(g, text("p_int(me, %s)", expr(g, INT, 2)), INT); break;
-    case 3: bind_yield(g, text("p_text(me, %s)", expr(g, STR, 2)), STR); break;
-    case 4: bind_yield(g, text("p_item(me, %s)", expr(g, ITEM, 2)), ITEM); break;
-    case 5: bind_yield(g, text("p_ints(me, %s)", expr(g, INTS, 2)), INTS); break;
-    default: bind_yield(g, text("p_flow(%s)", expr(g, STR, 2)), STR); break;
+    case 0: kept(g, "kept_int", INT); break;
+    case 1: kept(g, "kept_text", STR); break;
+    case 2: bind_yield(g, text("p_int(me, %s)%s", placed(g, INT), policies(g, INT, true)), INT); break;
+    case 3: bind_yield(g, text("p_text(me, %s)", placed(g, STR)), STR); break;
+    case 4: bind_yield(g, text("p_item(me, %s)%s", placed(g, ITEM), policies(g, ITEM, true)), ITEM); break;
+    case 5: bind_yield(g, text("p_ints(me, %s)", placed(g, INTS)), INTS); break;
+    default: bind_yield(g, text("p_flow(%s)", placed(g, STR)), STR); break;
     }
 }
 
@@ -1634,12 +1651,95 @@ static void crowd(Gen *g)
     fprintf(out, "}\n");
 }
 
+/* One way for a text from variable `from` to variable `to`; some choose, and bring nothing of it along. */
+static const char *const ways[] = {
+    "let TO = \"x${FROM}y\"",
+    "let TO = FROM + \"z\"",
+    "let TO = \"z\" + FROM",
+    "let TOl = [\"q\", FROM]\n    let TO = TOl[1]",
+    "let TOm = {\"k\": FROM}\n    let TO = TOm[\"k\"]",
+    "let TO = some_text(FROM) ?? \"n\"",
+    "let TO = yield c_flow(FROM)",
+    "let TOh = spawn c_flow(FROM)\n    let TO = yield join(TOh)",
+    "let TOc: channel<string> = channel(2)\n    yield TOc.send(FROM)\n    let TOr = yield TOc.recv()\n    let TO = TOr "
+    "?? \"n\"",
+    "let TOc: channel<string> = channel(2)\n    yield c_send(TOc, FROM)\n    let TOr = yield TOc.recv()\n    let TO = "
+    "TOr ?? \"n\"",
+    "var TO = \"s\"\n    for x in [\"t\", FROM] { TO = x }",
+    "let TO = [\"i\"].map(x => x + FROM)[0]",
+    "let TO = each([\"i\"], x => x + FROM)[0]",
+    "let TO = each([FROM], x => x)[0]",
+    "let TO = [\"i\"].fold(FROM, (a, b) => a + b)",
+    "let TO = [FROM].fold(\"i\", (a, b) => a + b)",
+    "let TOs = Note.text(FROM)\n    var TO = \"m\"\n    match TOs {\n        text(t) => { TO = t }\n        none => { "
+    "}\n    }",
+    "var TO = \"e\"\n    try { fail Why(why: FROM) } catch e: Why { TO = e.why }",
+    "var TO = \"e\"\n    try { fail Why(why: FROM) } catch Why(why) { TO = why }",
+    "var TO = \"e\"\n    try { yield p_fail(me) } catch e { TO = e.message }",
+    "var TO = \"r\"\n    TO = FROM",
+    "var TO = \"r\"\n    TO += FROM",
+    "var TO = \"r\"\n    var TOa = \"y\"\n    for i in 0..3 {\n        TO = TOa\n        TOa = FROM\n    }",
+    "let TOg = parallel {\n        a: { give FROM }\n        b: { give \"b\" }\n    }\n    let TO = TOg.a",
+    "let TOg = parallel for x in [FROM] { give x + \"g\" }\n    let TO = TOg[0]",
+    "let TOi = Item(name: FROM)\n    let TO = TOi.name",
+    "var TOi = Item(name: \"a\")\n    TOi.name = FROM\n    let TO = TOi.name",
+    "var TOm = {\"a\": 1}\n    TOm[FROM] = 2\n    let TO = TOm.keys().join(\",\")",
+    "var TOl = [\"a\"]\n    TOl[0] = FROM\n    let TO = TOl[0]",
+    "let TOo = some_text(FROM)\n    let TO = TOo?.to_upper() ?? \"n\"",
+    "let TOo = some_item(Item(name: FROM))\n    let TO = TOo?.name ?? \"n\"",
+    "let TO = yield p_fail(me) else FROM",
+    "let TO = \"a-b\".replace(\"-\", FROM)",
+    "let TO = (json { \"k\": FROM }).to_string()",
+    "let TO = if 1 > 0 { FROM } else { \"n\" }",
+    "let TO = \"${FROM.len()}\"",
+    "let TO = \"n\".repeat(0) + FROM.to_json().to_string()",
+    /* choosing */
+    "let TO = [\"p\", \"q\"].find(x => x == FROM) ?? \"p\"",
+    "let TO = [\"p\", \"q\"][FROM.len() % 2]",
+    "let TO = {\"a\": \"x\"}.get(FROM) ?? \"z\"",
+    "let TO = if FROM == \"x\" { \"p\" } else { \"q\" }",
+    "let TO = FROM.vetted(\"[a-z0-9]+\") ?? \"p\"",
+    "let TO = trust(FROM, \"a test\")",
+};
+enum { WAY_COUNT = sizeof ways / sizeof *ways };
+
+static void print_way(const char *way, int from, int to)
+{
+    fputs("    ", out);
+    for (const char *at = way; *at;) {
+        if (strncmp(at, "FROM", 4) == 0) {
+            fprintf(out, "v%d", from);
+            at += 4;
+        } else if (strncmp(at, "TO", 2) == 0) {
+            fprintf(out, "v%d", to);
+            at += 2;
+        } else {
+            fputc(*at++, out);
+        }
+    }
+    fputc('\n', out);
+}
+
+/* A text goes several ways, one after the other, and then into a trusted place. */
+static void chain(Gen *g)
+{
+    const int count = 1 + (int)below(g, 3);
+    fprintf(out, "workflow root_s%ld() -> string {\n    let me = yield self()\n", g->seed);
+    fprintf(out, chance(g, 75) ? "    let v0 = yield t_text(me, 3)\n" : "    let v0 = \"a\"\n");
+    for (int i = 0; i < count; i++) print_way(ways[below(g, WAY_COUNT)], i, i + 1);
+    fprintf(out, "    return yield p_text(me, v%d)\n}\n", count);
+}
+
 static void program(long seed)
 {
     Gen g = {.seed = seed, .state = (uint64_t)seed * 0x2545f4914f6cdd1du + 12345};
     for (int i = 0; i < 4; i++) next(&g);
     g.kind = "sac"[seed % 3];
     fprintf(out, "\n// seed %ld\n", seed);
+    if (places && seed % 2) {
+        chain(&g);
+        return;
+    }
     uint32_t fns = below(&g, 2), flows = 2 + below(&g, 2);
     for (uint32_t i = 0; i < fns; i++) helper(&g, true);
     for (uint32_t i = 0; i < flows; i++) helper(&g, false);
@@ -1704,7 +1804,12 @@ static const char trusted_preamble[] =
     "tool p_ints(who: string, xs: trusted list<int>) -> list<int> pure = extern \"place_ints\"\n"
     "fn kept_int(n: trusted int) -> int { return n }\n"
     "fn kept_text(s: trusted string) -> string { return s }\n"
-    "workflow p_flow(s: trusted string) -> string { return s }\n";
+    "workflow p_flow(s: trusted string) -> string { return s }\n"
+    "tool p_fail(who: string) -> trusted string pure = extern \"place_fail\"\n"
+    "enum Note { none, text(t: string) }\n"
+    "error Why { why: string }\n"
+    "workflow c_flow(s: string) -> string { return \"<\" + s }\n"
+    "workflow c_send(c: channel<string>, s: string) { yield c.send(s) }\n";
 
 static void print_preamble(void)
 {

@@ -54,7 +54,7 @@ check "output" harmless 'printed \u{1b}[31msaid \u{1b}[7m \u{202e}txet'
 shown tfy tasks last
 check "tasks" harmless 'main'
 shown tfy diff 1 2
-check "diff" harmless 'failed \u001B[41m\u{feff}'
+check "diff" harmless 'failed \u001b[41m\u{feff}'
 shown tfy stats
 check "stats" harmless
 shown env LC_ALL=C tfy timeline last

@@ -62,6 +62,11 @@ const Value *perform_tool(Frame *f, const Decl *tool, const Value **args)
     if (strcmp(name, "t_item") == 0 || strcmp(name, "t_ints") == 0 || strcmp(name, "t_shape") == 0) return args[1];
     if (strcmp(name, "t_half") == 0) return value_float(args[1]->f / 2);
     if (strcmp(name, "t_note") == 0) return &value_null;
+    if (strcmp(name, "p_fail") == 0) {
+        const Value *fields[] = {value_text("it fails", 8), value_text("p_fail", 6), value_int(1)};
+        raise_error(f, f->task->interp->program->core.tool_error, fields);
+        return NULL;
+    }
     if (strncmp(name, "p_", 2) == 0) return args[1];
     if (strcmp(name, "t_flaky") == 0) return flaky(f, args);
     fprintf(stderr, "interp: no tool %s\n", name);
