@@ -383,6 +383,8 @@ static int start_level(Sandbox *sandbox, int wanted, int *held)
     if (wanted == 0)
         return tfy__fail(EXIT_MISSING, "the sandbox would only be partial here (%s: %s); tfy doctor --sandbox",
                          tfy__cell_stage_lacks(lacks.stage), strerror(lacks.error));
+    TfyCellAnswer none;
+    if (lacking(TFY_CELL_PARTIAL, &none)) return tell_none(&none);
     tell_partial(&lacks);
     for (int i = 0; i < 2; i++) free((char *)(uintptr_t)sandbox->variables[i]);
     sandbox->plan.head.paths = before; /* a partial cell has no home of its own */
