@@ -306,7 +306,7 @@ static Label label_args(Trust *t, const Expr *e, uint32_t from)
 
 /* What a built-in makes of what it is given. */
 typedef enum Rule {
-    RULE_DATA,    /* made of all of it */
+    RULE_DATA,    /* made of all of it, and of what an inline function gives */
     RULE_CHOICE,  /* chosen from the receiver */
     RULE_MAPPED,  /* made by the inline function */
     RULE_TRUSTED, /* a truth, or the runtime's own */
@@ -329,8 +329,7 @@ static Rule rule_of(const Builtin *builtin)
     case BI_RECV:
     case BI_JOIN: return RULE_CHOICE;
     case BI_LIST_MAP:
-    case BI_LIST_FOLD:
-    case BI_LIST_GROUP_BY: return RULE_MAPPED;
+    case BI_LIST_FOLD: return RULE_MAPPED;
     case BI_STRING_CONTAINS:
     case BI_STRING_STARTS_WITH:
     case BI_STRING_ENDS_WITH:
@@ -346,7 +345,6 @@ static Rule rule_of(const Builtin *builtin)
     case BI_SECRET:
     case BI_EXISTS:
     case BI_ENV:
-    case BI_ZONE:
     case BI_COMMIT:
     case BI_LISTENER_ADDRESS:
     case BI_SELF:
@@ -393,9 +391,9 @@ static Label label_method(Trust *t, const Expr *e, Rule rule)
         if (e->argv[i] && e->argv[i]->kind == EX_LAMBDA) label_lambda(t, e->argv[i], receiver, others, &made);
     switch (rule) {
     case RULE_CHOICE: return receiver;
-    case RULE_MAPPED: return both(e->builtin->id == BI_LIST_GROUP_BY ? receiver : others, made);
+    case RULE_MAPPED: return both(others, made);
     case RULE_TRUSTED: return clean;
-    default: return both(receiver, others);
+    default: return both(both(receiver, others), made);
     }
 }
 
