@@ -1,11 +1,14 @@
 /* cell.h: tfy-cell inside: the cell that is being built, and its stages.
  *
  *   full:     tfy-cell ── first process of the new namespaces ── tool
+ *             makes the       builds all the other walls
+ *             network
  *   partial:  tfy-cell, which becomes the tool
  *
  * Every function here either did all that it promises or does not return: it answers {stage, errno} and ends the
  * process. So the order of the calls in main.c is the proof that no stage is left out. In full, everything behind
- * stage 1 happens in the first process of the new namespaces, which all walls hold as well: it only waits. */
+ * stage 1 happens in the first process of the new namespaces, which all walls hold as well: it only waits. A network
+ * namespace takes longer than all the rest, so the process outside makes it meanwhile and the first one joins it. */
 #ifndef TFY_CELL_CELL_H
 #define TFY_CELL_CELL_H
 
@@ -15,8 +18,9 @@
 
 typedef struct Cell {
     int socket; /* close-on-exec: its end of file is the answer that the tool runs */
-    /* full, in the first process: where it writes the tool's status for the process outside */
-    int status;
+    /* full, in the first process: where it hears of the network and writes the tool's status; else 0 */
+    int outside;
+    int outside_pid;    /* a pidfd, set beside it */
     TfyCellStage stage; /* being built */
     uint32_t path;      /* the policy's path that is being worked on, from 1; 0: none */
     uid_t uid;
@@ -27,18 +31,21 @@ typedef struct Cell {
 } Cell;
 
 /* Answers that the stage failed with this errno value, and ends the process. */
-__attribute__((noreturn)) void cell_stop(const Cell *cell, int error);
-/* The result of a system call; does not return if that failed. */
+__attribute__((noreturn)) void cell_stop(const Cell *cell, long error);
+/* The result of a system call, as the kernel returns it; does not return if that failed. */
 long cell_must(const Cell *cell, long result);
 
 /* Stage 1. Returns in the first process of the new namespaces; the process outside stays in here until the tool has
  * exited, and then exits as it did. */
 void cell_enter_namespaces(Cell *cell);
+/* The rest of stage 1, as late as it can be: waits for the network namespace, and enters it. */
+void cell_join_network(Cell *cell);
 /* Stage 2: what is mounted, and how. */
 void cell_mount(Cell *cell);
 /* Stage 3: no capabilities, no new privileges, limits. */
 void cell_drop_rights(Cell *cell);
-/* Stage 4. */
+/* Stage 4: opens what the rules are about, while that may still be opened; then holds to them. */
+void cell_prepare_landlock(Cell *cell);
 void cell_landlock(Cell *cell);
 /* Stage 5: system calls that fail from now on. */
 void cell_filter_calls(Cell *cell);

@@ -6,15 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/landlock.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "cell/cell.h"
+#include "cell/system.h"
 
 /* As the kernel numbers them; headers may be older than the kernel. */
 enum {
@@ -52,8 +49,7 @@ static uint64_t known_rights(int abi)
 static void make_ruleset(Cell *cell)
 {
     const bool no_network = !(cell->policy.head.flags & TFY_CELL_HOST_NETWORK);
-    const int abi =
-        (int)cell_must(cell, syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION));
+    const int abi = (int)cell_must(cell, CALL3(landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION));
     struct ruleset attributes = {.fs = known_rights(abi)};
     size_t size = sizeof attributes.fs;
     /* A full cell without network has a loopback of its own, which is for servers. */
@@ -67,7 +63,7 @@ static void make_ruleset(Cell *cell)
     }
     cell->landlock_abi = abi;
     known = attributes.fs;
-    ruleset = (int)cell_must(cell, syscall(SYS_landlock_create_ruleset, &attributes, size, 0));
+    ruleset = (int)cell_must(cell, CALL3(landlock_create_ruleset, &attributes, size, 0));
 }
 
 /* ---- rules ---- */
@@ -76,31 +72,31 @@ static void add_rule_of(const Cell *cell, int file, mode_t mode, uint64_t rights
 {
     if (!S_ISDIR(mode)) rights &= OF_FILES;
     struct landlock_path_beneath_attr rule = {.allowed_access = rights & known, .parent_fd = file};
-    cell_must(cell, syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0));
+    cell_must(cell, CALL4(landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0));
 }
 
 static void add_rule(const Cell *cell, int file, uint64_t rights)
 {
     struct stat info;
-    cell_must(cell, fstat(file, &info));
+    cell_must(cell, CALL2(fstat, file, &info));
     add_rule_of(cell, file, info.st_mode, rights);
 }
 
 static void allow(const Cell *cell, const char *path, uint64_t rights)
 {
-    const int file = (int)cell_must(cell, open(path, O_PATH | O_CLOEXEC));
+    const int file = (int)cell_must(cell, CALL3(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC));
     add_rule(cell, file, rights);
-    cell_must(cell, close(file));
+    cell_must(cell, CALL1(close, file));
 }
 
 /* What a system may lack. */
 static void allow_if_there(const Cell *cell, const char *path, uint64_t rights)
 {
-    const int file = open(path, O_PATH | O_CLOEXEC);
-    if (file < 0 && errno == ENOENT) return;
+    const int file = (int)CALL3(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC);
+    if (file == -ENOENT) return;
     cell_must(cell, file);
     add_rule(cell, file, rights);
-    cell_must(cell, close(file));
+    cell_must(cell, CALL1(close, file));
 }
 
 static uint64_t writing(void)
@@ -158,51 +154,51 @@ static mode_t type_of(const Cell *cell, int entry, unsigned char told)
 {
     struct stat info;
     if (told != DT_UNKNOWN) return DTTOIF(told);
-    cell_must(cell, fstat(entry, &info));
+    cell_must(cell, CALL2(fstat, entry, &info));
     return info.st_mode;
 }
 
 /* One entry of an open directory. Links need no rule: what they lead to has one, or is refused. */
-static void allow_entry(Cell *cell, int dir, const char *directory, const struct dirent *named, uint64_t rights)
+static void allow_entry(Cell *cell, int dir, const char *directory, const CellEntry *named, uint64_t rights)
 {
-    char path[PATH_MAX];
-    if (named->d_type == DT_LNK) return;
-    if (snprintf(path, sizeof path, "%s/%s", directory, named->d_name) >= (int)sizeof path)
-        cell_stop(cell, ENAMETOOLONG);
-    const Said said = said_of(cell, path);
+    CellText path;
+    if (named->type == DT_LNK) return;
+    cell_text_init(&path);
+    cell_text_add(&path, directory, strlen(directory));
+    cell_text_add(&path, "/", 1);
+    cell_text_add(&path, named->name, strlen(named->name));
+    if (path.too_long) cell_stop(cell, ENAMETOOLONG);
+    const Said said = said_of(cell, path.at);
     if (said.closed) return;
-    const int entry = openat(dir, named->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (entry < 0 && errno == ENOENT) return; /* removed meanwhile */
+    const int entry = (int)CALL3(openat, dir, named->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (entry == -ENOENT) return; /* removed meanwhile */
     cell_must(cell, entry);
-    const mode_t type = type_of(cell, entry, named->d_type);
+    const mode_t type = type_of(cell, entry, named->type);
     if (said.is_protected) rights &= READS;
     if (said.below)
-        allow_entries(cell, entry, path, rights);
+        allow_entries(cell, entry, path.at, rights);
     else if (!S_ISLNK(type))
         add_rule_of(cell, entry, type, rights);
-    cell_must(cell, close(entry));
+    cell_must(cell, CALL1(close, entry));
 }
 
 static void allow_entries(Cell *cell, int dir, const char *path, uint64_t rights)
 {
-    const int list = (int)cell_must(cell, openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    DIR *entries = fdopendir(list);
-    struct dirent *entry;
-    if (!entries) cell_stop(cell, errno);
+    const int list = (int)cell_must(cell, CALL3(openat, dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    CellEntries entries;
+    CellEntry entry;
+    cell_entries_init(&entries, list);
     add_rule_of(cell, dir, S_IFDIR, READ_DIR);
-    for (errno = 0; (entry = readdir(entries)); errno = 0)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            allow_entry(cell, list, path, entry, rights);
-    if (errno) cell_stop(cell, errno);
-    cell_must(cell, closedir(entries));
+    while (cell_must(cell, cell_next_entry(&entries, &entry))) allow_entry(cell, list, path, &entry, rights);
+    cell_must(cell, CALL1(close, list));
 }
 
 /* A directory with something in it that must not be read or written. */
 static void allow_partly(Cell *cell, const char *path, uint64_t rights)
 {
-    const int dir = (int)cell_must(cell, open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const int dir = (int)cell_must(cell, CALL3(openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC));
     allow_entries(cell, dir, path, rights);
-    cell_must(cell, close(dir));
+    cell_must(cell, CALL1(close, dir));
 }
 
 /* ---- the stage ---- */
@@ -245,7 +241,7 @@ static void allow_path(Cell *cell, const TfyCellPath *item)
         allow(cell, item->path, rights);
 }
 
-void cell_landlock(Cell *cell)
+void cell_prepare_landlock(Cell *cell)
 {
     cell->stage = TFY_CELL_LANDLOCK;
     make_ruleset(cell);
@@ -256,6 +252,11 @@ void cell_landlock(Cell *cell)
         allow_path(cell, &cell->policy.paths[i]);
     }
     cell->path = 0;
-    cell_must(cell, syscall(SYS_landlock_restrict_self, ruleset, 0));
-    cell_must(cell, close(ruleset));
+}
+
+void cell_landlock(Cell *cell)
+{
+    cell->stage = TFY_CELL_LANDLOCK;
+    cell_must(cell, CALL2(landlock_restrict_self, ruleset, 0));
+    cell_must(cell, CALL1(close, ruleset));
 }

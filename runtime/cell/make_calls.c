@@ -2,10 +2,11 @@
  * needs no library.
  *
  * Three filters, of which the cell installs those that it needs; the strictest answer counts:
- *   common        always
- *   no_sockets    without a network, where there is no namespace of its own
- *   no_truncate   where Landlock does not know truncation (before ABI 3)
- * Calls of another architecture end the process. */
+ *   common            with a network, or a namespace of its own for it
+ *   without_sockets   else, in its place
+ *   no_truncate       where Landlock does not know truncation (before ABI 3)
+ * Calls of another architecture end the process. Each looks for a call's number by halves: the kernel runs a filter for
+ * every number when it is installed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -132,8 +133,9 @@ static void add_common(scmp_filter_ctx filter)
     rule_if(filter, DENIED, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, LOW, TIOCLINUX));
 }
 
-static void add_no_sockets(scmp_filter_ctx filter)
+static void add_without_sockets(scmp_filter_ctx filter)
 {
+    add_common(filter);
     rule_if(filter, DENIED, "socket", SCMP_A0(SCMP_CMP_EQ, AF_INET));
     rule_if(filter, DENIED, "socket", SCMP_A0(SCMP_CMP_EQ, AF_INET6));
 }
@@ -156,6 +158,7 @@ static void print_filter(uint32_t arch, const char *name, void (*add)(scmp_filte
     int error = arch == seccomp_arch_native() ? 0 : seccomp_arch_add(filter, arch);
     if (!error && arch != seccomp_arch_native()) error = seccomp_arch_remove(filter, SCMP_ARCH_NATIVE);
     if (!error) error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    if (!error) error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (error) die(name, error);
     add(filter);
     error = seccomp_export_bpf(filter, file);
@@ -174,7 +177,7 @@ static void print_filters(uint32_t arch, const char *macro)
 {
     printf("#ifdef %s\n", macro);
     print_filter(arch, "common", add_common);
-    print_filter(arch, "no_sockets", add_no_sockets);
+    print_filter(arch, "without_sockets", add_without_sockets);
     print_filter(arch, "no_truncate", add_no_truncate);
     printf("#endif\n");
 }

@@ -7,20 +7,15 @@
  *   5. /proc becomes that of the new namespaces, and the hidden files become empty.
  *   6. Protected paths become read-only mounts. So does nothing on the way to them; but each directory on it becomes
  *      a mount, which can neither be renamed nor removed: else `mv .git x; mkdir .git` would lead around it. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "cell/cell.h"
+#include "cell/system.h"
 
 const char *const cell_hidden[] = {"/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", NULL};
 
@@ -41,27 +36,27 @@ static uint32_t copy_count;
 
 static int copy_tree(const Cell *cell, int dir, const char *path, int flags)
 {
-    return (int)cell_must(cell,
-                          open_tree(dir, path, (unsigned)(OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | flags)));
+    const unsigned all = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+    return (int)cell_must(cell, CALL3(open_tree, dir, path, all | (unsigned)flags));
 }
 
 static void set_attributes(const Cell *cell, int tree, uint64_t attributes)
 {
     struct mount_attr set = {.attr_set = attributes, .propagation = MS_PRIVATE};
-    cell_must(cell, mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set));
+    cell_must(cell, CALL5(mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set));
 }
 
 /* Opens a path without following any link: the sender resolved them, so one that is there now came later. */
 static int open_plain(const Cell *cell, const char *path)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
-    return (int)cell_must(cell, syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+    return (int)cell_must(cell, CALL4(openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
 static void put(const Cell *cell, int tree, int target)
 {
-    cell_must(cell, move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
-    cell_must(cell, close(tree));
+    cell_must(cell, CALL5(move_mount, tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
+    cell_must(cell, CALL1(close, tree));
 }
 
 /* ---- what is emptied ---- */
@@ -76,22 +71,28 @@ static bool is_emptied(const Cell *cell, const char *path)
 
 static void empty_directory(const Cell *cell, const char *path, bool may_lack)
 {
-    char options[64];
-    const unsigned long long most = cell->policy.head.memory;
-    snprintf(options, sizeof options, most ? "mode=0700,size=%llu" : "mode=0700", most);
-    if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0 && !(may_lack && errno == ENOENT))
-        cell_stop(cell, errno);
+    static const char mode[] = "mode=0700", size[] = ",size=";
+    CellText options;
+    cell_text_init(&options);
+    cell_text_add(&options, mode, sizeof mode - 1);
+    if (cell->policy.head.memory) {
+        cell_text_add(&options, size, sizeof size - 1);
+        cell_text_number(&options, cell->policy.head.memory);
+    }
+    const long error = CALL5(mount, "tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options.at);
+    if (error != -ENOENT || !may_lack) cell_must(cell, error);
 }
 
 /* Makes what is missing of a path below an emptied directory: directories, and at its end a directory or a file. */
 static void make_way(const Cell *cell, const char *path, bool directory)
 {
-    char part[PATH_MAX];
+    CellText part;
     for (const char *at = strchr(path + 1, '/');; at = strchr(at + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", at ? (int)(at - path) : PATH_MAX - 1, path);
-        const bool as_directory = at || directory;
-        if ((as_directory ? mkdir(part, 0755) : mknod(part, S_IFREG | 0644, 0)) < 0 && errno != EEXIST)
-            cell_stop(cell, errno);
+        cell_text_init(&part);
+        cell_text_add(&part, path, at ? (size_t)(at - path) : strlen(path));
+        const long error = at || directory ? CALL3(mkdirat, AT_FDCWD, part.at, 0755)
+                                           : CALL4(mknodat, AT_FDCWD, part.at, S_IFREG | 0644, 0);
+        if (error != -EEXIST) cell_must(cell, error);
         if (!at) return;
     }
 }
@@ -118,7 +119,7 @@ static void add_copy(Cell *cell, uint32_t number, const char *path, bool writabl
     uint32_t at = copy_count++;
     for (; at && strlen(copies[at - 1].path) > strlen(path); at--) copies[at] = copies[at - 1];
     const int place = open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
-    cell_must(cell, close(place));
+    cell_must(cell, CALL1(close, place));
     set_attributes(cell, tree, MOUNT_ATTR_NOSUID | (writable ? 0 : MOUNT_ATTR_RDONLY));
     copies[at] = (Copy){.path = path, .tree = tree, .number = number};
 }
@@ -143,12 +144,12 @@ static void put_copies(Cell *cell)
         struct stat info;
         cell->path = copies[i].number;
         if (is_emptied(cell, copies[i].path)) {
-            cell_must(cell, fstat(copies[i].tree, &info));
+            cell_must(cell, CALL2(fstat, copies[i].tree, &info));
             make_way(cell, copies[i].path, S_ISDIR(info.st_mode));
         }
         const int place = open_plain(cell, copies[i].path);
         put(cell, copies[i].tree, place);
-        cell_must(cell, close(place));
+        cell_must(cell, CALL1(close, place));
     }
     cell->path = 0;
 }
@@ -162,29 +163,31 @@ static void cover_file(Cell *cell, int place)
 
 static void hide_file(Cell *cell, const char *path)
 {
-    const int place = open(path, O_PATH | O_CLOEXEC);
-    if (place < 0 && errno == ENOENT) return;
+    const int place = (int)CALL3(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC);
+    if (place == -ENOENT) return;
     cell_must(cell, place);
     cover_file(cell, place);
-    cell_must(cell, close(place));
+    cell_must(cell, CALL1(close, place));
 }
 
 void cell_each_server_key(Cell *cell, void (*visit)(Cell *cell, const char *path))
 {
-    static const char home[] = "/etc/ssh", ending[] = "_key";
-    DIR *dir = opendir(home);
-    struct dirent *entry;
-    char path[sizeof home + NAME_MAX + 1];
-    if (!dir && errno == ENOENT) return;
-    if (!dir) cell_stop(cell, errno);
-    for (errno = 0; (entry = readdir(dir)); errno = 0) {
-        const size_t len = strlen(entry->d_name);
-        if (len < sizeof ending || strcmp(entry->d_name + len - sizeof ending + 1, ending) != 0) continue;
-        snprintf(path, sizeof path, "%s/%s", home, entry->d_name);
-        visit(cell, path);
+    static const char home[] = "/etc/ssh/", ending[] = "_key";
+    const long dir = CALL3(openat, AT_FDCWD, home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CellEntries entries;
+    CellEntry entry;
+    CellText path;
+    if (dir == -ENOENT) return;
+    cell_entries_init(&entries, (int)cell_must(cell, dir));
+    while (cell_must(cell, cell_next_entry(&entries, &entry))) {
+        const size_t len = strlen(entry.name);
+        if (len < sizeof ending || strcmp(entry.name + len - sizeof ending + 1, ending) != 0) continue;
+        cell_text_init(&path);
+        cell_text_add(&path, home, sizeof home - 1);
+        cell_text_add(&path, entry.name, len);
+        visit(cell, path.at);
     }
-    if (errno) cell_stop(cell, errno);
-    cell_must(cell, closedir(dir));
+    cell_must(cell, CALL1(close, dir));
 }
 
 /* A directory becomes an empty one that is read-only, anything else /dev/null. */
@@ -192,12 +195,12 @@ static void close_path(Cell *cell, const char *path)
 {
     struct stat info;
     const int place = open_plain(cell, path);
-    cell_must(cell, fstat(place, &info));
+    cell_must(cell, CALL2(fstat, place, &info));
     if (S_ISDIR(info.st_mode))
-        cell_must(cell, mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "mode=0500,size=4096"));
+        cell_must(cell, CALL5(mount, "tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "mode=0500,size=4096"));
     else
         cover_file(cell, place);
-    cell_must(cell, close(place));
+    cell_must(cell, CALL1(close, place));
 }
 
 /* Makes a mount of what the path names, unless it is one of the cell's own already. */
@@ -206,7 +209,7 @@ static void mount_itself(const Cell *cell, const char *path, uint64_t attributes
     const int place = open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
     set_attributes(cell, tree, attributes);
     put(cell, tree, place);
-    cell_must(cell, close(place));
+    cell_must(cell, CALL1(close, place));
 }
 
 /* Was this directory made a mount on the way to an earlier path? */
@@ -238,11 +241,12 @@ static const char *writable_above(const Cell *cell, const char *path)
 static void mount_way(Cell *cell, uint32_t index, const char *path)
 {
     const char *above = writable_above(cell, path);
-    char part[PATH_MAX];
+    CellText part;
     if (!above || strcmp(above, path) == 0) return;
     for (const char *at = strchr(path + strlen(above) + 1, '/'); at; at = strchr(at + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
-        if (!on_earlier_way(cell, index, part)) mount_itself(cell, part, MOUNT_ATTR_NOSUID);
+        cell_text_init(&part);
+        cell_text_add(&part, path, (size_t)(at - path));
+        if (!on_earlier_way(cell, index, part.at)) mount_itself(cell, part.at, MOUNT_ATTR_NOSUID);
     }
 }
 
@@ -273,17 +277,17 @@ static void protect(Cell *cell)
  * Landlock keeps the tool from what it says of processes outside the cell. */
 static void mount_proc(const Cell *cell)
 {
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 && errno != EPERM)
-        cell_stop(cell, errno);
+    const long error = CALL5(mount, "proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+    if (error != -EPERM) cell_must(cell, error);
 }
 
 void cell_mount(Cell *cell)
 {
     struct mount_attr whole = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, .propagation = MS_PRIVATE};
     cell->stage = TFY_CELL_MOUNTS;
-    if (!cell->status) cell_stop(cell, EINVAL); /* stage 1 sets it: never in a tree that is the machine's */
+    if (!cell->outside) cell_stop(cell, EINVAL); /* stage 1 sets it: never in a tree that is the machine's */
     take_copies(cell);
-    cell_must(cell, mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &whole, sizeof whole));
+    cell_must(cell, CALL5(mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &whole, sizeof whole));
     empty_directories(cell);
     put_copies(cell);
     mount_proc(cell);

@@ -134,64 +134,76 @@ static int probe(const char *level)
 
 #if defined(__x86_64__)
 
-/* One trial: the front is the process that builds the walls: first tfy-cell itself, then the first process inside, then the tool's. */
+/* Processes of a cell, in the order of their birth: tfy-cell, then in a full cell the first process inside and the
+ * tool's. The first two work at the same time. */
+enum { ROLES = 3 };
+
 typedef struct Trial {
-    long fail;  /* the call of the front that fails; 0: none */
-    long count; /* so far, from the one behind the policy's arrival */
-    pid_t front;
-    bool counting;         /* the policy has arrived */
-    bool failing;          /* … which is made to fail */
-    bool tool;             /* the tool runs */
-    pid_t known[4], early; /* the fronts so far; one that is not known yet */
+    int role; /* … of the process whose call fails */
+    long fail;
+    long count[ROLES];         /* calls of each so far, while they could keep the tool from starting */
+    bool counting[ROLES];      /* tfy-cell: from the one behind the policy's arrival */
+    int said;                  /* how often tfy-cell told the first process that a part of its work is done */
+    bool failing;              /* … which is made to fail */
+    bool failed;               /* … and that is over */
+    bool tool;                 /* the tool runs */
+    pid_t known[ROLES], early; /* the processes so far; one that is not known yet */
     int known_count;
     long number; /* of the call that failed */
 } Trial;
 
-/* What the C library makes up for, or does not look at: memory that it gets in another way, and its own notes. */
+/* What changes nothing and cannot fail. */
 static bool is_harmless(long number)
 {
-    static const long calls[] = {SYS_brk,    SYS_mmap,   SYS_munmap, SYS_set_robust_list, SYS_rseq,  SYS_getpid,
-                                 SYS_gettid, SYS_getuid, SYS_getgid, SYS_exit_group,      SYS_sendto};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (calls[i] == number) return true;
-    return false;
+    return number == SYS_getpid || number == SYS_getuid || number == SYS_getgid || number == SYS_exit_group;
 }
 
-static void see_call(Trial *trial, pid_t pid)
+/* The process outside has done its part when it has said so twice: it made the network, and raised what is in it. */
+static void see_end_of_call(Trial *trial, int role, const struct user_regs_struct *regs)
 {
+    if (role == 0 && regs->orig_rax == SYS_recvfrom) trial->counting[0] = true;
+    if (role == 0 && regs->orig_rax == SYS_sendto && ++trial->said == 2) trial->counting[0] = false;
+}
+
+static void see_call(Trial *trial, int role)
+{
+    const pid_t pid = trial->known[role];
     struct user_regs_struct regs;
     struct __ptrace_syscall_info info;
     if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) < 0 || ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) < 0)
         return;
     if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-        if (!trial->counting || is_harmless((long)regs.orig_rax)) return;
-        if (++trial->count != trial->fail) return;
+        if (!trial->counting[role] || is_harmless((long)regs.orig_rax)) return;
+        if (++trial->count[role] != trial->fail || role != trial->role) return;
         trial->failing = true;
         trial->number = (long)regs.orig_rax;
         regs.orig_rax = (unsigned long long)-1;
         ptrace(PTRACE_SETREGS, pid, NULL, &regs);
-    } else if (trial->failing) {
+    } else if (trial->failing && role == trial->role) {
         trial->failing = false;
+        trial->failed = true;
         regs.rax = (unsigned long long)-EIO;
         ptrace(PTRACE_SETREGS, pid, NULL, &regs);
-    } else if (regs.orig_rax == SYS_recvfrom) {
-        trial->counting = true;
+    } else {
+        see_end_of_call(trial, role, &regs);
     }
 }
 
-static bool is_known(const Trial *trial, pid_t pid)
+static int role_of(const Trial *trial, pid_t pid)
 {
     for (int i = 0; i < trial->known_count; i++)
-        if (trial->known[i] == pid) return true;
-    return false;
+        if (trial->known[i] == pid) return i;
+    return -1;
 }
 
-/* A new process is the front from now on. */
+/* A process that starts the tool has nothing more to build. */
 static void take_child(Trial *trial, pid_t parent)
 {
     unsigned long child;
-    if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &child) < 0 || trial->known_count == 4) return;
-    trial->front = trial->known[trial->known_count++] = (pid_t)child;
+    if (ptrace(PTRACE_GETEVENTMSG, parent, NULL, &child) < 0 || trial->known_count == ROLES) return;
+    if (trial->known_count == 2) trial->counting[1] = false;
+    trial->counting[trial->known_count] = true;
+    trial->known[trial->known_count++] = (pid_t)child;
     if (trial->early == (pid_t)child) ptrace(PTRACE_SYSCALL, trial->early, NULL, 0);
 }
 
@@ -199,24 +211,26 @@ static void take_child(Trial *trial, pid_t parent)
 static void follow(Trial *trial, pid_t pid)
 {
     int status;
-    const long options =
-        PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+    const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+                         PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
     if (waitpid(pid, &status, 0) < 0 || !WIFSTOPPED(status)) die("the cell did not stop");
     ptrace(PTRACE_SETOPTIONS, pid, NULL, options);
-    trial->front = trial->known[trial->known_count++] = pid;
+    trial->known[trial->known_count++] = pid;
     ptrace(PTRACE_SYSCALL, pid, NULL, 0);
     for (int execs = 0;;) {
         const pid_t thread = waitpid(-1, &status, __WALL);
+        const int role = role_of(trial, thread);
         if (thread < 0) return;
         if (!WIFSTOPPED(status)) continue;
-        if (!is_known(trial, thread)) { /* stopped before the news of its birth: nothing of it is to be missed */
+        if (role < 0) { /* stopped before the news of its birth: nothing of it is to be missed */
             trial->early = thread;
             continue;
         }
         int signal = WSTOPSIG(status);
         const int event = status >> 16;
-        if (signal == (SIGTRAP | 0x80) && thread == trial->front) see_call(trial, thread);
-        if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_CLONE) take_child(trial, thread);
+        if (signal == (SIGTRAP | 0x80)) see_call(trial, role);
+        if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE)
+            take_child(trial, thread);
         if (event == PTRACE_EVENT_EXEC && ++execs == 2) {
             trial->tool = true;
             for (int i = 0; i < trial->known_count; i++) kill(trial->known[i], SIGKILL);
@@ -226,42 +240,53 @@ static void follow(Trial *trial, pid_t pid)
     }
 }
 
-/* False: something is wrong, and was said. *done: there is no call with this ordinal. */
-static bool try_fault(const Policy *policy, long fail, bool *done, long *count)
+/* False: something is wrong, and was said. *trial holds how many calls there were. */
+static bool try_fault(const Policy *policy, int role, long fail, Trial *trial)
 {
-    Trial trial = {.fail = fail};
     TfyCellAnswer answer = {0};
     pid_t pid;
+    *trial = (Trial){.role = role, .fail = fail};
     const int end = start(policy, "/bin/true", NULL, true, &pid);
-    follow(&trial, pid);
+    follow(trial, pid);
     const ssize_t len = recv(end, &answer, sizeof answer, MSG_DONTWAIT);
+    const bool done = trial->failed, answered = len == sizeof answer && answer.error == EIO;
     close(end);
-    *done = fail > trial.count;
-    *count = trial.count;
-    if (*done && trial.tool) return true;
-    if (*done) fprintf(stderr, "call %ld did not come, and yet the tool did not run\n", fail);
-    if (!*done && trial.tool)
-        fprintf(stderr, "call %ld (number %ld) failed, and yet the tool ran\n", fail, trial.number);
-    if (!*done && !trial.tool && (len != sizeof answer || answer.error != EIO))
-        fprintf(stderr, "call %ld (number %ld) failed, and the answer was: %zd bytes, stage %u, error %d\n", fail,
-                trial.number, len, answer.stage, answer.error);
-    return !*done && !trial.tool && len == sizeof answer && answer.error == EIO;
+    if (!done && !trial->tool) fprintf(stderr, "call %ld did not come, and yet the tool did not run\n", fail);
+    if (done && trial->tool)
+        fprintf(stderr, "call %ld (number %ld) failed, and yet the tool ran\n", fail, trial->number);
+    if (done && !trial->tool && !answered)
+        fprintf(stderr,
+                "call %ld (number %ld) of process %d failed, and the answer was: %zd bytes, stage %u, error %d\n", fail,
+                trial->number, role, len, answer.stage, answer.error);
+    return done ? !trial->tool && answered : trial->tool;
+}
+
+/* Each call of one process; in a long list of calls, every one at both ends and some between: entries of /etc, one like the other. */
+static bool fail_each(const Policy *policy, int role, long count, long *tried)
+{
+    Trial trial;
+    bool right = true;
+    for (long fail = 1; fail <= count; fail += fail > 150 && fail < count - 100 ? 11 : 1, ++*tried)
+        right = try_fault(policy, role, fail, &trial) && trial.failed && right;
+    return right;
 }
 
 static int faults(const char *level, const char *root)
 {
+    const bool full = strcmp(level, "full") == 0;
     Policy policy;
+    Trial trial;
     char path[PATH_MAX];
-    bool done = false, right;
-    long fail = 1, count, all, tried = 0;
+    long count = 0, tried = 0;
     snprintf(path, sizeof path, "mkdir -p '%s/deep/protected' '%s/closed'", root, root);
     if (system(path) != 0) die("mkdir");
-    describe(&policy, strcmp(level, "full") == 0 ? TFY_CELL_FULL : TFY_CELL_PARTIAL, root);
-    right = try_fault(&policy, LONG_MAX, &done, &count);
-    while (fail <= count) {
-        right = try_fault(&policy, fail, &done, &all) && !done && right;
-        fail += fail > 150 && fail < count - 100 ? 11 : 1; /* between: entries of /etc, one like the other */
-        tried++;
+    describe(&policy, full ? TFY_CELL_FULL : TFY_CELL_PARTIAL, root);
+    bool right = try_fault(&policy, 0, LONG_MAX, &trial);
+    if (trial.known_count != (full ? ROLES : 1))
+        fprintf(stderr, "there were %d processes\n", trial.known_count), right = false;
+    for (int role = 0; role < trial.known_count; role++) {
+        right = fail_each(&policy, role, trial.count[role], &tried) && right;
+        count += trial.count[role];
     }
     printf("%ld calls, %ld of them failed\n", count, tried);
     return right && count > 60 ? 0 : 1;
