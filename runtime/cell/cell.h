@@ -38,6 +38,8 @@ long cell_must(const Cell *cell, long result);
 /* Stage 1. Returns in the first process of the new namespaces; the process outside stays in here until the tool has
  * exited, and then exits as it did. */
 void cell_enter_namespaces(Cell *cell);
+/* A part of stage 1, behind the loopback: makes the listener and hands it out. */
+void cell_hand_out_listener(const Cell *cell);
 /* The rest of stage 1, as late as it can be: waits for the network namespace, and enters it. */
 void cell_join_network(Cell *cell);
 /* Stage 2: what is mounted, and how. */

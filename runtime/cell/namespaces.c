@@ -71,6 +71,7 @@ static void make_network(const Cell *cell, int first)
     cell_must(cell, CALL1(unshare, CLONE_NEWNET));
     say_done(cell, first);
     raise_loopback(cell);
+    if (cell->policy.head.flags & TFY_CELL_LISTENER) cell_hand_out_listener(cell);
     say_done(cell, first);
 }
 

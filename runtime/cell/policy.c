@@ -49,6 +49,13 @@ static bool keep(TfyCellPolicy *policy, int kind, const char *path)
     }
 }
 
+/* A listener in a network that is not the tool's own would be open to others. */
+static bool is_listener_nowhere(const TfyCellHead *head)
+{
+    const bool own_network = head->level == TFY_CELL_FULL && !(head->flags & TFY_CELL_HOST_NETWORK);
+    return head->flags & TFY_CELL_LISTENER && !own_network;
+}
+
 static bool read_head(const void *datagram, size_t len, TfyCellHead *head)
 {
     if (len < sizeof *head || len > TFY_CELL_POLICY_MAX) return false;
@@ -56,7 +63,7 @@ static bool read_head(const void *datagram, size_t len, TfyCellHead *head)
     return head->magic == TFY_CELL_MAGIC && head->version == TFY_CELL_VERSION && head->size == len &&
            (head->level == TFY_CELL_FULL || head->level == TFY_CELL_PARTIAL) &&
            !(head->flags & ~(uint32_t)TFY_CELL_FLAGS) && head->descriptors >= 3 && head->descriptors <= 64 &&
-           head->paths <= TFY_CELL_PATHS_MAX && head->reserved == 0;
+           head->paths <= TFY_CELL_PATHS_MAX && head->reserved == 0 && !is_listener_nowhere(head);
 }
 
 /* What is protected lies strictly inside the root: its way begins there. What is above the root is not written, or the

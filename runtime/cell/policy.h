@@ -8,6 +8,8 @@
  * and with the environment that tfy-cell was given. The answer is the end of file, or one TfyCellAnswer: then the
  * tool never ran. Without candidates and arguments it builds all walls and exits with 0: a probe.
  *
+ * With TFY_CELL_LISTENER, a TfyCellListener comes before the end of file; or an answer comes in its stead or behind it.
+ *
  * No wall is ever left out. A policy that the cell does not understand to its last byte is refused (stage 0).
  *
  *   ┌──────────────┬──────┬──────┬────┬──────┬──────┬────┬───┐
@@ -21,7 +23,7 @@
 #include <stdint.h>
 
 #define TFY_CELL_MAGIC   UINT32_C(0x6c6c6563) /* "cell" */
-#define TFY_CELL_VERSION UINT32_C(1)
+#define TFY_CELL_VERSION UINT32_C(2)
 
 enum {
     TFY_CELL_POLICY_MAX = 64 << 10, /* bytes of a datagram */
@@ -48,7 +50,9 @@ enum {
     TFY_CELL_HOST_NETWORK = 2,  /* else none: full has a loopback of its own, partial no sockets */
     /* full: what the tool leaves running lives on until it ends by itself; else it ends with the tool */
     TFY_CELL_KEEP_RUNNING = 4,
-    TFY_CELL_FLAGS = 7,
+    /* full, without TFY_CELL_HOST_NETWORK: a listener on the loopback of the tool is handed out */
+    TFY_CELL_LISTENER = 8,
+    TFY_CELL_FLAGS = 15,
 };
 
 /* All integers in the machine's own byte order: the datagram never leaves the machine. */
@@ -95,6 +99,15 @@ typedef struct TfyCellAnswer {
     int32_t error;  /* an errno value */
     uint32_t path;  /* the ordinal of the policy's path at which it failed, from 1; 0: none of them */
 } TfyCellAnswer;
+
+/* Comes with one descriptor, which listens at 127.0.0.1 inside. No tool can take the port away: it is below those that
+ * a program without capabilities may use. */
+#define TFY_CELL_LISTENER_MAGIC UINT32_C(0x7473696c) /* "list" */
+#define TFY_CELL_PROXY_PORT     880
+typedef struct TfyCellListener {
+    uint32_t magic;
+    uint32_t port; /* TFY_CELL_PROXY_PORT */
+} TfyCellListener;
 
 /* Reads a datagram that stays where it is. False: it is not a valid policy of this version. */
 bool tfy__cell_policy_read(const void *datagram, size_t len, TfyCellPolicy *policy);

@@ -167,6 +167,51 @@ int tfy__cell_answer(int socket, TfyCellAnswer *answer)
     return len == 0 ? 0 : len == sizeof *answer ? 1 : -EPROTO;
 }
 
+/* The descriptor that came with a message; -1: none. */
+static int descriptor_of(struct msghdr *message)
+{
+    const struct cmsghdr *rights = CMSG_FIRSTHDR(message);
+    int descriptor = -1;
+    if (rights && rights->cmsg_level == SOL_SOCKET && rights->cmsg_type == SCM_RIGHTS &&
+        rights->cmsg_len == CMSG_LEN(sizeof descriptor))
+        memcpy(&descriptor, CMSG_DATA(rights), sizeof descriptor);
+    return descriptor;
+}
+
+int tfy__cell_listener(int socket, int *listener, TfyCellAnswer *answer)
+{
+    union {
+        TfyCellListener listener;
+        TfyCellAnswer answer;
+    } said;
+    _Static_assert(sizeof said.listener != sizeof said.answer, "the one is never taken for the other");
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } rights;
+    struct iovec bytes = {.iov_base = &said, .iov_len = sizeof said};
+    struct msghdr message = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = CMSG_LEN(sizeof(int))};
+    ssize_t len;
+    while ((len = recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) continue;
+    if (len < 0) return -errno;
+    *listener = descriptor_of(&message);
+    if (*listener >= 0 && len == sizeof said.listener && said.listener.magic == TFY_CELL_LISTENER_MAGIC) return 0;
+    if (*listener >= 0) close(*listener);
+    if (*listener >= 0 || len != sizeof said.answer) return -EPROTO;
+    *answer = said.answer;
+    return 1;
+}
+
+#define PORT_TEXT_OF(port) #port
+#define PORT_TEXT(port)    PORT_TEXT_OF(port)
+#define WAY                "http://127.0.0.1:" PORT_TEXT(TFY_CELL_PROXY_PORT)
+#define NOT_FOR            "localhost,127.0.0.1,::1"
+
+const char *const tfy__cell_proxy_variables[] = {"http_proxy=" WAY,   "https_proxy=" WAY,  "all_proxy=" WAY,
+                                                 "no_proxy=" NOT_FOR, "HTTP_PROXY=" WAY,   "HTTPS_PROXY=" WAY,
+                                                 "ALL_PROXY=" WAY,    "NO_PROXY=" NOT_FOR, NULL};
+
 /* ---- probes ---- */
 
 __attribute__((noreturn)) static void become_probe(const char *program, int socket)

@@ -45,6 +45,12 @@ int tfy__cell_send(const TfyCellPlan *plan, int socket);
 /* Waits for the answer. 0: the tool runs; 1: *answer says why not; or -errno. */
 int tfy__cell_answer(int socket, TfyCellAnswer *answer);
 
+/* Waits for the listener of a plan with TFY_CELL_LISTENER, before tfy__cell_answer. 0: *listener, the caller's; 1:
+ * *answer says why there is none; or -errno. */
+int tfy__cell_listener(int socket, int *listener, TfyCellAnswer *answer);
+/* The variables that lead programs to the listener: NAME=value; NULL ends the list. */
+extern const char *const tfy__cell_proxy_variables[];
+
 /* Builds a cell for nothing, with a root that is only read: 0: all its walls stand; 1: *answer says which one does
  * not; or -errno: it could not be tried. */
 int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer);

@@ -663,6 +663,93 @@ static int host(void)
     for (;;) pause();
 }
 
+/* ---- the way to a list of hosts ---- */
+
+/* A web server at every address, port 80. It says of each connection by which address it came and all that was asked. */
+static int web(void)
+{
+    static char asked[65536];
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons(80)}, own;
+    socklen_t len = sizeof own;
+    const int server = listener(AF_INET, &any, sizeof any);
+    puts("ready");
+    for (int link; fflush(stdout), (link = accept(server, NULL, NULL)) >= 0; close(link)) {
+        const struct timeval patience = {.tv_usec = 100000};
+        ssize_t some;
+        size_t all = 0;
+        setsockopt(link, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        while (all < sizeof asked && (some = recv(link, asked + all, sizeof asked - all, 0)) > 0) all += (size_t)some;
+        getsockname(link, (struct sockaddr *)&own, &len);
+        printf("%s:", inet_ntoa(own.sin_addr));
+        for (size_t i = 0; i < all; i++) putchar(asked[i] == '\n' ? '|' : asked[i] == '\r' ? ' ' : asked[i]);
+        putchar('\n');
+        dprintf(link, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nweb");
+    }
+    return 1;
+}
+
+/* How often the proxy's answers to this, which is all that is said, say 200. */
+static int answers(const char *asked, size_t size)
+{
+    static char said[65536];
+    const char *way = getenv("http_proxy");
+    struct sockaddr_in name = {.sin_family = AF_INET,
+                               .sin_port = htons((uint16_t)atoi(way ? strrchr(way, ':') + 1 : "0"))};
+    const int link = socket(AF_INET, SOCK_STREAM, 0);
+    size_t all = 0;
+    ssize_t some;
+    int count = 0;
+    inet_pton(AF_INET, "127.0.0.1", &name.sin_addr);
+    signal(SIGPIPE, SIG_IGN);
+    if (connect(link, (struct sockaddr *)&name, sizeof name) < 0) return -1;
+    for (size_t sent = 0; sent < size; sent += (size_t)some)
+        if ((some = send(link, asked + sent, size - sent, 0)) <= 0) break;
+    while (all < sizeof said - 1 && (some = recv(link, said + all, sizeof said - 1 - all, 0)) > 0) all += (size_t)some;
+    said[all] = 0;
+    for (const char *at = said; (at = strstr(at, "HTTP/1.1 200")); at++) count++;
+    close(link);
+    return count;
+}
+
+static int try_proxy(void)
+{
+    static const struct {
+        const char *name, *asked;
+        int wanted; /* answers that say 200 */
+    } asks[] = {
+        {"listed", "GET http://ok.example/listed HTTP/1.1\r\n\r\n", 1},
+        {"below", "HEAD http://a.b.below.example/below HTTP/1.0\r\n\r\n", 1},
+        {"posted", "POST http://ok.example/posted HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi", 1},
+        {"unlisted", "GET http://evil.example/evil HTTP/1.1\r\n\r\n", 0},
+        {"unlisted_tunnel", "CONNECT evil.example:80 HTTP/1.1\r\n\r\n", 0},
+        {"unlisted_port", "CONNECT ok.example:22 HTTP/1.1\r\n\r\n", 0},
+        {"other_host", "GET http://evil.example/evil HTTP/1.1\r\nHost: ok.example\r\n\r\n", 0},
+        {"user", "GET http://ok.example@evil.example/evil HTTP/1.1\r\n\r\n", 0},
+        {"user_tunnel", "CONNECT ok.example@evil.example:80 HTTP/1.1\r\n\r\n", 0},
+        {"literal", "GET http://198.41.0.4/evil HTTP/1.1\r\n\r\n", 0},
+        {"literal_tunnel", "CONNECT 198.41.0.5:80 HTTP/1.1\r\n\r\n", 0},
+        {"number", "GET http://3324575748/evil HTTP/1.1\r\n\r\n", 0},
+        {"inside", "GET http://inside.example/evil HTTP/1.1\r\n\r\n", 0},
+        {"inside_tunnel", "CONNECT inside.example:80 HTTP/1.1\r\n\r\n", 0},
+        {"second", "GET http://ok.example/first HTTP/1.1\r\n\r\nGET http://ok.example/evil HTTP/1.1\r\n\r\n", 1},
+        {"tunnel_behind", "GET http://ok.example/first HTTP/1.1\r\n\r\nCONNECT evil.example:80 HTTP/1.1\r\n\r\n", 1},
+        {"itself", "CONNECT 127.0.0.1:880 HTTP/1.1\r\n\r\nGET http://ok.example/evil HTTP/1.1\r\n\r\n", 0},
+        {"folded", "GET http://ok.example/evil HTTP/1.1\r\nX: y\r\n z\r\n\r\n", 0},
+        {"split", "GET http://ok.example/evil HTTP/1.1\r\nX: y\nGET /evil HTTP/1.1\r\n\r\n", 0},
+        {"chunked", "POST http://ok.example/evil HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 0},
+    };
+    static char much[1 << 20];
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        const int count = answers(asks[i].asked, strlen(asks[i].asked));
+        printf("%s %s\n", asks[i].name, count == asks[i].wanted ? "right" : "WRONG");
+    }
+    memset(much, 'x', sizeof much);
+    memcpy(much, "GET http://ok.example/evil HTTP/1.1\r\nX: ", 40);
+    memcpy(much + sizeof much - 4, "\r\n\r\n", 4);
+    printf("long_head %s\n", answers(much, sizeof much) == 0 ? "right" : "WRONG");
+    return 0;
+}
+
 static int leave(int seconds, const char *file)
 {
     if (fork()) return 0;
@@ -677,6 +764,8 @@ static int leave(int seconds, const char *file)
 int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "left") == 0) return leave(atoi(argv[2]), argv[3]);
+    if (argc == 2 && strcmp(argv[1], "web") == 0) return web();
+    if (argc == 2 && strcmp(argv[1], "proxy") == 0) return try_proxy();
     if (argc < 3) return 64;
     world = argv[2];
     if (strcmp(argv[1], "host") == 0) return host();

@@ -172,6 +172,14 @@ command_line()
     is "... by its path" "127 tfy: './known' was not found, or what runs it cannot be read in the sandbox" "$status $said"
     run tfy sandbox --sandbox everything -- true
     is "a kind of sandbox that there is not" "64 tfy: --sandbox takes readonly|workspace|open, not 'everything'" "$status $said"
+    run tfy sandbox --network everything -- true
+    is "a network that there is not" "64 tfy: --network everything: a host and a port, such as \"a.b:443\"" "$status $said"
+    run tfy sandbox --network 'a.b:1,*:443' -- true
+    is "... nor a list of all hosts" "64 tfy: --network *:443: '*' is every host; write: any" "$status $said"
+    run tfy sandbox --sandbox-level partial --network a.b:1 -- true
+    is "a partial sandbox has no list of hosts" "64 tfy: a partial sandbox has no list of hosts; leave --sandbox-level out" "$status $said"
+    run tfy sandbox --sandbox open --network a.b:1 -- true
+    is "... nor has open" "64 tfy: --sandbox open has no list of hosts" "$status $said"
     run tfy sandbox --writes /usr/share -- true
     is "the system is not written" "64 tfy: '/usr/share' is the system itself; a sandbox may not write there" "$status $said"
     run tfy sandbox --writes .. -- true
@@ -220,6 +228,54 @@ command_line()
     cd / || exit 1
 }
 
+# The way to a list of hosts, in a network of its own where names lead to addresses of this machine.
+in_network()
+{
+    dir=$scratch/hosts-$1
+    mkdir -p "$dir/root"
+    cp "$scratch/bin/cell_attack" "$dir/root/attack"
+    chmod 755 "$dir" "$dir/root"
+    [ "$1" != other ] || chown 65534:65534 "$dir/root"
+    printf '127.0.0.1 localhost inside.example\n198.41.0.4 ok.example a.b.below.example\n198.41.0.5 evil.example\n' >"$dir/names"
+    cat >"$dir/script" <<'END'
+cell_attack web >"$2/web" &
+web=$!
+until [ -s "$2/web" ]; do kill -0 "$web" || exit 1; sleep 0.02; done
+cd "$2/root" || exit 1
+user=
+[ "$1" != other ] || user="setpriv --reuid 65534 --regid 65534 --clear-groups --"
+$user tfy sandbox --network 'ok.example:80,*.below.example:80,inside.example:80' -- sh -c '
+    ./attack proxy
+    curl -sS -m 10 http://ok.example/curl; echo " curl $?"
+    curl -sS -m 10 --proxytunnel http://ok.example/tunnel; echo " tunnel $?"
+    curl -sSf -m 10 http://evil.example/evil; echo "evil $?"
+    curl -sS -m 10 --noproxy "*" http://198.41.0.4/evil; echo "around $?"' >"$2/said" 2>"$2/err"
+echo "status $?" >>"$2/said"
+{ kill "$web"; wait "$web"; } 2>/dev/null || :
+END
+    run cell_trials network "$dir/names" sh "$dir/script" "$1" "$dir"
+    is "$1: what is asked of the proxy is answered or refused as it has to be" "0 21 right, none wrong, 5 others" \
+        "$status $(grep -c ' right$' "$dir/said") right, $(grep ' WRONG$' "$dir/said" || echo none wrong), $(grep -vcE ' (right|WRONG)$' "$dir/said") others"
+    is "$1: curl reaches a listed host, and no other" "web curl 0,web tunnel 0,evil 22,around 7,status 0," "$(grep -E 'curl|tunnel [0-9]|evil [0-9]|around|status' "$dir/said" | tr '\n' ',')"
+    is "$1: ... and tfy says what was refused" "evil.example:80 ok.example:22 198.41.0.4:80 198.41.0.5:80 inside.example:80 127.0.0.1:880" \
+        "$(sed -n 's/^tfy: the sandbox refused //p' "$dir/err" | xargs)"
+    is "$1: nothing else came to a server" "below curl first first listed posted tunnel 198.41.0.4" \
+        "$(sed -n 's|^[0-9.]*:[A-Z]* /\([a-z]*\) .*|\1|p' "$dir/web" | sort | xargs) $(sed -n 's/^\([0-9.]*\):.*/\1/p' "$dir/web" | sort -u | xargs)"
+}
+
+hosts()
+{
+    if [ "$level" != full ]; then
+        skipped "a list of hosts: no full sandbox can be built here"
+    elif [ "$(id -u)" != 0 ] || ! cell_trials network /etc/hosts true 2>/dev/null; then
+        skipped "a list of hosts: no network of its own can be made here"
+    elif ! command -v curl >/dev/null; then
+        skipped "a list of hosts: no curl"
+    else
+        for user in $users; do in_network "$user"; done
+    fi
+}
+
 # A partial cell as it is in most containers: a root directory that is no mount.
 in_chroot()
 {
@@ -260,6 +316,8 @@ Landlock       Function not implemented" "$status $(echo "$said" | grep -E '^(sa
         is "without namespaces it is partial, and says so" "0 tfy: $told" "$status $said"
         run cell_trials without 272 tfy sandbox --sandbox-level full -- touch ran
         is "... unless full is asked for" "69 tfy: the sandbox would only be partial here (user namespaces: Function not implemented); tfy doctor --sandbox no" "$status $said $([ -e ran ] && echo yes || echo no)"
+        run cell_trials without 272 tfy sandbox --network a.b:1 -- touch ran
+        is "... or a list of hosts" "69 tfy: the sandbox would only be partial here, without a list of hosts (user namespaces: Function not implemented); tfy doctor --sandbox no" "$status $said $([ -e ran ] && echo yes || echo no)"
         run cell_trials without 272 tfy doctor --sandbox
         is "... and doctor names the walls" "0 sandbox        partial
 namespaces     Function not implemented
@@ -314,6 +372,7 @@ for user in $users; do
     done
 done
 command_line
+hosts
 lesser
 in_chroot
 for each in $levels; do

@@ -9,18 +9,24 @@
  *                                      many mounts, namespaces, processes and private directories must be there as before
  *
  * tfy-cell is found beside this program. */
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -248,7 +254,8 @@ static bool try_fault(const Policy *policy, int role, long fail, Trial *trial)
     *trial = (Trial){.role = role, .fail = fail};
     const int end = start(policy, "/bin/true", NULL, true, &pid);
     follow(trial, pid);
-    const ssize_t len = recv(end, &answer, sizeof answer, MSG_DONTWAIT);
+    ssize_t len; /* the listener comes before, or not at all */
+    while ((len = recv(end, &answer, sizeof answer, MSG_DONTWAIT)) == sizeof(TfyCellListener)) continue;
     const bool done = trial->failed, answered = len == sizeof answer && answer.error == EIO;
     close(end);
     if (!done && !trial->tool) fprintf(stderr, "call %ld did not come, and yet the tool did not run\n", fail);
@@ -281,6 +288,7 @@ static int faults(const char *level, const char *root)
     snprintf(path, sizeof path, "mkdir -p '%s/deep/protected' '%s/closed'", root, root);
     if (system(path) != 0) die("mkdir");
     describe(&policy, full ? TFY_CELL_FULL : TFY_CELL_PARTIAL, root);
+    if (full) policy.head.flags |= TFY_CELL_LISTENER;
     bool right = try_fault(&policy, 0, LONG_MAX, &trial);
     if (trial.known_count != (full ? ROLES : 1))
         fprintf(stderr, "there were %d processes\n", trial.known_count), right = false;
@@ -399,6 +407,29 @@ static int without(long call, char **command)
     die(command[0]);
 }
 
+/* Runs a command in a network of its own, where some public addresses are this machine's, with a file of names. */
+static int in_network(char *file, char **command)
+{
+    static const char *const addresses[] = {"127.0.0.1", "198.41.0.4", "198.41.0.5"};
+    struct ifreq request = {.ifr_name = "lo"};
+    struct sockaddr_in *address = (struct sockaddr_in *)(void *)&request.ifr_addr;
+    if (unshare(CLONE_NEWNET | CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount(file, "/etc/hosts", NULL, MS_BIND, NULL) < 0)
+        die("network");
+    const int link = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    request.ifr_flags = IFF_UP;
+    if (ioctl(link, SIOCSIFFLAGS, &request) < 0) die("lo");
+    for (int i = 0; i < 3; i++) {
+        *address = (struct sockaddr_in){.sin_family = AF_INET};
+        snprintf(request.ifr_name, sizeof request.ifr_name, i ? "lo:%d" : "lo", i);
+        inet_pton(AF_INET, addresses[i], &address->sin_addr);
+        if (ioctl(link, SIOCSIFADDR, &request) < 0) die(addresses[i]);
+    }
+    execvp(*command, command);
+    die(*command);
+    return 70;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -406,7 +437,8 @@ int main(int argc, char **argv)
     if (strcmp(what, "probe") == 0 && argc == 3) return probe(argv[2]);
     if (strcmp(what, "faults") == 0 && argc == 4) return faults(argv[2], argv[3]);
     if (strcmp(what, "without") == 0 && argc > 3) return without(atol(argv[2]), argv + 3);
+    if (strcmp(what, "network") == 0 && argc > 3) return in_network(argv[2], argv + 3);
     if (strcmp(what, "kills") == 0 && argc == 4) return kills(argv[2], atoi(argv[3]));
-    fprintf(stderr, "usage: cell_trials abi|probe|faults|without|kills …\n");
+    fprintf(stderr, "usage: cell_trials abi|probe|faults|without|network|kills …\n");
     return 64;
 }

@@ -36,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t len = repair(data, size, datagram);
     if (tfy__cell_policy_read(datagram, len, &policy)) {
         must(policy.root && policy.cwd && strcmp(policy.root, "/") != 0);
+        must(!(policy.head.flags & TFY_CELL_LISTENER) ||
+             (policy.head.level == TFY_CELL_FULL && !(policy.head.flags & TFY_CELL_HOST_NETWORK)));
         for (uint32_t i = 0; i < policy.head.paths; i++) {
             const TfyCellPath *item = &policy.paths[i];
             must((const uint8_t *)item->path > datagram &&

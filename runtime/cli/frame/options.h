@@ -89,8 +89,8 @@
     O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")                \
     O(CELL, "sandbox", "readonly|workspace|open",                                                                      \
       "what the command may write: nothing, the current directory (the default), or all that you may")                 \
-    O(CELL_NETWORK, "network", "none|any",                                                                             \
-      "no network but a loopback of its own (the default), or the network of this machine")                            \
+    O(CELL_NETWORK, "network", "none|any|HOSTS",                                                                       \
+      "no network (the default), that of this machine, or only these hosts: crates.io:443,*.crates.io:443")            \
     O(CELL_LEVEL, "sandbox-level", "full|partial",                                                                     \
       "full: refuse where the kernel cannot do all; partial: do without namespaces")                                   \
     O(CELL_READS, "reads", "PATH", "let the command read this too; may be given several times")                        \

@@ -1,10 +1,12 @@
 /* sandbox.c: tfy sandbox: runs one command in the sandbox of tools.
  *
  *   tfy ── tfy-cell ── … the command        its status is ours, and what it leaves running is ended
- *    └──── caretaker                         partial: removes the private directory, however tfy ends
+ *    ├──── caretaker                         partial: removes the private directory, however tfy ends
+ *    └──── proxy (sandbox_hosts.h)           with a list of hosts: in tfy itself, while the command runs
  *
  * A terminal's signals reach the command by themselves, because all are of one group; tfy waits for its end. */
 #include "cli/frame/commands.h"
+#include "cli/make/sandbox_hosts.h"
 #include "effects/cell.h"
 #include "effects/proc.h"
 #include "effects/process.h"
@@ -43,6 +45,7 @@ typedef struct Sandbox {
     char home[PATH_MAX];      /* the variable in the cell */
     char temp[PATH_MAX];      /* partial: the private directory; "": none */
     pid_t caretaker;          /* 0: none */
+    TfySandboxHosts hosts;    /* of --network; without rules: there is no list */
     TfyCellNames names;       /* protected ones that no mount holds, before */
     const char *variables[2]; /* HOME, TMPDIR; owned; NULL: as they are */
     TfyCellAnswer answer;
@@ -142,14 +145,32 @@ static bool plan_limits(const TfyArgs *args, TfyCellHead *head)
     return true;
 }
 
+/* The list of hosts of --network; NULL: there is none. */
+static const char *given_hosts(const TfyArgs *args)
+{
+    const char *network = args->option[OPT_CELL_NETWORK];
+    return network && strcmp(network, "none") != 0 && strcmp(network, "any") != 0 ? network : NULL;
+}
+
+static int plan_network(Sandbox *sandbox, int level)
+{
+    const char *network = sandbox->args->option[OPT_CELL_NETWORK], *hosts = given_hosts(sandbox->args);
+    TfyCellHead *head = &sandbox->plan.head;
+    if (network && strcmp(network, "any") == 0) head->flags |= TFY_CELL_HOST_NETWORK;
+    if (!hosts) return EXIT_DONE;
+    if (level == 1) return tfy__fail(EXIT_USAGE, "a partial sandbox has no list of hosts; leave --sandbox-level out");
+    head->flags |= TFY_CELL_LISTENER;
+    return tfy__sandbox_hosts_open(&sandbox->hosts, hosts);
+}
+
 /* The whole plan but for what the level adds. Returns an exit status. */
-static int plan(Sandbox *sandbox, int writing, int network)
+static int plan(Sandbox *sandbox, int writing, int level)
 {
     TfyCellHead *head = &sandbox->plan.head;
     if (writing == 1) head->flags |= TFY_CELL_ROOT_WRITABLE;
-    if (network == 1) head->flags |= TFY_CELL_HOST_NETWORK;
     if (!plan_limits(sandbox->args, head)) return EXIT_USAGE;
-    int status = plan_root(sandbox);
+    int status = plan_network(sandbox, level);
+    if (status == EXIT_DONE) status = plan_root(sandbox);
     for (int i = 0; i < sandbox->args->given_count && status == EXIT_DONE; i++)
         status = plan_given(sandbox, &sandbox->args->given[i]);
     return status;
@@ -221,7 +242,7 @@ static char **environment(const Sandbox *sandbox)
 {
     size_t count = 0;
     for (char **entry = environ; entry && *entry; entry++) count++;
-    char **list = tfy__sys_calloc(count + 3, sizeof *list), **at = list;
+    char **list = tfy__sys_calloc(count + 11, sizeof *list), **at = list;
     if (!list) return NULL;
     for (char **entry = environ; entry && *entry; entry++) {
         const bool own = strncmp(*entry, "HOME=", 5) == 0 || strncmp(*entry, "TMPDIR=", 7) == 0;
@@ -229,6 +250,8 @@ static char **environment(const Sandbox *sandbox)
     }
     for (int i = 0; i < 2; i++)
         if (sandbox->variables[i]) *at++ = (char *)(uintptr_t)sandbox->variables[i];
+    for (const char *const *way = tfy__cell_proxy_variables; sandbox->hosts.rules && *way; way++)
+        *at++ = (char *)(uintptr_t)*way;
     return list;
 }
 
@@ -251,7 +274,12 @@ static char **cell_words(const Sandbox *sandbox)
     words[1] = tfy__sys_printf("%d", CELL_FD);
     words[2] = tfy__sys_printf("%d", (int)(at - words) - 3);
     for (int i = 0; i < sandbox->args->word_count; i++) *at++ = tfy__sys_strdup(sandbox->args->words[i]);
-    return words;
+    bool whole = true; /* with a word less, it would be another command */
+    for (char **word = words; word < at; word++) whole = whole && *word;
+    if (whole) return words;
+    while (at > words) free(*--at);
+    free(words);
+    return NULL;
 }
 
 static void free_words(char **words)
@@ -274,6 +302,18 @@ __attribute__((noreturn)) static void become_cell(const Sandbox *sandbox, pid_t 
     _exit(TFY_CELL_FAILED);
 }
 
+/* With a list of hosts, the listener comes first. */
+static int hear(Sandbox *sandbox, int socket)
+{
+    int listener;
+    int result = 0;
+    if (sandbox->hosts.rules) {
+        result = tfy__cell_listener(socket, &listener, &sandbox->answer);
+        if (!result) result = tfy__sandbox_hosts_listen(&sandbox->hosts, listener);
+    }
+    return result ? result : tfy__cell_answer(socket, &sandbox->answer);
+}
+
 /* Starts the cell and waits for its answer. 0: the command runs; 1: sandbox->answer says why not; or -errno. */
 static int start(Sandbox *sandbox, uint32_t level)
 {
@@ -287,8 +327,9 @@ static int start(Sandbox *sandbox, uint32_t level)
     const int failed = sandbox->pid < 0 ? errno : 0;
     close(ends[1]);
     const int sent = failed ? failed : tfy__cell_send(&sandbox->plan, ends[0]);
-    result = sent ? -sent : tfy__cell_answer(ends[0], &sandbox->answer);
+    result = sent ? -sent : hear(sandbox, ends[0]);
     close(ends[0]);
+    if (result < 0 && !failed) kill(sandbox->pid, SIGKILL);
     if (result && !failed) waitpid(sandbox->pid, NULL, 0);
 done:
     free(env);
@@ -380,9 +421,10 @@ static int start_level(Sandbox *sandbox, int wanted, int *held)
     const uint32_t lacks_stage = built ? 0 : lacking(TFY_CELL_FULL, &lacks);
     if (!lacks_stage) return tell_failure(sandbox, result);
     if (lacks_stage > TFY_CELL_MOUNTS) return tell_none(&lacks); /* a partial cell needs it, too */
-    if (wanted == 0)
-        return tfy__fail(EXIT_MISSING, "the sandbox would only be partial here (%s: %s); tfy doctor --sandbox",
-                         tfy__cell_stage_lacks(lacks.stage), strerror(lacks.error));
+    if (wanted == 0 || sandbox->hosts.rules)
+        return tfy__fail(EXIT_MISSING, "the sandbox would only be partial here%s (%s: %s); tfy doctor --sandbox",
+                         wanted == 0 ? "" : ", without a list of hosts", tfy__cell_stage_lacks(lacks.stage),
+                         strerror(lacks.error));
     TfyCellAnswer none;
     if (lacking(TFY_CELL_PARTIAL, &none)) return tell_none(&none);
     tell_partial(&lacks);
@@ -412,8 +454,10 @@ static void end_left(Sandbox *sandbox)
 static int wait_command(Sandbox *sandbox)
 {
     int status;
+    if (sandbox->hosts.rules) tfy__sandbox_hosts_serve(&sandbox->hosts, sandbox->pid);
     while (waitpid(sandbox->pid, &status, 0) < 0 && errno == EINTR) continue;
     end_left(sandbox);
+    tfy__sandbox_hosts_tell(&sandbox->hosts);
     const char *made = tfy__cell_made(sandbox->root, &sandbox->names);
     if (made)
         return tfy__fail(
@@ -449,14 +493,17 @@ static int run_confined(Sandbox *sandbox, int level)
 
 int tfy__cmd_sandbox(const TfyArgs *args)
 {
-    const int writing = choice(args, OPT_CELL, 1), network = choice(args, OPT_CELL_NETWORK, 0);
+    const int writing = choice(args, OPT_CELL, 1);
     const int level = args->option[OPT_CELL_LEVEL] ? choice(args, OPT_CELL_LEVEL, 0) : -1;
-    if (writing < 0 || network < 0 || (args->option[OPT_CELL_LEVEL] && level < 0)) return EXIT_USAGE;
+    if (writing < 0 || (args->option[OPT_CELL_LEVEL] && level < 0)) return EXIT_USAGE;
+    if (writing == 2 && given_hosts(args))
+        return tfy__fail(EXIT_USAGE, "--sandbox open has no list of hosts");
     if (writing == 2) return run_open(args);
     Sandbox sandbox = {.args = args};
-    int status = plan(&sandbox, writing, network);
+    int status = plan(&sandbox, writing, level);
     if (status == EXIT_DONE) status = run_confined(&sandbox, level);
     for (int i = 0; i < 2; i++) free((char *)(uintptr_t)sandbox.variables[i]);
     tfy__cell_plan_free(&sandbox.plan);
+    tfy__sandbox_hosts_close(&sandbox.hosts);
     return status;
 }
