@@ -53,6 +53,26 @@ typedef enum TfyFamily {
 } TfyFamily;
 /* clang-format on */
 
+/* What the process of a tool may reach. Constant, as the program wrote it down; the command line can only narrow it,
+ * and add what it names. */
+typedef enum TfySandboxRoot { TFY_ROOT_WORKSPACE, TFY_ROOT_READONLY, TFY_ROOT_OPEN } TfySandboxRoot;
+typedef enum TfySandboxNetwork { TFY_NETWORK_NONE, TFY_NETWORK_ANY, TFY_NETWORK_LIST } TfySandboxNetwork;
+
+typedef struct TfySandbox {
+    const char *name; /* as the program calls it: "builds" */
+    uint8_t root;     /* TfySandboxRoot: written, only read, or no sandbox at all */
+    uint8_t network;  /* TfySandboxNetwork */
+    /* Lists that NULL ends; a NULL list is empty. Paths are absolute, "~/…", or below the root, without ".", ".." and a
+     * slash at the end. */
+    const char *const *reads, *const *writes;
+    const char *const *hosts;  /* TFY_NETWORK_LIST: "host:port", "*.host:port" */
+    const char *const *runner; /* words before the tool's argv; {root} and {cwd} are filled in */
+    /* bytes: of all its processes, of one file, kept of each output; 0: the runtime's own */
+    uint64_t memory, files, output;
+    uint64_t processes; /* at a time; 0: the runtime's own */
+    int64_t cpu_ms;     /* of one process; 0: unlimited */
+} TfySandbox;
+
 /* A target of `yield`: a built-in effect, a tool or a prompt. Static data. */
 typedef struct TfyTool {
     const char *name; /* "run_tests", "exec" */
@@ -82,6 +102,7 @@ typedef struct TfyTool {
      * after tfy_tool_fail. */
     bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
     const struct TfyTool *probe; /* once tools: the tool that reports whether a step was done */
+    const TfySandbox *sandbox;   /* exec tools: the one that they name; NULL: the program's default */
 } TfyTool;
 
 /* The built-in effects. The language guide lists their arguments; an optional argument that is absent is a NULL
@@ -372,6 +393,7 @@ struct TfyProgram {
     bool saves;                  /* it writes rows of its own */
     const TfyDebugger *debugger; /* compiled with --debug or --steps; NULL: it cannot be stepped through */
     const TfyTester *tester;     /* compiled with --tests; NULL: it has no tests */
+    const TfySandbox *sandbox;   /* of exec() and of tools that name none; NULL: `workspace` */
 };
 
 #endif
