@@ -45,6 +45,11 @@ void emit_extern_prototype(Text *out, const Decl *decl); /* of the C function be
 /* Writes the table of who performs the program's effects. Returns its name, or NULL when none is needed. */
 const char *emit_performers(Emit *e);
 
+/* ---- emit_sandbox.c ---- */
+void emit_sandboxes(Emit *e); /* each that is named, before the tools */
+/* The member for it, between two texts; nothing when it is NULL. */
+void put_sandbox(Text *p, const char *before, const Sandbox *sandbox, const char *behind);
+
 /* ---- emit_table.c: static data ---- */
 void emit_forwards(Emit *e); /* names that functions refer to */
 void emit_types(Emit *e);    /* descriptors that are needed, and all they need */

@@ -8,9 +8,9 @@
  *  "workflows": [{"name", "line", "slots", "params": [{"name", "type"}], "result", "of"}], in the order of the
  *             program's routines; "of": the point that a body of parallel or race, or an undo, belongs to
  *  "points": [{"n", "id", "kind", "workflow", "line", "asks": hash of how the source reads there (lower_origin.c),
- *             "callee": what is asked for: a workflow, tool, prompt or effect, "class": of a tool, "args": [{"name",
- *             "type"}] of what differs from program to program, "result": the type that the place wants,
- *             "live": [[slot, "name", "type", order], …], "dead": [slot, …]}],
+ *             "callee": what is asked for: a workflow, tool, prompt or effect, "class": of a tool, "sandbox": that a
+ *             tool names, "args": [{"name", "type"}] of what differs from program to program, "result": the type that
+ *             the place wants, "live": [[slot, "name", "type", order], …], "dead": [slot, …]}],
  *  "types": [{"name", "kind", "fields" or "cases"}]}
  *
  * A field is {"name", "type"}, and "default": true where it has one. A callee or result that a point has not is left
@@ -22,6 +22,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../dsl/sandbox.h"
 #include "ctext.h"
 #include "machine.h"
 
@@ -171,6 +172,10 @@ static void put_asked(Text *out, const Point *point)
     if (callee) {
         text_put(out, ",");
         put_name(out, "class", classes[callee->repeat]);
+        if (callee->sandbox) {
+            text_put(out, ",");
+            put_name(out, "sandbox", callee->sandbox->name);
+        }
     }
     if (point->channel)
         put_args(out, &message, 1);

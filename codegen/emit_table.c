@@ -381,6 +381,7 @@ static void emit_tool(Emit *e, const Decl *decl)
         text_format(&p, ", .rate = %" PRId64 ", .rate_ms = %" PRId64, decl->rate->value, decl->rate->per_ms);
     if (calls) text_format(&p, ", .call = tfyg_extern_%s", decl->c_name);
     if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->c_name);
+    put_sandbox(&p, ", ", decl->sandbox, "");
     ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);
 }
 
@@ -473,6 +474,7 @@ static bool is_tool(const Decl *decl)
 void emit_tools(Emit *e)
 {
     const Program *program = e->machine->program;
+    emit_sandboxes(e);
     for (uint32_t i = 0; i < program->decl_count; i++)
         if (is_tool(program->decls[i]) && program->decls[i]->probe)
             ctext_pieces(&e->c, decl_line(e, program->decls[i]), "static const TfyTool tfyg_tool_%s;",
@@ -734,6 +736,7 @@ void emit_program(Emit *e)
     if (modules) text_format(&p, "    .modules = tfyg_modules, .module_count = %u,\n", modules);
     const char *performers = emit_performers(e);
     if (performers) text_format(&p, "    .performers = %s,\n", performers);
+    put_sandbox(&p, "    ", e->machine->program->sandbox, ",\n");
     if (e->machine->debug) text_put(&p, "    .debug = true,\n");
     if (e->machine->saves) text_put(&p, "    .saves = true,\n");
     if (e->machine->tests) text_put(&p, "    .tester = &tfy__tester,\n");

@@ -122,6 +122,14 @@ Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrL
     return decl;
 }
 
+Decl *ast_sandbox(Build *b, Token keyword, Token name, PromptRowList rows)
+{
+    Decl *decl = new_decl(b, DECL_SANDBOX, keyword);
+    decl->name = ast_word(b, name);
+    decl->rows = rows.first;
+    return decl;
+}
+
 Decl *ast_fn(Build *b, Token keyword, Token name, Binding *type_params, Signature signature, Block *block)
 {
     Decl *decl = new_callable(b, DECL_FN, keyword, name, signature);

@@ -12,6 +12,7 @@ typedef struct Type Type;         /* type.h */
 typedef struct Variable Variable; /* type.h: a local, parameter or binding */
 typedef struct Builtin Builtin;   /* type.h: a built-in effect or method */
 typedef struct ErrorSet ErrorSet; /* type.h */
+typedef struct Sandbox Sandbox;   /* sandbox.h */
 
 typedef struct Module Module;
 typedef struct Decl Decl;
@@ -373,6 +374,7 @@ typedef enum DeclKind {
     DECL_FN,
     DECL_WORKFLOW,
     DECL_TEST,
+    DECL_SANDBOX,
 } DeclKind;
 
 /* What is written before a type: whether its values may come from outside (check_trust.c). */
@@ -404,13 +406,22 @@ typedef struct EnumCase {
 
 typedef enum RepeatClass { REPEAT_ONCE, REPEAT_IDEMPOTENT, REPEAT_PURE } RepeatClass; /* once is the default */
 
-typedef enum AttrKind { ATTR_PURE, ATTR_IDEMPOTENT, ATTR_ONCE, ATTR_DANGEROUS, ATTR_LIMIT, ATTR_RATE } AttrKind;
+typedef enum AttrKind {
+    ATTR_PURE,
+    ATTR_IDEMPOTENT,
+    ATTR_ONCE,
+    ATTR_DANGEROUS,
+    ATTR_LIMIT,
+    ATTR_RATE,
+    ATTR_SANDBOX
+} AttrKind;
 
 typedef struct Attr {
     AttrKind kind;
     Span span;
-    int64_t value;  /* limit N, rate N/… */
-    int64_t per_ms; /* rate …/D */
+    int64_t value;          /* limit N, rate N/… */
+    int64_t per_ms;         /* rate …/D */
+    struct CatchName *name; /* sandbox NAME */
     struct Attr *next;
 } Attr;
 
@@ -422,7 +433,7 @@ typedef struct ProviderOption { /* probe NAME, stdin EXPR … after the provider
     struct ProviderOption *next;
 } ProviderOption;
 
-typedef struct PromptRow { /* model "x", system "…", user "…", retry 2 */
+typedef struct PromptRow { /* of a prompt: model "x", user "…"; of a sandbox: network any, reads ["…"] */
     Name name;
     Expr *value;
     struct PromptRow *next;
@@ -469,6 +480,8 @@ struct Decl {
     /* tool, prompt: how much it is used; NULL: as much as one likes */
     const Attr *limit, *rate;
     Decl *probe; /* tool: the tool named by `probe` */
+    /* sandbox: itself; exec tool: the one it names; NULL: the default of the program */
+    const Sandbox *sandbox;
     /* fn, workflow, tool, prompt: where its parameters go; set by check_trust */
     struct Reach *reach;
     /* http tool: its request line as a list of strings, text and values of two kinds in turn */

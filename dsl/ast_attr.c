@@ -45,3 +45,10 @@ Attr *ast_attr_rate(Build *b, Token keyword, Token count, Token per)
     attr->per_ms = literal_duration(b, per);
     return attr;
 }
+
+Attr *ast_attr_sandbox(Build *b, Token keyword, CatchName *name)
+{
+    Attr *attr = ast_attr(b, ATTR_SANDBOX, keyword);
+    attr->name = name;
+    return attr;
+}

@@ -100,12 +100,14 @@ Decl *ast_record(Build *b, DeclKind kind, Token keyword, Token name, FieldList f
 Decl *ast_enum(Build *b, Token keyword, Token name, EnumCaseList cases);
 Decl *ast_tool(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, Provider *provider);
 Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, PromptRowList rows);
+Decl *ast_sandbox(Build *b, Token keyword, Token name, PromptRowList rows);
 Decl *ast_fn(Build *b, Token keyword, Token name, Binding *type_params, Signature signature, Block *block);
 Decl *ast_workflow(Build *b, Token keyword, Token name, Signature signature, Fails fails, Block *block);
 Decl *ast_test(Build *b, Token keyword, Expr *name, Block *block);
 Attr *ast_attr(Build *b, AttrKind kind, Token keyword);
 Attr *ast_attr_limit(Build *b, Token keyword, Token count);
 Attr *ast_attr_rate(Build *b, Token keyword, Token count, Token per);
+Attr *ast_attr_sandbox(Build *b, Token keyword, CatchName *name);
 PromptRow *ast_prompt_row(Build *b, Name name, Expr *value);
 Provider *ast_provider(Build *b, ProviderKind kind, Expr *value, Expr *value2);
 Provider *ast_provider_option(Build *b, Provider *provider, Token name, Expr *value);

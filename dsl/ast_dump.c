@@ -305,12 +305,13 @@ static void dump_cases(Dump *d, const EnumCase *cases)
 
 static void dump_attrs(Dump *d, const Attr *attrs)
 {
-    static const char *const names[] = {"pure", "idempotent", "once", "dangerous", "limit", "rate"};
+    static const char *const names[] = {"pure", "idempotent", "once", "dangerous", "limit", "rate", "sandbox"};
     for (; attrs; attrs = attrs->next) {
         fprintf(d->out, " %s", names[attrs->kind]);
         if (attrs->kind == ATTR_LIMIT) fprintf(d->out, " %lld", (long long)attrs->value);
         if (attrs->kind == ATTR_RATE)
             fprintf(d->out, " %lld/%lldms", (long long)attrs->value, (long long)attrs->per_ms);
+        if (attrs->kind == ATTR_SANDBOX) dump_qualified(d, attrs->name->module, attrs->name->name);
     }
 }
 
@@ -325,7 +326,7 @@ static void dump_provider(Dump *d, const Decl *decl)
 static void dump_decl(Dump *d, const Decl *decl)
 {
     static const char *const names[] = {"bad",  "import", "const", "type",     "error", "enum",
-                                        "tool", "prompt", "fn",    "workflow", "test"};
+                                        "tool", "prompt", "fn",    "workflow", "test",  "sandbox"};
     fputs(names[decl->kind], d->out);
     dump_name(d, decl->name);
     for (const Binding *p = decl->type_params; p; p = p->next)

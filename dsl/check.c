@@ -2,6 +2,7 @@
  * bodies, errors, names that nothing uses. Each pass requires only what the ones before it made, so declarations may
  * be in any order. */
 #include "check_internal.h"
+#include "sandbox.h"
 
 #define CONST_DEPTH_MAX 100 /* constants that use constants declared behind them */
 
@@ -96,7 +97,7 @@ const char *decl_kind_word(DeclKind kind)
         [DECL_BAD] = "a declaration",   [DECL_IMPORT] = "an import", [DECL_CONST] = "a constant",
         [DECL_TYPE] = "a type",         [DECL_ERROR] = "an error",   [DECL_ENUM] = "an enum",
         [DECL_TOOL] = "a tool",         [DECL_PROMPT] = "a prompt",  [DECL_FN] = "a fn",
-        [DECL_WORKFLOW] = "a workflow", [DECL_TEST] = "a test",
+        [DECL_WORKFLOW] = "a workflow", [DECL_TEST] = "a test",      [DECL_SANDBOX] = "a sandbox",
     };
     return words[kind];
 }
@@ -118,11 +119,12 @@ static bool decl_serves(DeclKind kind, NameUse use)
     case DECL_CONST: return use == NAME_VALUE;
     case DECL_TYPE: return use == NAME_CALL || use == NAME_TYPE;
     case DECL_ENUM: return use == NAME_VALUE || use == NAME_TYPE;
-    case DECL_ERROR: return use != NAME_VALUE;
+    case DECL_ERROR: return use != NAME_VALUE && use != NAME_SANDBOX;
     case DECL_TOOL:
     case DECL_PROMPT:
     case DECL_FN:
     case DECL_WORKFLOW: return use == NAME_CALL;
+    case DECL_SANDBOX: return use == NAME_SANDBOX;
     default: return false;
     }
 }
@@ -134,9 +136,12 @@ static void add_builtin_candidates(Check *c, Candidates *list, NameUse use)
     size_t count = use == NAME_CALL ? builtin_effect_names(effects) : 0;
     for (size_t i = 0; i < count; i++) add_candidate(c, list, effects[i]);
     for (size_t i = 0; use == NAME_TYPE && i < sizeof makers / sizeof *makers; i++) add_candidate(c, list, makers[i]);
+    const char *const *given = sandbox_given_names();
+    for (; use == NAME_SANDBOX && *given; given++) add_candidate(c, list, *given);
     for (const Type *type = type_next_core(c, NULL); type; type = type_next_core(c, type)) {
         bool is_error = type->kind == TYPE_ERROR;
-        if (is_error ? use != NAME_VALUE : use == NAME_TYPE) add_candidate(c, list, type->name);
+        bool fits = is_error ? use == NAME_CALL || use == NAME_TYPE || use == NAME_ERROR : use == NAME_TYPE;
+        if (fits) add_candidate(c, list, type->name);
     }
 }
 
@@ -198,6 +203,7 @@ static bool is_taken_name(const Check *c, const Decl *decl)
     static const char *const generics[] = {"list", "map", "task", "channel"};
     const char *name = decl->name.text;
     const Builtin *effect = builtin_effect(name);
+    if (decl->kind == DECL_SANDBOX && sandbox_given(name)) return true;
     if (type_core_named(c, name) || (effect && !is_later_effect(effect))) return true;
     bool is_type = decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
     for (size_t i = 0; is_type && i < sizeof generics / sizeof *generics; i++) {
@@ -431,6 +437,10 @@ static void check_signatures(Check *c)
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);
         if (has_signature(decl)) resolve_signature(c, decl);
+    }
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = decl_at(c, i);
+        if (decl->kind == DECL_SANDBOX) check_sandbox(c, decl);
     }
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);

@@ -288,7 +288,9 @@ static const Type *call_decl(Check *c, Expr *e, Decl *decl, CallMode mode)
         return give_up(c, e);
     }
     case DECL_CONST:
-        diag_error(c->diags, e->left->span, "'%s' is a constant and cannot be called", decl->name.text);
+    case DECL_SANDBOX:
+        diag_error(c->diags, e->left->span, "'%s' is %s and cannot be called", decl->name.text,
+                   decl_kind_word(decl->kind));
         return give_up(c, e);
     default: return give_up(c, e);
     }

@@ -81,6 +81,7 @@ static void dump_decl(const Decl *decl, FILE *out)
         dump_variables(decl, out);
         break;
     case DECL_BAD:
+    case DECL_SANDBOX:
     case DECL_IMPORT: break;
     }
 }

@@ -237,7 +237,7 @@ const Type *check_const(Check *c, Decl *decl);
 bool check_same_name(const char *a, const char *b);
 /* Names near to `name` that are in scope; suggestions end above the diagnostics' limit, so that a bad program costs
  * no more. */
-typedef enum NameUse { NAME_VALUE, NAME_CALL, NAME_TYPE, NAME_ERROR } NameUse;
+typedef enum NameUse { NAME_VALUE, NAME_CALL, NAME_TYPE, NAME_ERROR, NAME_SANDBOX } NameUse;
 const char *check_nearest_name(Check *c, const char *name, NameUse use);
 void check_add_decl(Check *c, Decl *decl);               /* to the program, behind all others */
 Decl *check_find_decl(const Check *c, const char *name); /* in the file that is being checked */
@@ -360,6 +360,10 @@ bool check_trust_call(Check *c, Expr *e, const Type *want, const Type **type);
 
 /* ---- check_tool.c ---- */
 void check_attrs(Check *c, Decl *decl);
+/* Reads a sandbox's rows (check_sandbox.c). */
+void check_sandbox(Check *c, Decl *decl);
+/* The attribute `sandbox NAME` of a tool or prompt. */
+void check_sandbox_attr(Check *c, Decl *decl, const Attr *attr);
 /* Warns when an argv, whose types are known, puts a value into the program of a shell (check_shell.c). */
 void check_shell(Check *c, const Expr *argv);
 /* Warns of parameters that are called like options of `tfy run` (check_flags.c). */

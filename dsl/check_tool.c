@@ -49,12 +49,17 @@ static RepeatClass default_class(const Decl *decl)
 /* of limit and of a rate's count: the runtime remembers that many starts */
 #define LIMIT_MAX 1000000
 
+static void report_twice(Check *c, const char *word, Span span, Span before)
+{
+    Diag *diag = diag_error(c->diags, span, "'%s' is given twice", word);
+    diag_other(c->diags, diag, before, "it is given here already");
+}
+
 static void check_limit_attr(Check *c, const Attr *attr, const Attr **place)
 {
     const char *word = attr->kind == ATTR_LIMIT ? "limit" : "rate";
     if (*place) {
-        Diag *diag = diag_error(c->diags, attr->span, "'%s' is given twice", word);
-        diag_other(c->diags, diag, (*place)->span, "it is given here already");
+        report_twice(c, word, attr->span, (*place)->span);
         return;
     }
     *place = attr;
@@ -66,7 +71,7 @@ static void check_limit_attr(Check *c, const Attr *attr, const Attr **place)
 
 void check_attrs(Check *c, Decl *decl)
 {
-    const Attr *class = NULL;
+    const Attr *class = NULL, *sandbox = NULL;
     decl->repeat = default_class(decl);
     for (const Attr *attr = decl->attrs; attr; attr = attr->next) {
         switch (attr->kind) {
@@ -79,8 +84,13 @@ void check_attrs(Check *c, Decl *decl)
             break;
         case ATTR_LIMIT: check_limit_attr(c, attr, &decl->limit); break;
         case ATTR_RATE: check_limit_attr(c, attr, &decl->rate); break;
+        case ATTR_SANDBOX:
+            if (sandbox) report_twice(c, "sandbox", attr->span, sandbox->span);
+            sandbox = attr;
+            break;
         }
     }
+    if (sandbox) check_sandbox_attr(c, decl, sandbox);
 }
 
 /* ---- probes ---- */

@@ -22,7 +22,7 @@
 %token BAD.
 %fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
   IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON AFTER NEVER TRUSTED
-  UNTRUSTED.
+  UNTRUSTED SANDBOX.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -74,6 +74,7 @@ decl(A) ::= ERROR(K) ID(N). { A = ast_record(b, DECL_ERROR, K, N, (FieldList){0}
 decl(A) ::= ENUM(K) ID(N) LBRACE cases(C) RBRACE. { A = ast_enum(b, K, N, C); }
 decl(A) ::= TOOL(K) ID(N) sig(S) attrs(T) ASSIGN prov(P). { A = ast_tool(b, K, N, S, T, P); }
 decl(A) ::= PROMPT(K) ID(N) sig(S) attrs(T) LBRACE prows(R) RBRACE. { A = ast_prompt(b, K, N, S, T, R); }
+decl(A) ::= SANDBOX(K) ID(N) LBRACE prows(R) RBRACE. { A = ast_sandbox(b, K, N, R); }
 decl(A) ::= FN(K) ID(N) sig(S) block(B). { A = ast_fn(b, K, N, NULL, S, B); }
 decl(A) ::= FN(K) ID(N) LT idlist(T) GT sig(S) block(B). { A = ast_fn(b, K, N, T.first, S, B); }
 decl(A) ::= WORKFLOW(K) ID(N) sig(S) throws(F) block(B). { A = ast_workflow(b, K, N, S, F, B); }
@@ -87,6 +88,7 @@ attr(A) ::= ONCE(K). { A = ast_attr(b, ATTR_ONCE, K); }
 attr(A) ::= DANGEROUS(K). { A = ast_attr(b, ATTR_DANGEROUS, K); }
 attr(A) ::= LIMIT(K) INT(N). { A = ast_attr_limit(b, K, N); }
 attr(A) ::= RATE(K) INT(N) SLASH DUR(D). { A = ast_attr_rate(b, K, N, D); }
+attr(A) ::= SANDBOX(K) qid(Q). { A = ast_attr_sandbox(b, K, Q); }
 
 prows(A) ::= . { A = (PromptRowList){0}; }
 prows(A) ::= prows(L) NL. { A = L; }

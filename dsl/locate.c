@@ -527,6 +527,16 @@ static void walk_cases(Walk *w, const Decl *decl)
     }
 }
 
+/* sandbox NAME, sandbox module.NAME */
+static void walk_attr(Walk *w, const Attr *attr)
+{
+    const CatchName *name = attr->name;
+    if (!name) return;
+    const Decl *import = name->module.text ? find_import(w, name->module.text) : NULL;
+    if (import) offer_decl(w, name->module.span, import);
+    offer_decl(w, name->name.span, find_in_module(import ? import->imported : w->module, name->name.text));
+}
+
 static void walk_decl(Walk *w, const Decl *decl)
 {
     w->module = decl->module;
@@ -540,6 +550,7 @@ static void walk_decl(Walk *w, const Decl *decl)
     walk_type_expr(w, decl->result);
     walk_expr(w, decl->value);
     walk_cases(w, decl);
+    for (const Attr *attr = decl->attrs; attr; attr = attr->next) walk_attr(w, attr);
     walk_expr(w, decl->provider_value);
     walk_expr(w, decl->provider_value2);
     for (const ProviderOption *option = decl->options; option; option = option->next) {

@@ -53,6 +53,7 @@ static int kind_of(DeclKind kind)
     case DECL_ENUM: return ITEM_ENUM;
     case DECL_TOOL: return ITEM_INTERFACE;
     case DECL_PROMPT: return ITEM_EVENT;
+    case DECL_SANDBOX: return ITEM_STRUCT;
     default: return ITEM_FUNCTION;
     }
 }

@@ -41,6 +41,7 @@ static int kind_of(const Decl *decl)
     case DECL_ENUM: return SYMBOL_ENUM;
     case DECL_TOOL: return SYMBOL_INTERFACE;
     case DECL_PROMPT: return SYMBOL_EVENT;
+    case DECL_SANDBOX: return SYMBOL_STRUCT;
     case DECL_TEST: return SYMBOL_METHOD;
     default: return SYMBOL_FUNCTION;
     }

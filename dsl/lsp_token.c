@@ -72,6 +72,7 @@ static TokenType type_of_decl(const Decl *decl)
     case DECL_TYPE: return TT_STRUCT;
     case DECL_ERROR: return TT_CLASS;
     case DECL_ENUM: return TT_ENUM;
+    case DECL_SANDBOX: return TT_STRUCT;
     default: return TT_FUNCTION;
     }
 }

@@ -101,6 +101,7 @@ bool parse_begins_declaration(const Parser *p, uint32_t index)
     case TOK_ENUM:
     case TOK_CONST:
     case TOK_PROMPT:
+    case TOK_SANDBOX:
         return next == TOK_ID || (token_kind_is_word(next) && next != TOK_AS && next != TOK_ELSE && next != TOK_IN);
     case TOK_TEST:
     case TOK_IMPORT: return next == TOK_STR_BEG;
@@ -181,8 +182,8 @@ static bool report_thrown_away(Parser *p, Token found)
 static const char *const statement_words[] = {"let",   "var",    "if",       "while", "for", "match", "return",
                                               "fail",  "break",  "continue", "give",  "try", "with",  "spawn",
                                               "yield", "assert", "parallel", "race",  "mock"};
-static const char *const declaration_words[] = {"import", "const",  "type", "error",    "enum",
-                                                "tool",   "prompt", "fn",   "workflow", "test"};
+static const char *const declaration_words[] = {"import", "const", "type",     "error", "enum",   "tool",
+                                                "prompt", "fn",    "workflow", "test",  "sandbox"};
 
 /* Words of other languages, and ours. */
 static const struct {

@@ -38,14 +38,16 @@ static const int statement_starts[] = {TOK_ID,       TOK_LET,  TOK_VAR,   TOK_YI
                                        TOK_WHILE,    TOK_FOR,  TOK_MATCH, TOK_RETURN, TOK_FAIL,     TOK_BREAK,
                                        TOK_CONTINUE, TOK_GIVE, TOK_TRY,   TOK_WITH,   TOK_PARALLEL, TOK_RACE,
                                        TOK_ASSERT,   TOK_MOCK, TOK_NL,    0};
-static const int declaration_starts[] = {TOK_IMPORT, TOK_CONST, TOK_TYPE,     TOK_ERROR, TOK_ENUM, TOK_TOOL,
-                                         TOK_PROMPT, TOK_FN,    TOK_WORKFLOW, TOK_TEST,  TOK_NL,   0};
+static const int declaration_starts[] = {TOK_IMPORT,  TOK_CONST,  TOK_TYPE, TOK_ERROR,    TOK_ENUM,
+                                         TOK_TOOL,    TOK_PROMPT, TOK_FN,   TOK_WORKFLOW, TOK_TEST,
+                                         TOK_SANDBOX, TOK_NL,     0};
 static const int infix[] = {TOK_OR,  TOK_AND,      TOK_EQ,   TOK_NE,    TOK_LT,   TOK_LE,    TOK_GT,
                             TOK_GE,  TOK_COALESCE, TOK_PLUS, TOK_MINUS, TOK_STAR, TOK_SLASH, TOK_PERCENT,
                             TOK_DOT, TOK_QDOT,     TOK_LSQ,  TOK_LP,    0};
 static const int policies[] = {TOK_RETRY, TOK_BACKOFF, TOK_TIMEOUT, TOK_ELSE, TOK_UNDO,
                                TOK_AS,    TOK_KEY,     TOK_APPROVE, 0};
-static const int attributes[] = {TOK_PURE, TOK_IDEMPOTENT, TOK_ONCE, TOK_DANGEROUS, TOK_LIMIT, TOK_RATE, 0};
+static const int attributes[] = {TOK_PURE,  TOK_IDEMPOTENT, TOK_ONCE,    TOK_DANGEROUS,
+                                 TOK_LIMIT, TOK_RATE,       TOK_SANDBOX, 0};
 static const int pattern_starts[] = {TOK_ID,    TOK_INT,  TOK_FLOAT, TOK_DUR,  TOK_STR_BEG, TOK_TRUE,
                                      TOK_FALSE, TOK_NULL, TOK_MINUS, TOK_ELSE, TOK_NL,      0};
 

@@ -98,6 +98,7 @@ static const KindInfo kinds[] = {
     {TOK_RETURN, "return", 'w'},
     {TOK_RP, ")", 'm'},
     {TOK_RSQ, "]", 'm'},
+    {TOK_SANDBOX, "sandbox", 'w'},
     {TOK_SLASH, "/", 'm'},
     {TOK_SLASHEQ, "/=", 'm'},
     {TOK_SPAWN, "spawn", 'w'},

@@ -177,6 +177,7 @@ typedef struct Program {
     /* declarations of all modules in source order */
     Decl **decls;
     uint32_t decl_count;
+    const Sandbox *sandbox; /* what `sandbox default` says; NULL: workspace */
     const SourceSet *sources;
     Arena *arena;
 } Program;
