@@ -10,6 +10,7 @@
  *
  * All labels only grow, and there are finitely many, so the rounds end. */
 #include "check_internal.h"
+#include "sandbox.h"
 
 /* Parameters behind this many share the last bit. */
 enum { PARAM_BITS = 63, NOTES_MAX = 6 };
@@ -32,6 +33,7 @@ typedef struct Place {
     const char *what; /* "decides which program 'run' starts"; NULL: it is declared so */
     const char *name; /* of the parameter */
     Span span;
+    bool unless_approved; /* a call of the tool that has `approve` may be given anything */
 } Place;
 
 /* The summary of a fn, workflow, tool or prompt. */
@@ -153,17 +155,21 @@ static void report(Trust *t, Span span, Label label, const Place *place)
         if (origin->span.len) diag_other(t->c->diags, diag, origin->span, "%s", origin->text);
     }
     if (!place->what) diag_other(t->c->diags, diag, place->span, "declared trusted here");
-    const bool is_short = span.len <= 40 && !memchr(source_text(t->program->sources, span), '\n', span.len);
-    const char *text = is_short ? arena_strndup(t->arena, source_text(t->program->sources, span), span.len) : "value";
+    const char *written = source_text(t->program->sources, span);
+    const bool is_short = span.len <= 40 && *written != '[' && !memchr(written, '\n', span.len);
+    const char *text = is_short ? arena_strndup(t->arena, written, span.len) : "value";
     diag_hint(t->c->diags, diag,
-              "let it choose among your own: known.find(k => k == %s), or check it: %s.vetted(\"…\")", text, text);
+              "let it choose among your own: known.find(k => k == %s), or check it: %s.vetted(\"…\")%s", text, text,
+              place->unless_approved ? ", or let a person see it: approve \"…\"" : "");
 }
 
 static void into_place(Trust *t, Span span, Label label, const Place *place)
 {
     if (t->reports && label.from) report(t, span, label, place);
     for (uint32_t i = 0; t->reach && i < t->reach->count; i++) {
-        if (!(label.params & param_bit(i)) || t->reach->places[i]) continue;
+        const Place *kept = t->reach->places[i];
+        const bool is_stricter = !kept || (kept->unless_approved && !place->unless_approved);
+        if (!(label.params & param_bit(i)) || !is_stricter) continue;
         t->reach->places[i] = place;
         t->changed = true;
     }
@@ -274,6 +280,12 @@ static const Place *declared_place(Trust *t, const Decl *decl, uint32_t index)
     return place;
 }
 
+/* A person sees the command of this very call. The approval of a workflow shows none. */
+static bool is_waived(const Trust *t, const Decl *decl, const Place *place)
+{
+    return place->unless_approved && t->approved && decl->kind == DECL_TOOL;
+}
+
 static Label label_call(Trust *t, const Expr *e, const Decl *decl)
 {
     Reach *reach = reach_of(t, decl);
@@ -283,7 +295,7 @@ static Label label_call(Trust *t, const Expr *e, const Decl *decl)
         args[i] = arg ? label_expr(t, arg) : clean;
         const Place *place = arg ? declared_place(t, decl, i) : NULL;
         if (!place) place = reach->places[i];
-        if (arg && place) into_place(t, arg->span, args[i], place);
+        if (arg && place && !is_waived(t, decl, place)) into_place(t, arg->span, args[i], place);
     }
     for (uint32_t i = 0; i < reach->count && i < e->argc; i++) {
         if (!e->argv[i] || !has_handle(t, e->argv[i])) continue;
@@ -443,9 +455,23 @@ static void program_place(Trust *t, const Expr *argv, const char *what)
     into_place(t, program->span, label_expr(t, program), place_named(t, what, program->span));
 }
 
+/* Where a sandbox lets a command reach the network, or there is none, every word of it decides what it does there. */
+static void words_place(Trust *t, const Expr *argv, const Sandbox *sandbox)
+{
+    if (!argv || !sandbox || (sandbox->root != SANDBOX_OPEN && sandbox->network == NETWORK_NONE)) return;
+    const char *what = sandbox->root == SANDBOX_OPEN ? "is a word of a command without a sandbox"
+                                                     : "is a word of a command that can reach the network";
+    const Expr *list = expr_strip((Expr *)argv);
+    Place *place = arena_new(t->arena, Place);
+    *place = (Place){.what = what, .span = argv->span, .unless_approved = true};
+    if (list->kind != EX_LIST) into_place(t, argv->span, label_expr(t, argv), place);
+    for (const Arg *word = list->kind == EX_LIST ? list->args : NULL; word; word = word->next)
+        into_place(t, word->value->span, label_expr(t, word->value), place);
+}
+
 static void exec_places(Trust *t, const Expr *e)
 {
-    if (!t->approved) argument_place(t, e, "argv", "is a command that runs with your rights");
+    if (!t->approved) words_place(t, e->argv[0], t->program->sandbox);
     argument_place(t, e, "cwd", "decides where a command runs");
     if (e->argc > 3 && e->argv[3]) names_place(t, e->argv[3]);
 }
@@ -727,13 +753,30 @@ static void line_places(Trust *t, const Decl *decl)
     }
 }
 
+/* A probe is given what its tool was. */
+static void probe_places(Trust *t, const Decl *tool, Span span)
+{
+    const Reach *reach = tool->probe ? reach_of(t, tool->probe) : NULL;
+    for (uint32_t i = 0; reach && i < tool->param_count; i++) {
+        const Place *place = declared_place(t, tool->probe, i);
+        if (!place) place = reach->places[i];
+        if (place) into_place(t, span, (Label){NULL, param_bit(i)}, place);
+    }
+}
+
 static void walk_tool(Trust *t, const Decl *decl)
 {
-    if (decl->provider == PROV_EXEC) program_place(t, decl->provider_value, "decides which program a tool starts");
+    if (decl->provider == PROV_EXEC) {
+        program_place(t, decl->provider_value, "decides which program a tool starts");
+        words_place(t, decl->provider_value, decl->sandbox ? decl->sandbox : t->program->sandbox);
+    }
     if (decl->provider == PROV_HTTP) line_places(t, decl);
     for (const ProviderOption *option = decl->options; option; option = option->next) {
         const char *name = option->name.text ? option->name.text : "";
-        if (strcmp(name, "probe") == 0) continue;
+        if (strcmp(name, "probe") == 0) {
+            probe_places(t, decl, option->value->span);
+            continue;
+        }
         const Label label = label_expr(t, option->value);
         if (strcmp(name, "cwd") == 0)
             into_place(t, option->value->span, label, place_named(t, "decides where a tool runs", option->value->span));
