@@ -387,6 +387,11 @@ typedef struct TfyOptions {
     /* "full": what models are sent is kept in the log; "digest": only its digest. NULL: as each run started, and new
      * runs keep it */
     const char *record_prompts;
+    /* The most that tools may do, whatever sandbox they name: "readonly", "workspace"; "open": those that name none run
+     * with the rights of this process. NULL: as the program says */
+    const char *sandbox;
+    /* "full": nothing less will do; "partial": no more is tried; NULL: as far as the kernel goes */
+    const char *sandbox_level;
     /* --yes: answers every approval with yes, and the log says so */
     bool approve_all;
     /* tfy_run also waits for people, instead of returning when only they can wake the remaining tasks */

@@ -152,6 +152,14 @@ bool tfy__keeps_prompts(TfyTask *task);         /* whether the log keeps what th
 size_t tfy__output_most(TfyLoop *loop);         /* bytes kept of an output or a body */
 size_t tfy__file_most(TfyLoop *loop);           /* bytes of a file */
 const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
+/* How far tools may go, whatever the program says: for this run, and for this process. */
+typedef struct TfyCeiling {
+    const char *sandbox; /* "readonly", "workspace", "open"; NULL: as the program says */
+} TfyCeiling;
+TfyCeiling tfy__ceiling(TfyTask *task);
+TfyCeiling tfy__ceiling_option(TfyLoop *loop);        /* of runs that start now */
+const char *tfy__sandbox_level_option(TfyLoop *loop); /* "full", "partial"; NULL: as far as the kernel goes */
+const TfyProgram *tfy__program_of(TfyLoop *loop);
 /* the i-th file of the program, as messages name it; NULL: i is past the last */
 const char *tfy__source_name(TfyLoop *loop, uint32_t i);
 const char *tfy__run_uuid(TfyTask *task);  /* of the task's run, 36 characters */
@@ -169,6 +177,7 @@ enum {
     TFY_M_POOL,
     TFY_M_WROTE,
     TFY_M_SENT,
+    TFY_M_SANDBOX,
     TFY_M_COUNT
 };
 void **tfy__effect_slot(TfyLoop *loop, int module);

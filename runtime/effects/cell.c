@@ -9,10 +9,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U /* Linux 6.3 */
+#endif
 
 /* ---- plans ---- */
 
@@ -126,34 +131,59 @@ const char *tfy__cell_made(const char *root, const TfyCellNames *before)
 
 /* ---- the program ---- */
 
-const char *tfy__cell_program(void)
+/* Has this file the same bytes? */
+static bool is_image(int file)
 {
-    static const char *const places[] = {"tfy-cell", "../libexec/tfy/tfy-cell"};
-    static char path[PATH_MAX + 32];
-    char dir[PATH_MAX];
-    const ssize_t len = readlink("/proc/self/exe", dir, sizeof dir - 1);
-    if (len <= 0) return NULL;
-    dir[len] = 0;
-    *strrchr(dir, '/') = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, places[i]);
-        if (access(path, X_OK) == 0) return path;
-    }
-    return NULL;
+    struct stat info;
+    if (fstat(file, &info) < 0 || !S_ISREG(info.st_mode) || (uint64_t)info.st_size != tfy__cell_image_len) return false;
+    void *bytes = mmap(NULL, tfy__cell_image_len, PROT_READ, MAP_PRIVATE, file, 0);
+    if (bytes == MAP_FAILED) return false;
+    const bool same = memcmp(bytes, tfy__cell_image, tfy__cell_image_len) == 0;
+    munmap(bytes, tfy__cell_image_len);
+    return same;
 }
 
-int tfy__cell_send(const TfyCellPlan *plan, int socket)
+static int copy_in_memory(void)
+{
+    int file = memfd_create("tfy-cell", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC), error = 0;
+    if (file < 0 && errno == EINVAL) file = memfd_create("tfy-cell", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* before 6.3 */
+    if (file < 0) return -errno;
+    for (size_t done = 0; !error && done < tfy__cell_image_len;) {
+        const ssize_t len = write(file, tfy__cell_image + done, tfy__cell_image_len - done);
+        if (len < 0 && errno != EINTR) error = errno;
+        if (len > 0) done += (size_t)len;
+    }
+    if (!error && fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0) error = errno;
+    if (!error) return file;
+    close(file);
+    return -error;
+}
+
+int tfy__cell_open(void)
+{
+    const int file = open(TFY_CELL_INSTALLED, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && is_image(file)) return file;
+    if (file >= 0) close(file);
+    return copy_in_memory();
+}
+
+int tfy__cell_datagram(const TfyCellPlan *plan, TfyBuffer *out)
 {
     TfyCellHead head = plan->head;
-    TfyBuffer datagram = {0};
     head.magic = TFY_CELL_MAGIC;
     head.version = TFY_CELL_VERSION;
     head.size = (uint32_t)(sizeof head + plan->paths.len);
     if (head.descriptors < 3) head.descriptors = 3;
-    tfy__buffer_add(&datagram, &head, sizeof head);
-    tfy__buffer_add(&datagram, plan->paths.data, plan->paths.len);
-    int error = datagram.failed || plan->paths.failed ? ENOMEM : 0;
-    if (!error && (datagram.len > TFY_CELL_POLICY_MAX || head.paths > TFY_CELL_PATHS_MAX)) error = EMSGSIZE;
+    tfy__buffer_add(out, &head, sizeof head);
+    tfy__buffer_add(out, plan->paths.data, plan->paths.len);
+    if (out->failed || plan->paths.failed) return ENOMEM;
+    return out->len > TFY_CELL_POLICY_MAX || head.paths > TFY_CELL_PATHS_MAX ? EMSGSIZE : 0;
+}
+
+int tfy__cell_send(const TfyCellPlan *plan, int socket)
+{
+    TfyBuffer datagram = {0};
+    int error = tfy__cell_datagram(plan, &datagram);
     if (!error && send(socket, datagram.data, datagram.len, MSG_NOSIGNAL) < 0) error = errno;
     tfy__buffer_free(&datagram);
     return error;
@@ -212,30 +242,54 @@ const char *const tfy__cell_proxy_variables[] = {"http_proxy=" WAY,   "https_pro
                                                  "no_proxy=" NOT_FOR, "HTTP_PROXY=" WAY,   "HTTPS_PROXY=" WAY,
                                                  "ALL_PROXY=" WAY,    "NO_PROXY=" NOT_FOR, NULL};
 
+/* ---- places ---- */
+
+bool tfy__cell_is_system(const char *path)
+{
+    static const char *const places[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/dev"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (tfy__cell_within(places[i], path)) return true;
+    return false;
+}
+
+bool tfy__cell_home(const char *root, char home[PATH_MAX])
+{
+    const char *given = getenv("HOME");
+    return given && realpath(given, home) && !tfy__cell_is_system(home) && !tfy__cell_within("/tmp", home) &&
+           !tfy__cell_within(home, root);
+}
+
 /* ---- probes ---- */
 
-__attribute__((noreturn)) static void become_probe(const char *program, int socket)
+__attribute__((noreturn)) static void become_probe(int program, int socket)
 {
-    const int number = socket == 3 ? dup(socket) : socket; /* without close-on-exec */
-    if (dup2(number, 3) == 3) execl(program, "tfy-cell", "3", "0", (char *)NULL);
+    static char *const argv[] = {"tfy-cell", "3", "0", NULL};
+    static char *const env[] = {NULL};
+    const int own = fcntl(program, F_DUPFD_CLOEXEC, 4), number = fcntl(socket, F_DUPFD_CLOEXEC, 4);
+    if (own >= 0 && number >= 0 && dup2(number, 3) == 3) execveat(own, "", argv, env, AT_EMPTY_PATH);
     _exit(TFY_CELL_FAILED);
 }
 
 int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer)
 {
     TfyCellPlan plan = {.head = {.level = level}};
-    const char *program = tfy__cell_program();
+    const int program = tfy__cell_open();
     int ends[2], status = 0;
-    if (!program) return -ENOENT;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return -errno;
+    if (program < 0) return program;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+        const int error = errno;
+        close(program);
+        return -error;
+    }
     tfy__cell_add(&plan, TFY_CELL_ROOT, "/usr");
     tfy__cell_add(&plan, TFY_CELL_CWD, "/usr");
-    const pid_t pid = fork();
+    const pid_t pid = vfork();
     if (pid == 0) become_probe(program, ends[1]);
     const int started = pid < 0 ? errno : 0;
     close(ends[1]);
+    close(program);
     const int sent = started ? started : tfy__cell_send(&plan, ends[0]);
-    int result = sent ? -sent : tfy__cell_answer(ends[0], answer);
+    const int result = sent ? -sent : tfy__cell_answer(ends[0], answer);
     close(ends[0]);
     tfy__cell_plan_free(&plan);
     while (!started && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;

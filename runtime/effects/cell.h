@@ -8,6 +8,9 @@
 #ifndef TFY_EFFECTS_CELL_H
 #define TFY_EFFECTS_CELL_H
 
+#include <limits.h>
+#include <stddef.h>
+
 #include "base/buffer.h"
 #include "cell/policy.h"
 
@@ -37,9 +40,16 @@ typedef struct TfyCellNames {
 void tfy__cell_look(const char *root, TfyCellNames *names);
 const char *tfy__cell_made(const char *root, const TfyCellNames *before);
 
-/* The path of tfy-cell: beside this executable, or in the libexec directory beside its own; NULL: there is none. */
-const char *tfy__cell_program(void);
+/* tfy-cell itself. Every program that runs tools carries it, so that a program and its database are all that a machine
+ * needs, and a file that a tool left beside the program is never taken for it. */
+extern const unsigned char tfy__cell_image[];
+extern const size_t tfy__cell_image_len;
+/* A descriptor of it to execute (execveat, AT_EMPTY_PATH), close-on-exec: of the installed file if that is the same to
+ * the byte, since AppArmor knows programs by their paths, else of a copy in memory. Or -errno. */
+int tfy__cell_open(void);
 
+/* Writes the plan down as a datagram. 0 or an errno value; EMSGSIZE: it has too many paths. */
+int tfy__cell_datagram(const TfyCellPlan *plan, TfyBuffer *out);
 /* Sends the plan. 0 or an errno value; EMSGSIZE: it has too many paths. */
 int tfy__cell_send(const TfyCellPlan *plan, int socket);
 /* Waits for the answer. 0: the tool runs; 1: *answer says why not; or -errno. */
@@ -50,6 +60,11 @@ int tfy__cell_answer(int socket, TfyCellAnswer *answer);
 int tfy__cell_listener(int socket, int *listener, TfyCellAnswer *answer);
 /* The variables that lead programs to the listener: NAME=value; NULL ends the list. */
 extern const char *const tfy__cell_proxy_variables[];
+/* A directory of the system, or above one: nothing may be put over it. */
+bool tfy__cell_is_system(const char *path);
+/* The home directory that a full cell shows empty, for the plan; false: it would cover the system, or lies in the root:
+ * then the variable leads to /tmp, which is empty, too. */
+bool tfy__cell_home(const char *root, char home[PATH_MAX]);
 
 /* Builds a cell for nothing, with a root that is only read: 0: all its walls stand; 1: *answer says which one does
  * not; or -errno: it could not be tried. */

@@ -16,6 +16,7 @@
 #include "effects/known.h"
 #include "effects/output.h"
 #include "effects/process.h"
+#include "effects/sandbox.h"
 #include "effects/secret.h"
 #include "value/heap.h"
 
@@ -29,11 +30,13 @@ typedef struct Job {
     TfyCall *call;
     TfyProcess *process;
     TfySecrets secrets; /* inserted into its arguments */
+    TfyConfined confined;
 } Job;
 
 static void free_job(Job *job)
 {
     tfy__secrets_free(&job->secrets);
+    tfy__confined_free(&job->confined);
     free(job);
 }
 
@@ -97,6 +100,7 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     TfyBuffer out = {0}, err = {0}, message = {0};
     uint32_t mark = tfy_mark(task);
     bool answered = true;
+    const char *made = tfy__sandbox_made(&job->confined);
     call->state = NULL;
     mask_output(&end->out, end->out_cut, &out);
     mask_output(&end->err, end->err_cut, &err);
@@ -108,6 +112,11 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     } else if (end->error) {
         if (end->error > 0) call->outcome = TFY_NOT_DONE; /* it could not be started */
         tfy__call_tool_error(call, end->error, "%s", end->message);
+    } else if (made) {
+        tfy__call_tool_error(call, EPERM,
+                             "'%s' made '%s', from which programs outside the sandbox take commands; look at it before "
+                             "you use them here",
+                             call->tool->name, made);
     } else if (call->result == &tfy_type_exec_result) {
         answered = give_exec_result(call, end);
     } else {
@@ -223,6 +232,22 @@ static bool set_input(Job *job, const TfyObj *input, TfyProcessSpec *spec)
     return spec->input;
 }
 
+/* False after the call, or the loop, has failed. */
+static bool confine(Job *job, int cwd_fd)
+{
+    TfyCall *call = job->call;
+    char why[TFY_CONFINED_WHY];
+    const int error = tfy__sandbox_confine(call, cwd_fd, &job->confined, why);
+    if (tfy__is_no_room(error))
+        tfy__call_no_room(call, error);
+    else if (error > 0)
+        tfy__call_tool_error(call, error, "the sandbox '%s' of '%s' cannot be built: %s", job->confined.name,
+                             call->tool->name, why);
+    else if (error < 0)
+        tfy__loop_fail(call->loop, error, "%s", why);
+    return error == 0;
+}
+
 /* False after the call has failed. */
 static bool start_job(Job *job, const TfyValue args[])
 {
@@ -231,13 +256,15 @@ static bool start_job(Job *job, const TfyValue args[])
     const char **argv = c_argv(job, args[ARG_ARGV].o);
     char **env = argv ? c_env(job, args[ARG_ENV].o) : NULL;
     int cwd_fd = env && set_input(job, args[ARG_STDIN].o, &input) ? open_cwd(call, args[ARG_CWD].o) : -1;
-    if (cwd_fd >= 0) {
+    if (cwd_fd >= 0 && confine(job, cwd_fd)) {
         TfyProcessSpec spec = {.argv = argv,
                                .env = (const char *const *)env,
                                .key = call->key,
                                .cwd_fd = args[ARG_CWD].o ? cwd_fd : -1,
                                .input = input.input,
-                               .input_len = input.input_len};
+                               .input_len = input.input_len,
+                               .output_cap = job->confined.output,
+                               .confined = &job->confined};
         job->process = tfy__process_start(call->loop, &spec, on_end, job);
         if (job->process) {
             call->state = job;
@@ -246,8 +273,8 @@ static bool start_job(Job *job, const TfyValue args[])
             tfy__call_no_room(call, errno);
         else
             tfy__call_tool_error(call, errno, "cannot start '%s': %s", call->tool->name, strerror(errno));
-        close(cwd_fd);
     }
+    if (cwd_fd >= 0) close(cwd_fd);
     free_env(env);
     free(argv);
     return job->process;
@@ -301,5 +328,15 @@ static void abort_process(TfyCall *call)
     free_job(job);
 }
 
-const TfyPerformer tfy__perform_exec = {
-    .name = "exec", .start = start, .abort = abort_process, .close = tfy__process_close, .end_former = tfy__former_end};
+static void close_loop(TfyLoop *loop)
+{
+    tfy__process_close(loop);
+    tfy__sandbox_close(loop);
+}
+
+const TfyPerformer tfy__perform_exec = {.name = "exec",
+                                        .start = start,
+                                        .abort = abort_process,
+                                        .close = close_loop,
+                                        .prepare = tfy__sandbox_prepare,
+                                        .end_former = tfy__former_end};

@@ -633,11 +633,17 @@ static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
     tfy__sent_restore(loop, run_uuid, json);
 }
 
+/* A session that the command line names is read before anything runs; whatever the environment says, when it is used. */
+static int prepare_chosen(TfyLoop *loop, char *error_text)
+{
+    return tfy__llm_option(loop) ? tfy__llm_prepare(loop, error_text) : TFY_OK;
+}
+
 const TfyPerformer tfy__perform_llm = {.name = "llm",
                                        .start = start,
                                        .abort = abort_call,
                                        .close = close_llm,
-                                       .prepare = tfy__llm_prepare,
+                                       .prepare = prepare_chosen,
                                        .replay = replay,
                                        .recorded = recorded,
                                        .save = save,

@@ -31,6 +31,7 @@
 
 #include "core/world.h"
 #include "effects/former.h"
+#include "effects/sandbox.h"
 #include "effects/watcher.h"
 #include "base/utf8.h"
 
@@ -81,7 +82,11 @@ struct TfyProcess {
     TfyBuffer blob; /* what the watcher receives; until it is sent */
     char *input;    /* stdin, until it is sent; NULL: none */
     size_t input_len;
-    int cwd_fd;        /* until it is sent; -1: the working root */
+    int cwd_fd;       /* until it is sent; -1: the working root */
+    TfyBuffer policy; /* for its cell; empty: it has none */
+    /* to its cell, which answers there if the tool could not be started; -1: it has none */
+    int cell;
+    char *found;       /* in a cell: the file that would run outside; owned; NULL: none */
     Stream streams[2]; /* stdout, stderr */
     TfyProcessEnd end; /* what the handler will receive */
 };
@@ -175,6 +180,8 @@ static void quiet_process(TfyProcess *process)
     close_stream(&process->streams[1]);
     if (process->linger) tfy__timer_del(process->pool->loop, process->linger);
     process->linger = 0;
+    if (process->cell >= 0) close(process->cell);
+    process->cell = -1;
     drop_start(process);
 }
 
@@ -187,6 +194,8 @@ static void free_outputs(TfyProcess *process)
 static void free_process(TfyProcess *process)
 {
     free_outputs(process);
+    tfy__buffer_free(&process->policy);
+    free(process->found);
     free(process->name);
     free(process->key);
     free(process);
@@ -240,7 +249,11 @@ static void fail(TfyProcess *process, int error)
     bool is_path = strchr(name, '/');
     end->error = error;
     end->no_room = tfy__is_no_room(error) || error == EAGAIN;
-    if (error == ENOENT && !is_path) {
+    if ((error == ENOENT || error == EACCES) && process->found) {
+        snprintf(end->message, sizeof end->message,
+                 "cannot run '%.60s': its sandbox cannot read '%.100s', or what that needs to run", name,
+                 process->found);
+    } else if (error == ENOENT && !is_path) {
         snprintf(end->message, sizeof end->message, "cannot run '%.100s': not found in PATH", name);
     } else if (error == ENOENT) {
         snprintf(end->message, sizeof end->message, "cannot run '%.100s': no such file (or the interpreter it names)",
@@ -256,6 +269,29 @@ static void fail(TfyProcess *process, int error)
     } else {
         snprintf(end->message, sizeof end->message, "cannot run '%.100s': %s", name, strerror(error));
     }
+    finish(process);
+}
+
+/* The cell could not be built, so the tool never ran. */
+static void fail_cell(TfyProcess *process, const TfyCellAnswer *answer)
+{
+    TfyProcessEnd *end = &process->end;
+    TfyCellPlan plan = {.paths = process->policy};
+    const char *path;
+    if (answer->stage == TFY_CELL_START) {
+        fail(process, answer->error);
+        return;
+    }
+    plan.paths.data += sizeof(TfyCellHead);
+    plan.paths.len -= sizeof(TfyCellHead);
+    path = tfy__cell_path_of(&plan, answer->path);
+    end->error = answer->error;
+    /* the kernel's limit of namespaces is one of those that pass */
+    end->no_room = tfy__is_no_room(answer->error) || answer->error == EAGAIN ||
+                   (answer->stage == TFY_CELL_NAMESPACES && answer->error == ENOSPC);
+    snprintf(end->message, sizeof end->message, "cannot run '%.60s': its sandbox cannot be built: %s%s%.100s: %s",
+             process->name, tfy__cell_stage_name(answer->stage), path ? ": " : "", path ? path : "",
+             strerror(answer->error));
     finish(process);
 }
 
@@ -362,7 +398,13 @@ static void on_linger(void *arg)
 static void note_end(TfyProcess *process, int status)
 {
     TfyLoop *loop = process->pool->loop;
+    TfyCellAnswer answer;
     process->exited = true;
+    /* Whatever it answers was sent before it exited. */
+    if (process->cell >= 0 && tfy__cell_answer(process->cell, &answer) == 1) {
+        fail_cell(process, &answer);
+        return;
+    }
     process->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     process->end.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     for (int i = 0; i < 2; i++) {
@@ -527,6 +569,21 @@ static int open_stream(Stream *stream, int *child_end)
     return 0;
 }
 
+/* The cell's end of a socket in which its policy waits, and tfy-cell. */
+static int open_cell(TfyProcess *process, int *fds)
+{
+    int ends[2];
+    const int program = tfy__sandbox_program(process->pool->loop);
+    if (program < 0) return -program;
+    fds[TFY_W_FD_PROGRAM] = fcntl(program, F_DUPFD_CLOEXEC, 0);
+    if (fds[TFY_W_FD_PROGRAM] < 0) return errno;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return errno;
+    fds[TFY_W_FD_CELL] = ends[1];
+    process->cell = ends[0];
+    fcntl(process->cell, F_SETFL, O_NONBLOCK);
+    return send(process->cell, process->policy.data, process->policy.len, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
 /* Opens all descriptors of a SPAWN. 0 or an errno value; fds holds those that were opened either way. */
 static int open_fds(TfyProcess *process, int *fds)
 {
@@ -539,19 +596,22 @@ static int open_fds(TfyProcess *process, int *fds)
                                          : open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fds[TFY_W_FD_STDIN] < 0) return errno;
     int error = open_stream(&process->streams[0], &fds[TFY_W_FD_STDOUT]);
-    return error ? error : open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
+    if (!error) error = open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
+    return error || !process->policy.len ? error : open_cell(process, fds);
 }
 
 /* Requests the start from the watcher. 0, EAGAIN if the socket is full (nothing has changed), or an errno value. */
 static int launch(TfyProcess *process)
 {
-    int fds[TFY_W_FD_COUNT] = {-1, -1, -1, -1, -1}, error = open_watcher(process->pool);
+    int fds[TFY_W_FD_COUNT] = {-1, -1, -1, -1, -1, -1, -1}, error = open_watcher(process->pool);
     if (!error) error = open_fds(process, fds);
     if (!error) error = tfy__watcher_send(process->pool->socket, &process->request, fds);
     if (error == EPIPE || error == ECONNRESET) error = EAGAIN; /* the watcher is dead, which will be reported soon */
     if (error) {
         close_stream(&process->streams[0]);
         close_stream(&process->streams[1]);
+        if (process->cell >= 0) close(process->cell);
+        process->cell = -1;
     }
     for (int i = 0; i < TFY_W_FD_COUNT; i++) {
         if (fds[i] >= 0) close(fds[i]);
@@ -595,6 +655,11 @@ static void start_waiting(Pool *pool)
 
 /* ---- a tool's environment ---- */
 
+static bool is_confined(const TfyProcessSpec *spec)
+{
+    return spec->confined && !spec->confined->open;
+}
+
 static const char *const passed_on[] = {"PATH",    "HOME",  "LANG", "LANGUAGE",       "TZ", "TMPDIR", "USER",
                                         "LOGNAME", "SHELL", "TERM", "XDG_CONFIG_HOME"};
 
@@ -606,6 +671,13 @@ bool tfy__process_passes_on(const char *entry)
         if (strncmp(entry, passed_on[i], len) == 0 && entry[len] == '=') return true;
     }
     return false;
+}
+
+/* The variables that a cell has of its own; the configuration that XDG_CONFIG_HOME leads to is not in it. */
+static bool is_cells(const TfyProcessSpec *spec, const char *entry)
+{
+    return is_confined(spec) && (strncmp(entry, "HOME=", 5) == 0 || strncmp(entry, "TMPDIR=", 7) == 0 ||
+                                 strncmp(entry, "XDG_CONFIG_HOME=", 16) == 0);
 }
 
 /* The entry of the same name in given, or NULL. */
@@ -639,9 +711,12 @@ static void add_environment(TfyProcess *process, const TfyProcessSpec *spec)
     tfy__buffer_text(&process->blob, "TFY_KEY=");
     add_string(&process->blob, &wanted->envc, spec->key);
     for (char **entry = environ; entry && *entry; entry++) {
-        if (tfy__process_passes_on(*entry) && !find_given(spec->env, *entry))
+        if (tfy__process_passes_on(*entry) && !find_given(spec->env, *entry) && !is_cells(spec, *entry))
             add_string(&process->blob, &wanted->envc, *entry);
     }
+    for (int i = 0; is_confined(spec) && i < 2; i++)
+        if (!find_given(spec->env, spec->confined->variables[i]))
+            add_string(&process->blob, &wanted->envc, spec->confined->variables[i]);
     for (const char *const *entry = spec->env; entry && *entry; entry++) {
         if (!is_ours(*entry)) add_string(&process->blob, &wanted->envc, *entry);
     }
@@ -653,36 +728,70 @@ static const char *search_path(const TfyProcessSpec *spec)
     return given ? given + strlen("PATH=") : own && *own ? own : DEFAULT_PATH;
 }
 
+/* One file to try; count: of candidates, or of the words of tfy-cell. */
+static void add_candidate(TfyProcess *process, const TfyProcessSpec *spec, uint32_t *count, const char *dir, size_t len)
+{
+    const size_t at = process->blob.len;
+    tfy__buffer_add(&process->blob, dir, len);
+    if (len) tfy__buffer_char(&process->blob, '/');
+    add_string(&process->blob, count, spec->argv[0]);
+    if (is_confined(spec) && !process->found && !process->blob.failed && access(process->blob.data + at, X_OK) == 0)
+        process->found = tfy__sys_strdup(process->blob.data + at);
+}
+
 /* The files to try. Relative and empty directories of the PATH are left out: the working root may contain files of
  * any origin. */
-static void add_candidates(TfyProcess *process, const TfyProcessSpec *spec)
+static void add_candidates(TfyProcess *process, const TfyProcessSpec *spec, uint32_t *count)
 {
     const char *name = spec->argv[0];
     if (strchr(name, '/')) {
-        add_string(&process->blob, &process->request.candidates, name);
+        add_candidate(process, spec, count, "", 0);
         return;
     }
     for (const char *at = search_path(spec); *name && *at;) {
         size_t len = strcspn(at, ":");
-        if (*at == '/') {
-            tfy__buffer_add(&process->blob, at, len);
-            tfy__buffer_char(&process->blob, '/');
-            add_string(&process->blob, &process->request.candidates, name);
-        }
+        if (*at == '/') add_candidate(process, spec, count, at, len);
         at += len + (at[len] == ':');
     }
+}
+
+/* The words of tfy-cell before the tool's own (cell/policy.h): their number is known behind the candidates. */
+static void add_cell(TfyProcess *process, const TfyProcessSpec *spec)
+{
+    enum { DIGITS = 10 };
+    uint32_t count = 0;
+    char digits[DIGITS + 1];
+    add_string(&process->blob, &process->request.argc, "tfy-cell");
+    add_string(&process->blob, &process->request.argc, "60"); /* stub.c may replace it */
+    const size_t at = process->blob.len;
+    add_string(&process->blob, &process->request.argc, "0000000000");
+    add_candidates(process, spec, &count);
+    process->request.argc += count;
+    snprintf(digits, sizeof digits, "%0*u", DIGITS, count);
+    if (!process->blob.failed) memcpy(process->blob.data + at, digits, DIGITS);
 }
 
 /* 0 or an errno value. */
 static int fill_request(TfyProcess *process, const TfyProcessSpec *spec)
 {
-    add_candidates(process, spec);
+    process->request.fds = is_confined(spec) ? TFY_W_FD_COUNT : TFY_W_FD_OPEN_COUNT;
+    if (is_confined(spec))
+        add_cell(process, spec);
+    else
+        add_candidates(process, spec, &process->request.candidates);
     for (const char *const *arg = spec->argv; *arg; arg++) add_string(&process->blob, &process->request.argc, *arg);
     add_environment(process, spec);
     process->request.kind = TFY_W_SPAWN;
     process->request.id = process->id;
     process->request.blob_len = (uint32_t)process->blob.len;
     return process->blob.starved ? ENOMEM : process->blob.failed || process->blob.len > UINT32_MAX ? E2BIG : 0;
+}
+
+static int fill_policy(TfyProcess *process, const TfyConfined *confined)
+{
+    TfyCellPlan plan = confined->plan;
+    plan.head.descriptors = TFY_MARK_FD + 1;
+    return tfy__cell_datagram(&plan, &process->policy);
 }
 
 static bool copy_input(TfyProcess *process, const TfyProcessSpec *spec)
@@ -700,6 +809,7 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     if (!process) return NULL;
     if (++pool->last_id == 0) pool->last_id = 1;
     process->id = pool->last_id;
+    process->cell = -1;
     process->name = tfy__sys_strdup(spec->argv[0]);
     process->key = tfy__sys_strdup(spec->key);
     process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
@@ -713,6 +823,7 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     pool->waiting++;
     if (!error && !(process->name && process->key && copy_input(process, spec))) error = ENOMEM;
     if (!error) error = fill_request(process, spec);
+    if (!error && is_confined(spec)) error = fill_policy(process, spec->confined);
     if (!error) return process;
     remove_process(process);
     errno = error;

@@ -43,6 +43,8 @@ typedef struct TfyProcessSpec {
     const char *input; /* stdin; NULL: /dev/null */
     size_t input_len;  /* bytes */
     size_t output_cap; /* bytes kept of each output; 0: tfy__output_most */
+    const struct TfyConfined
+        *confined; /* its cell (sandbox.h); NULL, or an open one: it has the rights of this process */
 } TfyProcessSpec;
 
 /* How a process ended; borrowed for the call of the handler. */

@@ -1,6 +1,7 @@
 /* protect.c: decides whether effects may use an entry of a directory. */
 #include "effects/protect.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -80,6 +81,42 @@ const char *tfy__protect_reason(int reason)
     case TFY_PROTECT_BLIND: return "without /proc its target cannot be determined";
     default: return NULL;
     }
+}
+
+static void visit_real(const char *path, void (*visit)(void *arg, const char *path), void *arg)
+{
+    char real[PATH_MAX];
+    if (realpath(path, real)) visit(arg, real);
+}
+
+void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg, const char *path), void *arg)
+{
+    const size_t len = protect->db_name ? strlen(protect->db_name) : 0;
+    DIR *dir = len ? opendir(protect->db_dir) : NULL;
+    struct dirent *entry;
+    char path[PATH_MAX];
+    for (int i = 0; i < CLOSED_MAX; i++)
+        if (protect->closed[i]) visit_real(protect->closed[i], visit, arg);
+    while (dir && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+        if (strncmp(name, protect->db_name, len) != 0 || (name[len] && name[len] != '-')) continue;
+        if (snprintf(path, sizeof path, "%s/%s", protect->db_dir, name) < (int)sizeof path)
+            visit_real(path, visit, arg);
+    }
+    if (dir) closedir(dir);
+}
+
+void tfy__protect_each_source(const TfyProtect *protect, const char *root, void (*visit)(void *arg, const char *path),
+                              void *arg)
+{
+    const char *const dirs[] = {getenv(TFY_SOURCE_DIR), root, "."};
+    const char *file;
+    char path[PATH_MAX];
+    for (uint32_t i = 0; (file = tfy__source_name(protect->loop, i)); i++)
+        for (size_t k = 0; k < sizeof dirs / sizeof *dirs; k++)
+            if (dirs[k] && snprintf(path, sizeof path, "%s%s%s", *file == '/' ? "" : dirs[k], *file == '/' ? "" : "/",
+                                    file) < (int)sizeof path)
+                visit_real(path, visit, arg);
 }
 
 /* ---- one entry ---- */

@@ -37,6 +37,16 @@ int tfy__protect_found(const TfyProtect *protect, int found);
  * the root are checked too, up to the system's root. */
 int tfy__protect_path(const TfyProtect *protect, const char *path, bool write);
 
+/* Calls visit for each path that exists and is neither read nor written: the database with its companions, the cache,
+ * files with secrets. Without links. */
+void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg, const char *path), void *arg);
+/* The same for the program's files, as far as they are found. root: without links. */
+void tfy__protect_each_source(const TfyProtect *protect, const char *root, void (*visit)(void *arg, const char *path),
+                              void *arg);
+
+/* Where `tfy run` found the program's main file: only the part of a name below its directory is compiled in. */
+#define TFY_SOURCE_DIR "TFY_SOURCE_DIR"
+
 /* A clause that states the reason; NULL: it is an errno value. */
 const char *tfy__protect_reason(int reason);
 

@@ -16,6 +16,8 @@
 #include "effects/former.h"
 #include "effects/proc.h"
 
+_Static_assert(TFY_MARK_FD == 59, "the number of the cell's socket is written in set_descriptors");
+
 #define SIGNAL_LAST 64
 /* how often SIGKILL is repeated: a dying process may have had children */
 #define KILL_MS 5
@@ -23,7 +25,8 @@
 /* What a tool needs between vfork and exec; in the stub's stack frame. */
 typedef struct Launch {
     char **candidates, **argv, **env; /* NULL-terminated */
-    const int *fds;                   /* TFY_W_FD_COUNT */
+    const int *fds;                   /* as in a SPAWN */
+    bool cell;                        /* it is tfy-cell that is started, with the tool in its argv */
     int mark_file;
     pid_t stub;
     volatile int error; /* set by the child if it could not become the tool */
@@ -62,15 +65,26 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Behind the mark is the cell's socket, in the number that its argv has; whatever else is open ends with the exec. */
+static bool set_behind_mark(const Launch *launch, int mark, const char *number)
+{
+    const int cell = mark + 1;
+    if (!launch->cell) return close_range((unsigned)cell, ~0U, CLOSE_RANGE_CLOEXEC) == 0;
+    launch->argv[1] = (char *)(uintptr_t)number;
+    return dup2(launch->fds[TFY_W_FD_CELL], cell) == cell &&
+           close_range((unsigned)cell + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0;
+}
+
 /* The tool's table of descriptors. The mark's place may be above the limit of this process; then the first free
- * one is used. */
+ * ones are used. */
 static bool set_descriptors(const Launch *launch)
 {
     if (dup2(launch->fds[TFY_W_FD_STDIN], 0) < 0 || dup2(launch->fds[TFY_W_FD_STDOUT], 1) < 0) return false;
     if (dup2(launch->fds[TFY_W_FD_STDERR], 2) < 0) return false;
-    if (launch->mark_file != TFY_MARK_FD && dup2(launch->mark_file, TFY_MARK_FD) >= 0)
-        return close_range(3, TFY_MARK_FD - 1, 0) == 0 && close_range(TFY_MARK_FD + 1, ~0U, 0) == 0;
-    return dup2(launch->mark_file, 3) == 3 && close_range(4, ~0U, 0) == 0;
+    if (launch->mark_file != TFY_MARK_FD && dup2(launch->mark_file, TFY_MARK_FD) >= 0 &&
+        set_behind_mark(launch, TFY_MARK_FD, "60"))
+        return close_range(3, TFY_MARK_FD - 1, CLOSE_RANGE_CLOEXEC) == 0;
+    return dup2(launch->mark_file, 3) == 3 && set_behind_mark(launch, 3, "4");
 }
 
 /* Runs in the vforked child, in the stub's memory: changes nothing but launch->error. */
@@ -82,6 +96,10 @@ __attribute__((noreturn)) static void become_tool(Launch *launch)
     if (getppid() != launch->stub) _exit(127);
     if (fchdir(launch->fds[TFY_W_FD_CWD]) < 0 || !set_descriptors(launch)) goto failed;
     reset_signals();
+    if (launch->cell) {
+        execveat(launch->fds[TFY_W_FD_PROGRAM], "", launch->argv, launch->env, AT_EMPTY_PATH);
+        goto failed;
+    }
     for (char **path = launch->candidates; *path; path++) {
         execve(*path, launch->argv, launch->env);
         if (errno == ENOENT || errno == ENOTDIR) continue; /* not here: the next directory of the PATH */
@@ -126,7 +144,11 @@ static int start_tool(Work *work, const TfyWatcherRequest *request, const int *f
     if (blob == MAP_FAILED) return errno;
     char **arrays = mmap(NULL, pointers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (arrays == MAP_FAILED) return errno;
-    Launch launch = {.fds = fds, .mark_file = work->stub->mark_file, .stub = work->self, .candidates = arrays};
+    Launch launch = {.fds = fds,
+                     .cell = request->fds == TFY_W_FD_COUNT,
+                     .mark_file = work->stub->mark_file,
+                     .stub = work->self,
+                     .candidates = arrays};
     launch.argv = take_strings(launch.candidates, request->candidates, &at);
     launch.env = take_strings(launch.argv, request->argc, &at);
     take_strings(launch.env, request->envc, &at);
@@ -191,7 +213,7 @@ static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, co
 {
     Work work = {.stub = stub, .id = request->id, .self = getpid()};
     /* if the kernel dropped some, our table of descriptors is full */
-    int error = fd_count == TFY_W_FD_COUNT ? 0 : EMFILE;
+    int error = fd_count == request->fds ? 0 : EMFILE;
     const bool wanted = !take_order(&work);
     if (wanted && !error) error = start_tool(&work, request, fds);
     for (uint32_t i = 0; i < fd_count; i++) close(fds[i]); /* the runtime waits for the end of the outputs */
@@ -214,8 +236,8 @@ void tfy__stub_run(const TfyStub *stub, const TfyWatcherRequest *first, const in
 {
     TfyWatcherRequest request = *first;
     int fds[TFY_W_FD_COUNT];
-    uint32_t fd_count = TFY_W_FD_COUNT;
-    memcpy(fds, first_fds, sizeof fds);
+    uint32_t fd_count = request.fds;
+    memcpy(fds, first_fds, fd_count * sizeof *fds);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, TFY_STUB_NUDGE);
     prctl(PR_SET_NAME, "tfy-stub");

@@ -4,6 +4,7 @@
  * people; errors go back as errno values in reports. Blocking on the socket is allowed here: the runtime always
  * drains it. */
 #include "effects/watcher.h"
+#include "base/check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,7 +187,7 @@ static void serve_spawn(Watcher *watcher, const TfyWatcherRequest *request, cons
 {
     int error = watcher->error;
     /* if the kernel dropped some, our table of descriptors is full */
-    if (!error && fd_count != TFY_W_FD_COUNT) error = EMFILE;
+    if (!error && fd_count != request->fds) error = EMFILE;
     /* Our lock is held, so a new owner waits for us; the tools of a runtime that has died since its request are
      * not started. */
     if (!error && !runtime_lives(watcher)) return;
@@ -365,13 +366,15 @@ int tfy__watcher_send(int socket, const TfyWatcherRequest *request, const int *f
     struct iovec part = {.iov_base = (void *)request, .iov_len = sizeof *request};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     if (fds) {
+        const size_t len = request->fds * sizeof(int);
+        CHECK(request->fds <= TFY_W_FD_COUNT);
         message.msg_control = control.room;
-        message.msg_controllen = sizeof control.room;
+        message.msg_controllen = CMSG_SPACE(len);
         struct cmsghdr *head = CMSG_FIRSTHDR(&message);
         head->cmsg_level = SOL_SOCKET;
         head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(TFY_W_FD_COUNT * sizeof(int));
-        memcpy(CMSG_DATA(head), fds, TFY_W_FD_COUNT * sizeof(int));
+        head->cmsg_len = CMSG_LEN(len);
+        memcpy(CMSG_DATA(head), fds, len);
     }
     return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
 }

@@ -35,11 +35,22 @@
 enum { TFY_W_SPAWN = 1, TFY_W_KILL };
 enum { TFY_W_STARTED = 1, TFY_W_EXITED, TFY_W_GONE };
 
-/* The descriptors of a SPAWN, in this order. */
-enum { TFY_W_FD_BLOB, TFY_W_FD_CWD, TFY_W_FD_STDIN, TFY_W_FD_STDOUT, TFY_W_FD_STDERR, TFY_W_FD_COUNT };
+/* The descriptors of a SPAWN, in this order; those of the cell only for a tool in one: the cell's end of its socket, and
+ * tfy-cell. */
+enum {
+    TFY_W_FD_BLOB,
+    TFY_W_FD_CWD,
+    TFY_W_FD_STDIN,
+    TFY_W_FD_STDOUT,
+    TFY_W_FD_STDERR,
+    TFY_W_FD_OPEN_COUNT, /* without a cell */
+    TFY_W_FD_CELL = TFY_W_FD_OPEN_COUNT,
+    TFY_W_FD_PROGRAM,
+    TFY_W_FD_COUNT
+};
 
 /* runtime → watcher. The blob of a SPAWN holds NUL-terminated strings: candidates (absolute or relative paths to
- * try in turn), argv, env. */
+ * try in turn), argv, env. With a cell there are no candidates: the descriptor TFY_W_FD_PROGRAM is executed. */
 typedef struct TfyWatcherRequest {
     uint32_t kind; /* TFY_W_SPAWN: start; TFY_W_KILL: SIGTERM, later SIGKILL, to the tool and all its descendants */
     uint32_t id;   /* chosen by the runtime, not 0, unique among the living */
@@ -47,6 +58,7 @@ typedef struct TfyWatcherRequest {
     uint32_t argc;
     uint32_t envc;
     uint32_t blob_len; /* bytes */
+    uint32_t fds;      /* of a SPAWN: TFY_W_FD_OPEN_COUNT or TFY_W_FD_COUNT */
 } TfyWatcherRequest;
 
 /* watcher or stub → runtime. The reports of a SPAWN, in this order: STARTED; EXITED if that reported 0; GONE when

@@ -83,6 +83,9 @@ int tfy__option_words(const TfyCommand *command, const char *text);
 
 /* Reads an option's number, with K, M, G or T behind it if units are allowed, from 1 to max. *out stays as it is where
  * the option is absent. Returns false after a message. */
+/* The value of an option whose argument lists words, as in "full|partial": its place in the list, from 0; absent, if it
+ * is not given; -1 after a message. */
+int tfy__args_choice(const TfyArgs *args, TfyOption option, int absent);
 bool tfy__args_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out);
 
 /* Print the usage line and the options; the options alone. file is a FILE *. */

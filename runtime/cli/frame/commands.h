@@ -8,8 +8,8 @@
 #define OPT(NAME) ((TfyOptionSet)1 << OPT_##NAME)
 #define TFY__RUNNING                                                                                                   \
     (OPT(DB) | OPT(YES) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) |            \
-     OPT(RECORD_PROMPTS) | OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) |      \
-     OPT(MAX_FILE) | OPT(POLICY) | OPT(GRACE) | OPT(RESULT_ONLY))
+     OPT(CEILING) | OPT(CELL_LEVEL) | OPT(RECORD_PROMPTS) | OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) |        \
+     OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(POLICY) | OPT(GRACE) | OPT(RESULT_ONLY))
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
 #define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
 

@@ -263,6 +263,16 @@ int tfy__args_parse(const TfyCommand *command, int argc, char **argv, TfyArgs *a
     return tfy__flush_stdout(EXIT_DONE);
 }
 
+int tfy__args_choice(const TfyArgs *args, TfyOption option, int absent)
+{
+    const char *text = args->option[option], *list = tfy__option_at(option)->argument, *word = list;
+    if (!text) return absent;
+    for (int i = 0; word; i++, word = strchr(word, '|'), word = word ? word + 1 : NULL)
+        if (strlen(text) == strcspn(word, "|") && strncmp(text, word, strlen(text)) == 0) return i;
+    tfy__say("--%s takes %s, not '%s'", tfy__option_at(option)->name, list, text);
+    return -1;
+}
+
 bool tfy__args_limit(const TfyArgs *args, TfyOption option, uint64_t max, bool units, uint64_t *out)
 {
     static const char letters[] = "KMGT";

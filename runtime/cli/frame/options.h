@@ -89,6 +89,8 @@
     O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")                \
     O(CELL, "sandbox", "readonly|workspace|open",                                                                      \
       "what the command may write: nothing, the current directory (the default), or all that you may")                 \
+    O(CEILING, "sandbox", "readonly|workspace|open",                                                                   \
+      "the most that tools may write: nothing, or the root; open: those that name no sandbox have your rights")        \
     O(CELL_NETWORK, "network", "none|any|HOSTS",                                                                       \
       "no network (the default), that of this machine, or only these hosts: crates.io:443,*.crates.io:443")            \
     O(CELL_LEVEL, "sandbox-level", "full|partial",                                                                     \

@@ -88,8 +88,6 @@ int tfy__doctor_sandbox(const TfyArgs *args)
     Walls walls = {0};
     int error = try_level(&walls, TFY_CELL_FULL, TFY_CELL_NAMESPACES);
     if (!error && walls.level != TFY_CELL_FULL) error = try_level(&walls, TFY_CELL_PARTIAL, TFY_CELL_RIGHTS);
-    if (error == -ENOENT)
-        return tfy__fail(EXIT_MISSING, "tfy-cell is missing; it belongs beside tfy, or in libexec/tfy");
     if (error) return tfy__fail(EXIT_MISSING, "tfy-cell cannot be tried: %s", strerror(-error));
     if (args->option[OPT_JSON])
         print_json(&walls);

@@ -1,7 +1,9 @@
 /* run.c: tfy run, build and check: the commands that start from a .tfy file. */
 #include "cli/frame/commands.h"
+#include "effects/protect.h"
 #include "cli/make/compile.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +59,15 @@ static int take_compilation(int argc, char **argv, const char **dirs, TfyCompile
     return kept;
 }
 
+/* Tells the program where its source lies, so that tools cannot change it. */
+static bool name_directory(const char *file)
+{
+    char real[PATH_MAX];
+    if (!realpath(file, real)) return true;
+    *strrchr(real, '/') = 0;
+    return setenv(TFY_SOURCE_DIR, *real ? real : "/", 1) == 0;
+}
+
 /* tfy run [options] FILE.tfy [FILE.c …] [options and parameters]: the program parses everything but the files, which
  * it passes over. */
 static int run_file(const TfyCommand *command, int argc, char **argv, TfyCompile *what)
@@ -79,7 +90,8 @@ static int run_file(const TfyCommand *command, int argc, char **argv, TfyCompile
     if (status != EXIT_DONE) return status;
     char count[16];
     snprintf(count, sizeof count, "%d", rest - file);
-    if (setenv(TFY_RUN_FILES, count, 1) < 0) return tfy__fail(EXIT_BUG, "memory ran out");
+    if (setenv(TFY_RUN_FILES, count, 1) < 0 || !name_directory(what->path))
+        return tfy__fail(EXIT_BUG, "memory ran out");
     status = tfy__exec_program(program, "run", argv + 1, argc - 1);
     free(program);
     return status;

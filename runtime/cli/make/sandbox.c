@@ -6,6 +6,7 @@
  *
  * A terminal's signals reach the command by themselves, because all are of one group; tfy waits for its end. */
 #include "cli/frame/commands.h"
+#include "effects/caretaker.h"
 #include "cli/make/sandbox_hosts.h"
 #include "effects/cell.h"
 #include "effects/proc.h"
@@ -13,7 +14,6 @@
 #include "base/sys_memory.h"
 #include "value/json.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,11 +40,10 @@ extern char **environ;
 typedef struct Sandbox {
     const TfyArgs *args;
     TfyCellPlan plan;
-    const char *program; /* tfy-cell */
+    int program; /* tfy-cell */
     char root[PATH_MAX];
     char home[PATH_MAX];      /* the variable in the cell */
-    char temp[PATH_MAX];      /* partial: the private directory; "": none */
-    pid_t caretaker;          /* 0: none */
+    TfyCaretaker caretaker;   /* partial: of the private directory */
     TfySandboxHosts hosts;    /* of --network; without rules: there is no list */
     TfyCellNames names;       /* protected ones that no mount holds, before */
     const char *variables[2]; /* HOME, TMPDIR; owned; NULL: as they are */
@@ -55,35 +54,9 @@ typedef struct Sandbox {
 
 /* ---- the plan ---- */
 
-/* The value of an option whose argument lists words: its place in the list, from 0; -1 after a message. */
-static int choice(const TfyArgs *args, TfyOption option, int absent)
-{
-    const char *text = args->option[option], *list = tfy__option_at(option)->argument, *word = list;
-    if (!text) return absent;
-    for (int i = 0; word; i++, word = strchr(word, '|'), word = word ? word + 1 : NULL)
-        if (strlen(text) == strcspn(word, "|") && strncmp(text, word, strlen(text)) == 0) return i;
-    tfy__say("--%s takes %s, not '%s'", tfy__option_at(option)->name, list, text);
-    return -1;
-}
-
-/* The part of the system that a home directory must not cover. */
-static bool is_above_system(const char *path)
-{
-    static const char *const places[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64",
-                                         "/etc", "/opt", "/proc", "/dev", "/tmp"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (tfy__cell_within(places[i], path)) return true;
-    return false;
-}
-
-/* In full, the home directory appears empty at its place; where that would cover the system, or lies in the root, the
- * variable leads to another empty one. */
 static void plan_home(Sandbox *sandbox)
 {
-    const char *home = getenv("HOME");
-    const bool covers = home && realpath(home, sandbox->home) && !is_above_system(sandbox->home) &&
-                        !tfy__cell_within(sandbox->home, sandbox->root);
-    if (covers)
+    if (tfy__cell_home(sandbox->root, sandbox->home))
         tfy__cell_add(&sandbox->plan, TFY_CELL_HOME, sandbox->home);
     else
         snprintf(sandbox->home, sizeof sandbox->home, "/tmp");
@@ -96,7 +69,7 @@ static int plan_root(Sandbox *sandbox)
     if (!realpath(".", sandbox->root))
         return tfy__fail(EXIT_MISSING, "the current directory cannot be found: %s", strerror(errno));
     const bool is_home = given && realpath(given, home) && strcmp(home, sandbox->root) == 0;
-    if (is_home || is_above_system(sandbox->root))
+    if (is_home || tfy__cell_is_system(sandbox->root))
         return tfy__fail(EXIT_USAGE, "'%s' is %s; a sandbox is for a directory with a project in it", sandbox->root,
                          is_home ? "your home directory" : "a part of the system");
     tfy__cell_look(sandbox->root, &sandbox->names);
@@ -115,7 +88,7 @@ static int plan_given(Sandbox *sandbox, const TfyGiven *given)
     if (!realpath(given->value, real))
         return tfy__fail(EXIT_MISSING, "--%s %s: %s", tfy__option_at(given->option)->name, given->value,
                          strerror(errno));
-    if (writes && (is_above_system(real) || tfy__cell_within(real, "/usr") || tfy__cell_within(real, "/etc")))
+    if (writes && (tfy__cell_is_system(real) || tfy__cell_within(real, "/usr") || tfy__cell_within(real, "/etc")))
         return tfy__fail(EXIT_USAGE, "'%s' is the system itself; a sandbox may not write there", real);
     if (writes && strcmp(real, sandbox->root) != 0 && tfy__cell_within(sandbox->root, real))
         return tfy__fail(EXIT_USAGE, "'%s' is above the current directory; a sandbox may not write there", real);
@@ -178,60 +151,12 @@ static int plan(Sandbox *sandbox, int writing, int level)
 
 /* ---- the private directory of a partial cell ---- */
 
-/* Removes a directory with all that is in it; what was forbidden to be looked into is allowed first. */
-static void remove_tree(int above, const char *name)
+/* Returns an exit status. */
+static int make_private(Sandbox *sandbox)
 {
-    fchmodat(above, name, 0700, 0);
-    const int dir = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *list = dir < 0 ? NULL : fdopendir(dir);
-    struct dirent *entry;
-    while (list && (entry = readdir(list))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        if (unlinkat(dir, entry->d_name, 0) == 0) continue;
-        if (errno == EISDIR || errno == EPERM) remove_tree(dir, entry->d_name);
-    }
-    if (list) closedir(list);
-    unlinkat(above, name, AT_REMOVEDIR);
-}
-
-/* A process of its own, which outlives a tfy that is killed: it makes the directory, tells its path, and removes it when
- * nobody holds the other end any more. */
-__attribute__((noreturn)) static void take_care(const char *pattern, int end)
-{
-    char path[PATH_MAX], real[PATH_MAX], byte;
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, NULL);
-    setsid();
-    snprintf(path, sizeof path, "%s", pattern);
-    if (!mkdtemp(path)) _exit(1);
-    if (realpath(path, real) && send(end, real, strlen(real) + 1, MSG_NOSIGNAL) > 0)
-        while (recv(end, &byte, 1, 0) < 0 && errno == EINTR) continue;
-    remove_tree(AT_FDCWD, path);
-    _exit(0);
-}
-
-/* Returns an exit status. *held stays open until this process ends. */
-static int make_private(Sandbox *sandbox, int *held)
-{
-    const char *above = getenv("TMPDIR");
-    char pattern[PATH_MAX];
-    int ends[2];
-    ssize_t len = -1;
-    const bool fits = snprintf(pattern, sizeof pattern, "%s/tfy-cell-XXXXXX", above && *above == '/' ? above : "/tmp") <
-                      (int)sizeof pattern;
-    if (!fits || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return tfy__fail(EXIT_MISSING, "the sandbox cannot be prepared: %s", strerror(fits ? errno : ENAMETOOLONG));
-    sandbox->caretaker = fork();
-    if (!sandbox->caretaker) {
-        close(ends[0]);
-        take_care(pattern, ends[1]);
-    }
-    close(ends[1]);
-    *held = ends[0];
-    if (sandbox->caretaker > 0) len = recv(ends[0], sandbox->temp, sizeof sandbox->temp, 0);
-    if (len <= 0) return tfy__fail(EXIT_MISSING, "a private directory cannot be made: %s", pattern);
-    tfy__cell_add(&sandbox->plan, TFY_CELL_TEMP, sandbox->temp);
+    const int error = tfy__caretaker_start(&sandbox->caretaker);
+    if (error) return tfy__fail(EXIT_MISSING, "a private directory cannot be made: %s", strerror(error));
+    tfy__cell_add(&sandbox->plan, TFY_CELL_TEMP, sandbox->caretaker.path);
     return EXIT_DONE;
 }
 
@@ -297,8 +222,9 @@ __attribute__((noreturn)) static void become_cell(const Sandbox *sandbox, pid_t 
     signal(SIGQUIT, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    const int number = socket == CELL_FD ? dup(socket) : socket; /* dup2 to itself would keep close-on-exec */
-    if (dup2(number, CELL_FD) == CELL_FD) execve(sandbox->program, words, env);
+    const int number = fcntl(socket, F_DUPFD_CLOEXEC, CELL_FD + 1); /* dup2 to itself would keep close-on-exec */
+    const int program = fcntl(sandbox->program, F_DUPFD_CLOEXEC, CELL_FD + 1);
+    if (dup2(number, CELL_FD) == CELL_FD) execveat(program, "", words, env, AT_EMPTY_PATH);
     _exit(TFY_CELL_FAILED);
 }
 
@@ -393,11 +319,12 @@ static bool set_variables(Sandbox *sandbox, const char *home, const char *temp)
     return sandbox->variables[0] && sandbox->variables[1];
 }
 
-static int start_partial(Sandbox *sandbox, int *held)
+static int start_partial(Sandbox *sandbox)
 {
-    int status = make_private(sandbox, held);
+    int status = make_private(sandbox);
     if (status != EXIT_DONE) return status;
-    if (!set_variables(sandbox, sandbox->temp, sandbox->temp)) return tfy__fail(EXIT_BUG, "memory ran out");
+    if (!set_variables(sandbox, sandbox->caretaker.path, sandbox->caretaker.path))
+        return tfy__fail(EXIT_BUG, "memory ran out");
     const int result = start(sandbox, TFY_CELL_PARTIAL);
     if (!result) return EXIT_DONE;
     TfyCellAnswer lacks;
@@ -407,10 +334,10 @@ static int start_partial(Sandbox *sandbox, int *held)
 }
 
 /* wanted: 0 full, 1 partial, -1: as far as the kernel goes. */
-static int start_level(Sandbox *sandbox, int wanted, int *held)
+static int start_level(Sandbox *sandbox, int wanted)
 {
     TfyCellAnswer lacks;
-    if (wanted == 1) return start_partial(sandbox, held);
+    if (wanted == 1) return start_partial(sandbox);
     const uint32_t before = sandbox->plan.head.paths;
     const size_t len = sandbox->plan.paths.len;
     plan_home(sandbox);
@@ -431,7 +358,7 @@ static int start_level(Sandbox *sandbox, int wanted, int *held)
     for (int i = 0; i < 2; i++) free((char *)(uintptr_t)sandbox->variables[i]);
     sandbox->plan.head.paths = before; /* a partial cell has no home of its own */
     sandbox->plan.paths.len = len;
-    return start_partial(sandbox, held);
+    return start_partial(sandbox);
 }
 
 /* ---- the end ---- */
@@ -440,7 +367,7 @@ static bool is_left(pid_t pid, void *arg)
 {
     const Sandbox *sandbox = arg;
     pid_t self = getpid();
-    return pid != self && pid != sandbox->caretaker && tfy__proc_descends(pid, &self);
+    return pid != self && pid != sandbox->caretaker.pid && tfy__proc_descends(pid, &self);
 }
 
 /* Ends what the command left running: it became ours, or went with the namespaces. */
@@ -477,24 +404,23 @@ static int run_open(const TfyArgs *args)
 
 static int run_confined(Sandbox *sandbox, int level)
 {
-    int held = -1;
-    sandbox->program = tfy__cell_program();
-    if (!sandbox->program)
-        return tfy__fail(EXIT_MISSING, "tfy-cell is missing; it belongs beside tfy, or in libexec/tfy");
+    sandbox->program = tfy__cell_open();
+    if (sandbox->program < 0)
+        return tfy__fail(EXIT_MISSING, "tfy-cell cannot be opened: %s", strerror(-sandbox->program));
     signal(SIGINT, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    int status = start_level(sandbox, level, &held);
+    int status = start_level(sandbox, level);
     if (status == EXIT_DONE) status = wait_command(sandbox);
-    if (held >= 0) close(held);
-    while (sandbox->caretaker > 0 && waitpid(sandbox->caretaker, NULL, 0) < 0 && errno == EINTR) continue;
+    close(sandbox->program);
+    tfy__caretaker_end(&sandbox->caretaker);
     return status;
 }
 
 int tfy__cmd_sandbox(const TfyArgs *args)
 {
-    const int writing = choice(args, OPT_CELL, 1);
-    const int level = args->option[OPT_CELL_LEVEL] ? choice(args, OPT_CELL_LEVEL, 0) : -1;
+    const int writing = tfy__args_choice(args, OPT_CELL, 1);
+    const int level = args->option[OPT_CELL_LEVEL] ? tfy__args_choice(args, OPT_CELL_LEVEL, 0) : -1;
     if (writing < 0 || (args->option[OPT_CELL_LEVEL] && level < 0)) return EXIT_USAGE;
     if (writing == 2 && given_hosts(args))
         return tfy__fail(EXIT_USAGE, "--sandbox open has no list of hosts");

@@ -212,6 +212,8 @@ static int open_session(Session *session)
         .llm = args->option[OPT_LLM],
         .secrets = args->option[OPT_SECRETS],
         .record_prompts = args->option[OPT_RECORD_PROMPTS],
+        .sandbox = args->option[OPT_CEILING],
+        .sandbox_level = args->option[OPT_CELL_LEVEL],
         .approve_all = args->option[OPT_YES] != NULL,
         .wait_people = terminal || args->option[OPT_WAIT],
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
@@ -221,10 +223,11 @@ static int open_session(Session *session)
     };
     int64_t grace_ms;
     if (!read_limits(args, &options) || !read_grace(args, &grace_ms)) return EXIT_USAGE;
+    if (tfy__args_choice(args, OPT_CEILING, 0) < 0 || tfy__args_choice(args, OPT_CELL_LEVEL, 0) < 0) return EXIT_USAGE;
     int code = open_loop(session, &options, error);
     if (code == TFY_E_HELD && session->may_move) code = open_other(session, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
-    code = options.llm ? tfy__loop_prepare(session->loop, error) : TFY_OK;
+    code = tfy__loop_prepare(session->loop, error);
     if (code == TFY_OK) code = rehearse(session->loop, error);
     if (code != TFY_OK) { /* an unreadable recorded session: nothing may start with it */
         tfy_close(session->loop);

@@ -127,6 +127,26 @@ const char *tfy__secrets_option(TfyLoop *loop)
     return loop->options.secrets;
 }
 
+const TfyProgram *tfy__program_of(TfyLoop *loop)
+{
+    return loop->program;
+}
+
+TfyCeiling tfy__ceiling_option(TfyLoop *loop)
+{
+    return (TfyCeiling){.sandbox = loop->options.sandbox};
+}
+
+TfyCeiling tfy__ceiling(TfyTask *task)
+{
+    return tfy__ceiling_option(task->loop);
+}
+
+const char *tfy__sandbox_level_option(TfyLoop *loop)
+{
+    return loop->options.sandbox_level;
+}
+
 /* TfyOptions may set others */
 #define OUTPUT_MOST ((size_t)1 << 20)
 #define FILE_MOST   ((size_t)16 << 20)

@@ -1,0 +1,47 @@
+/* sandbox.h: which cell a tool runs in: what the program says of its process (TfySandbox), narrowed by the command
+ * line, resolved on this machine.
+ *
+ *   TfySandbox of the tool, or of the program ─┐
+ *   TfyCeiling of the run ─────────────────────┼─▶ tfy__sandbox_confine ─▶ TfyConfined ─▶ process.h
+ *   what this kernel can do (the level) ───────┘
+ *
+ * The level is found once for a loop, by building a cell for nothing. No tool ever runs with less than its sandbox
+ * says: what cannot be built is an error. */
+#ifndef TFY_EFFECTS_SANDBOX_H
+#define TFY_EFFECTS_SANDBOX_H
+
+#include "core/effect.h"
+#include "effects/cell.h"
+
+enum { TFY_CONFINED_WHY = TFY_ERROR_TEXT }; /* bytes of a sentence, with the NUL */
+
+/* How one process is held. A zeroed struct is not held at all, as with `open` set. */
+typedef struct TfyConfined {
+    bool open;        /* no cell: it has the rights of this process */
+    const char *name; /* of the sandbox */
+    TfyCellPlan plan;
+    char *variables[2]; /* "HOME=…", "TMPDIR=…"; owned */
+    /* partial: its private directory, which tfy__confined_free removes; owned; NULL: none */
+    char *directory;
+    TfyCellNames names; /* what no mount can hold, as it was before */
+    char root[PATH_MAX];
+    size_t output; /* bytes that are kept of each output; 0: the loop's */
+} TfyConfined;
+
+/* Finds the level if a tool of the program needs one, and tells people when it is partial: so that nothing begins that
+ * cannot go on. 0, or a negative code with what is missing. */
+int tfy__sandbox_prepare(TfyLoop *loop, char *error_text);
+
+/* Describes the cell of a call; out is zeroed. cwd_fd: the directory to run in. 0; an errno value with a sentence; or a
+ * negative code with one: the loop cannot go on. */
+int tfy__sandbox_confine(TfyCall *call, int cwd_fd, TfyConfined *out, char why[TFY_CONFINED_WHY]);
+/* A protected name in the root that was made or replaced since then; NULL: none. */
+const char *tfy__sandbox_made(const TfyConfined *confined);
+void tfy__confined_free(TfyConfined *confined);
+
+/* tfy-cell, to execute (tfy__cell_open); kept for the loop. Or -errno. */
+int tfy__sandbox_program(TfyLoop *loop);
+
+void tfy__sandbox_close(TfyLoop *loop);
+
+#endif
