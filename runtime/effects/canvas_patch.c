@@ -409,4 +409,5 @@ const TfyPerformer tfy__perform_apply = {.name = "apply",
                                          .abort = tfy__canvas_abort,
                                          .close = tfy__canvas_close,
                                          .recorded = apply_recorded,
+                                         .prepare = tfy__protect_root,
                                          .end_former = tfy__former_end};

@@ -496,6 +496,7 @@ void tfy__file_close(TfyLoop *loop)
                                               .start = write_start,                                                    \
                                               .abort = tfy__file_settle,                                               \
                                               .close = tfy__file_close,                                                \
+                                              .prepare = tfy__protect_root,                                            \
                                               .recorded = tfy__wrote_recorded}
 
 READER(read_file);

@@ -356,6 +356,10 @@ const TfyPerformer tfy__perform_remove_file = {.name = "remove_file",
                                                .start = remove_start,
                                                .abort = tfy__file_settle,
                                                .close = tfy__file_close,
+                                               .prepare = tfy__protect_root,
                                                .recorded = tfy__wrote_recorded};
-const TfyPerformer tfy__perform_make_dir = {
-    .name = "make_dir", .start = make_start, .abort = tfy__file_settle, .close = tfy__pool_close};
+const TfyPerformer tfy__perform_make_dir = {.name = "make_dir",
+                                            .start = make_start,
+                                            .abort = tfy__file_settle,
+                                            .close = tfy__pool_close,
+                                            .prepare = tfy__protect_root};

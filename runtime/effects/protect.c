@@ -28,6 +28,11 @@ struct TfyProtect {
 
 /* ---- what is protected ---- */
 
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 static char *joined(const char *dir, const char *name)
 {
     return dir && *dir == '/' ? tfy__sys_printf("%s/%s", dir, name) : NULL;
@@ -83,6 +88,21 @@ const char *tfy__protect_reason(int reason)
     }
 }
 
+int tfy__protect_root(TfyLoop *loop, char *error_text)
+{
+    const char *home = getenv("HOME");
+    struct stat root, info;
+    if (fstat(tfy__root_fd(loop), &root) < 0) return TFY_OK;
+    const bool is_home = home && stat(home, &info) == 0 && same_file(&root, &info);
+    if (!is_home && !(stat("/", &info) == 0 && same_file(&root, &info))) return TFY_OK;
+    snprintf(
+        error_text, TFY_ERROR_TEXT,
+        "the working root is %s, and this program changes files or runs tools; start it in a directory of its own, "
+        "or say --root DIR",
+        is_home ? "your home directory" : "'/'");
+    return TFY_E_INVALID;
+}
+
 static void visit_real(const char *path, void (*visit)(void *arg, const char *path), void *arg)
 {
     char real[PATH_MAX];
@@ -120,11 +140,6 @@ void tfy__protect_each_source(const TfyProtect *protect, const char *root, void 
 }
 
 /* ---- one entry ---- */
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
 
 static bool is_closed(const TfyProtect *protect, const struct stat *entry)
 {

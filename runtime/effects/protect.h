@@ -37,6 +37,10 @@ int tfy__protect_found(const TfyProtect *protect, int found);
  * the root are checked too, up to the system's root. */
 int tfy__protect_path(const TfyProtect *protect, const char *path, bool write);
 
+/* Refuses a working root that is "/" or the person's home directory: a program that changes files would change what all
+ * other programs take their commands from. 0, or TFY_E_INVALID with a sentence. */
+int tfy__protect_root(TfyLoop *loop, char *error_text);
+
 /* Calls visit for each path that exists and is neither read nor written: the database with its companions, the cache,
  * files with secrets. Without links. */
 void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg, const char *path), void *arg);

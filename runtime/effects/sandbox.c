@@ -212,7 +212,7 @@ static int add_writes(Making *making, const char *written)
     const char *root = making->out->root, *given = getenv("HOME");
     if (*written != '/' && *written != '~') make_directory(making, written);
     if (!absolute(making, written, path) || !realpath(path, real))
-        return refuse(making, ENOENT, "'%s' is to be written, and cannot be found: %s", written, strerror(errno));
+        return refuse(making, ENOENT, "'%s', which the tool may write, cannot be found: %s", written, strerror(errno));
     if (leads_out(making, path, real))
         return refuse(making, EXDEV, "'%s' leads out of what it is in, to '%s'", written, real);
     const bool system = tfy__cell_is_system(real) || tfy__cell_within(real, "/usr") || tfy__cell_within(real, "/etc");
@@ -395,7 +395,9 @@ int tfy__sandbox_prepare(TfyLoop *loop, char *error_text)
     const TfyCeiling ceiling = tfy__ceiling_option(loop);
     Place *place = place_of(loop);
     if (!place) return TFY_E_NOMEM;
-    return needs_cell(loop, &ceiling) ? make_ready(loop, place, error_text) : TFY_OK;
+    if (!needs_cell(loop, &ceiling)) return TFY_OK;
+    const int code = tfy__protect_root(loop, error_text);
+    return code == TFY_OK ? make_ready(loop, place, error_text) : code;
 }
 
 const char *tfy__sandbox_made(const TfyConfined *confined)
