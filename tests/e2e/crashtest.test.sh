@@ -23,7 +23,7 @@ workflow other(file: string) {
 END
 
 # With answers from the first run: nothing happens twice outside, and five seconds take no time.
-run tfy crashtest pays.tfy --at 5 --jobs 2 --file "$PWD/book"
+run tfy crashtest pays.tfy --sandbox open --at 5 --jobs 2 --file "$PWD/book"
 check "a program that is right passes" ended 0
 check "it says how many kills there were" grep -q '^[0-9][0-9]* kills ([0-9]* commits, [0-9]* stops): [0-9]* the same, 0 differ' out
 check "only the first run was real" [ "$(wc -l <book)" = 2 ]
