@@ -4,30 +4,13 @@
  * for people who do not know the other ways to write it. A test compares the names with those of `tfy run --help`. */
 #include "check_internal.h"
 
-static const char *const options[] = {"db",
-                                      "id",
-                                      "result-only",
-                                      "deny-warnings",
-                                      "events",
-                                      "grace",
-                                      "help",
-                                      "llm",
-                                      "log-format",
-                                      "log-level",
-                                      "max-file",
-                                      "max-memory",
-                                      "max-output",
-                                      "max-queue",
-                                      "max-tasks",
-                                      "policy",
-                                      "record-prompts",
-                                      "root",
-                                      "sandbox",
-                                      "sandbox-level",
-                                      "secrets",
-                                      "wait",
-                                      "workflow",
-                                      "yes"};
+static const char *const options[] = {
+    "db",          "deny-warnings", "events",     "grace",         "grant",    "help",
+    "id",          "llm",           "log-format", "log-level",     "max-file", "max-memory",
+    "max-output",  "max-queue",     "max-tasks",  "network",       "policy",   "record-prompts",
+    "result-only", "root",          "sandbox",    "sandbox-level", "secrets",  "wait",
+    "workflow",    "yes",
+};
 
 /* On the command line a parameter may be written with dashes. */
 static bool same_flag(const char *option, const char *param)

@@ -390,6 +390,12 @@ typedef struct TfyOptions {
     /* The most that tools may do, whatever sandbox they name: "readonly", "workspace"; "open": those that name none run
      * with the rights of this process. NULL: as the program says */
     const char *sandbox;
+    /* The hosts that tools, http and connect may reach: "none", "any", or "host:port" and "*.host:port" with commas
+     * between them. NULL: as the program says */
+    const char *network;
+    /* What single tools may do besides: "TOOL:reads=PATH", "TOOL:writes=PATH", "TOOL:network=RULE", with newlines between
+     * them. NULL: nothing */
+    const char *grants;
     /* "full": nothing less will do; "partial": no more is tried; NULL: as far as the kernel goes */
     const char *sandbox_level;
     /* --yes: answers every approval with yes, and the log says so */

@@ -152,13 +152,17 @@ bool tfy__keeps_prompts(TfyTask *task);         /* whether the log keeps what th
 size_t tfy__output_most(TfyLoop *loop);         /* bytes kept of an output or a body */
 size_t tfy__file_most(TfyLoop *loop);           /* bytes of a file */
 const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
-/* How far tools may go, whatever the program says: for this run, and for this process. */
+/* How far tools may go, whatever the program says. Each member: NULL: as the program says. */
 typedef struct TfyCeiling {
-    const char *sandbox; /* "readonly", "workspace", "open"; NULL: as the program says */
+    const char *sandbox; /* "readonly", "workspace", "open" */
+    const char *network; /* "none", "any", or rules with commas between them */
+    const char *grants;  /* what tools may do besides, "TOOL:reads=PATH", with newlines between them */
+    const char *level;   /* of the sandbox when the run began: "full", "partial"; NULL: no tool needed one */
 } TfyCeiling;
-TfyCeiling tfy__ceiling(TfyTask *task);
-TfyCeiling tfy__ceiling_option(TfyLoop *loop);        /* of runs that start now */
-const char *tfy__sandbox_level_option(TfyLoop *loop); /* "full", "partial"; NULL: as far as the kernel goes */
+TfyCeiling tfy__ceiling(TfyTask *task);                     /* of a run that works now */
+TfyCeiling tfy__ceiling_option(TfyLoop *loop);              /* of runs that start now */
+const char *tfy__sandbox_level_option(TfyLoop *loop);       /* "full", "partial"; NULL: as far as the kernel goes */
+void tfy__set_cell_level(TfyLoop *loop, const char *level); /* static text: what was found */
 const TfyProgram *tfy__program_of(TfyLoop *loop);
 /* the i-th file of the program, as messages name it; NULL: i is past the last */
 const char *tfy__source_name(TfyLoop *loop, uint32_t i);

@@ -109,12 +109,18 @@ static int find_level(Place *place, const char *wanted, char *error_text)
     return TFY_OK;
 }
 
+static const char *level_name(uint32_t level)
+{
+    return level == TFY_CELL_FULL ? "full" : "partial";
+}
+
 /* The level is known afterwards. */
 static int make_ready(TfyLoop *loop, Place *place, char *error_text)
 {
     const char *wanted = tfy__sandbox_level_option(loop);
     if (place->level) return TFY_OK;
     const int code = find_level(place, wanted, error_text);
+    if (code == TFY_OK) tfy__set_cell_level(loop, level_name(place->level));
     if (code != TFY_OK || place->level == TFY_CELL_FULL || wanted) return code;
     tfy__report_text(loop,
                      "tfy: sandbox is partial here (%s: %s): nothing new directly in the root, no list of hosts, no "
@@ -130,7 +136,9 @@ typedef struct Making {
     TfyCall *call;
     Place *place;
     const TfySandbox *sandbox;
+    TfyCeiling ceiling;
     bool readonly;
+    TfySandboxNetwork network;
     TfyConfined *out;
     char *why;
 } Making;
@@ -238,6 +246,73 @@ static int add_paths(Making *making)
     return error;
 }
 
+/* ---- what the command line grants, and where it ends ---- */
+
+typedef int Granted(Making *making, const char *value);
+
+/* Calls granted for each grant of this kind to this tool, "TOOL:reads=VALUE". */
+static int each_grant(Making *making, const char *kind, Granted *granted)
+{
+    const char *line = making->ceiling.grants, *tool = making->call->tool->name;
+    const size_t tool_len = strlen(tool), kind_len = strlen(kind);
+    char value[PATH_MAX];
+    int error = 0;
+    for (; line && *line && !error; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *at = line + tool_len + 1;
+        if (strncmp(line, tool, tool_len) != 0 || line[tool_len] != ':') continue;
+        if (strncmp(at, kind, kind_len) != 0 || at[kind_len] != '=') continue;
+        at += kind_len + 1;
+        if (snprintf(value, sizeof value, "%.*s", (int)strcspn(at, "\n"), at) < (int)sizeof value)
+            error = granted(making, value);
+    }
+    return error;
+}
+
+static int add_granted(Making *making)
+{
+    const int error = each_grant(making, "reads", add_reads);
+    return error ? error : each_grant(making, "writes", making->readonly ? add_reads : add_writes);
+}
+
+static bool add_rule(char ***list, const char *rule, size_t len)
+{
+    size_t count = 0;
+    while (*list && (*list)[count]) count++;
+    char **longer = tfy__sys_realloc(*list, (count + 2) * sizeof *longer);
+    if (!longer) return false;
+    *list = longer;
+    longer[count] = tfy__sys_printf("%.*s", (int)len, rule);
+    longer[count + 1] = NULL;
+    return longer[count];
+}
+
+static int grant_host(Making *making, const char *rule)
+{
+    if (making->network == TFY_NETWORK_ANY) return 0;
+    making->network = TFY_NETWORK_LIST;
+    return add_rule(&making->out->hosts, rule, strlen(rule)) ? 0 : ENOMEM;
+}
+
+/* The stricter of the tool's own network and the ceiling. */
+static int plan_network(Making *making)
+{
+    const TfySandbox *sandbox = making->sandbox;
+    const char *most = making->ceiling.network;
+    TfyConfined *out = making->out;
+    making->network = sandbox->network;
+    for (const char *const *rule = sandbox->hosts; rule && *rule; rule++)
+        if (!add_rule(&out->hosts, *rule, strlen(*rule))) return ENOMEM;
+    const int error = each_grant(making, "network", grant_host);
+    if (error) return error;
+    if (most && strcmp(most, "none") == 0) making->network = TFY_NETWORK_NONE;
+    if (!most || strcmp(most, "none") == 0 || strcmp(most, "any") == 0) return 0;
+    char ***list = making->network == TFY_NETWORK_ANY ? &out->hosts : &out->most_hosts;
+    if (making->network == TFY_NETWORK_ANY) making->network = TFY_NETWORK_LIST;
+    for (const char *at = most; *at; at += strcspn(at, ","), at += *at == ',')
+        if (!add_rule(list, at, strcspn(at, ","))) return ENOMEM;
+    return 0;
+}
+
 /* ---- what belongs to the runtime and to the program ---- */
 
 static bool is_in_plan(const TfyCellPlan *plan, const char *path, const char *kinds)
@@ -314,7 +389,7 @@ static void set_head(Making *making)
     TfyCellHead *head = &making->out->plan.head;
     head->level = making->place->level;
     head->flags = TFY_CELL_KEEP_RUNNING | (making->readonly ? 0 : TFY_CELL_ROOT_WRITABLE) |
-                  (sandbox->network == TFY_NETWORK_ANY ? TFY_CELL_HOST_NETWORK : 0);
+                  (making->network == TFY_NETWORK_ANY ? TFY_CELL_HOST_NETWORK : 0);
     head->memory = sandbox->memory ? sandbox->memory : MEMORY_ELSE;
     head->processes = sandbox->processes ? sandbox->processes : PROCESSES_ELSE;
     head->file_bytes = sandbox->files ? sandbox->files : FILE_ELSE;
@@ -329,11 +404,14 @@ static int make_plan(Making *making, int cwd_fd)
     char cwd[PATH_MAX];
     if (!path_behind(tfy__root_fd(loop), out->root) || !path_behind(cwd_fd, cwd))
         return refuse(making, ENOENT, "without /proc the working root cannot be found");
+    int error = plan_network(making);
+    if (error) return error;
     set_head(making);
     tfy__cell_look(out->root, &out->names);
     tfy__cell_add_root(&out->plan, out->root);
     tfy__cell_add(&out->plan, TFY_CELL_CWD, cwd);
-    int error = add_paths(making);
+    error = add_paths(making);
+    if (!error) error = add_granted(making);
     if (error) return error;
     tfy__protect_each_closed(making->place->protect, add_closed, making);
     tfy__protect_each_source(making->place->protect, out->root, add_source, making);
@@ -357,15 +435,18 @@ static const TfySandbox *sandbox_of(const TfyProgram *program, const TfyTool *to
 
 int tfy__sandbox_confine(TfyCall *call, int cwd_fd, TfyConfined *out, char why[TFY_CONFINED_WHY])
 {
-    const TfyCeiling ceiling = tfy__ceiling(call->task);
-    Making making = {.call = call, .out = out, .why = why, .place = place_of(call->loop)};
+    Making making = {
+        .call = call, .out = out, .why = why, .place = place_of(call->loop), .ceiling = tfy__ceiling(call->task)};
+    const char *network = making.ceiling.network;
     *why = 0;
     if (!making.place) return ENOMEM;
     making.sandbox = sandbox_of(tfy__program_of(call->loop), call->tool);
     out->name = making.sandbox->name;
-    const TfySandboxRoot root = root_of(making.sandbox, !call->tool->sandbox, &ceiling);
+    const TfySandboxRoot root = root_of(making.sandbox, !call->tool->sandbox, &making.ceiling);
     out->open = root == TFY_ROOT_OPEN;
     making.readonly = root == TFY_ROOT_READONLY;
+    if (out->open && network && strcmp(network, "any") != 0)
+        return refuse(&making, EPERM, "it has none, so '--network %s' cannot hold it", network);
     if (out->open) return 0;
     const int code = make_ready(call->loop, making.place, why);
     if (code != TFY_OK) return code;
@@ -405,10 +486,18 @@ const char *tfy__sandbox_made(const TfyConfined *confined)
     return confined->open || !*confined->root ? NULL : tfy__cell_made(confined->root, &confined->names);
 }
 
+static void free_list(char **list)
+{
+    for (char **item = list; item && *item; item++) free(*item);
+    free(list);
+}
+
 void tfy__confined_free(TfyConfined *confined)
 {
     tfy__cell_plan_free(&confined->plan);
     for (int i = 0; i < 2; i++) free(confined->variables[i]);
+    free_list(confined->hosts);
+    free_list(confined->most_hosts);
     if (confined->directory) tfy__remove_tree(AT_FDCWD, confined->directory);
     free(confined->directory);
     *confined = (TfyConfined){.open = false};

@@ -21,6 +21,9 @@ typedef struct TfyConfined {
     const char *name; /* of the sandbox */
     TfyCellPlan plan;
     char *variables[2]; /* "HOME=…", "TMPDIR=…"; owned */
+    /* The hosts that it reaches by the proxy, and, if that is not NULL, those that the command line allows at most: each
+     * ends with NULL; owned. hosts NULL: it has no proxy. */
+    char **hosts, **most_hosts;
     /* partial: its private directory, which tfy__confined_free removes; owned; NULL: none */
     char *directory;
     TfyCellNames names; /* what no mount can hold, as it was before */

@@ -196,6 +196,10 @@ TfyCeiling tfy__ceiling(TfyTask *task)
     return tfy__ceiling_option(NULL);
 }
 
+void tfy__set_cell_level(TfyLoop *loop, const char *level)
+{
+}
+
 const char *tfy__sandbox_level_option(TfyLoop *loop)
 {
     return NULL;

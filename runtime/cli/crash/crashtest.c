@@ -113,9 +113,9 @@ static void add_word(CrashTest *test, char *word)
 /* The options that run and resume share, then the workflow, then the parameters. */
 static void make_words(CrashTest *test)
 {
-    static const TfyOption shared[] = {OPT_YES,        OPT_LLM,       OPT_SECRETS,    OPT_MAX_TASKS,
-                                       OPT_MAX_MEMORY, OPT_MAX_QUEUE, OPT_MAX_OUTPUT, OPT_MAX_FILE,
-                                       OPT_POLICY,     OPT_CEILING,   OPT_CELL_LEVEL};
+    static const TfyOption shared[] = {OPT_YES,        OPT_LLM,       OPT_SECRETS,         OPT_MAX_TASKS,
+                                       OPT_MAX_MEMORY, OPT_MAX_QUEUE, OPT_MAX_OUTPUT,      OPT_MAX_FILE,
+                                       OPT_POLICY,     OPT_CEILING,   OPT_CEILING_NETWORK, OPT_CELL_LEVEL};
     const TfyArgs *args = test->args;
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
         const TfyOptionInfo *info = tfy__option_at((int)shared[i]);

@@ -91,6 +91,10 @@
       "what the command may write: nothing, the current directory (the default), or all that you may")                 \
     O(CEILING, "sandbox", "readonly|workspace|open",                                                                   \
       "the most that tools may write: nothing, or the root; open: those that name no sandbox have your rights")        \
+    O(CEILING_NETWORK, "network", "none|any|HOSTS",                                                                    \
+      "the most that tools, http() and connect() may reach; HOSTS: host:port,*.host:port")                             \
+    O(GRANT, "grant", "TOOL:reads=PATH",                                                                               \
+      "let a tool do this too, also writes=PATH, network=HOST:PORT; may be given several times")                       \
     O(CELL_NETWORK, "network", "none|any|HOSTS",                                                                       \
       "no network (the default), that of this machine, or only these hosts: crates.io:443,*.crates.io:443")            \
     O(CELL_LEVEL, "sandbox-level", "full|partial",                                                                     \

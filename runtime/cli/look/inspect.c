@@ -552,6 +552,7 @@ static void make_report(Inspection *inspection)
     report_source(inspection, report);
     if (!unfinished) set_time(report, "ended", history->run.ended_ms);
     report_member(inspection, tfy__result_record(history), TFY_P_VALUE, "result");
+    report_member(inspection, birth_of(history), TFY_P_CEILING, "ceiling");
     report_member(inspection, tfy__result_record(history), TFY_P_ERROR, "error");
     json_object_set_new(report, "records", json_integer(history->record_count));
     report_asked(inspection);
@@ -615,6 +616,21 @@ static void print_asked(const json_t *asked)
     tfy__buffer_free(&shown);
 }
 
+/* How far the run's tools may go: the level of their sandbox, and the options with which it was started. */
+static void print_ceiling(const json_t *ceiling)
+{
+    static const char *const options[] = {"sandbox", "network", "grants"};
+    if (!ceiling) return;
+    const char *level = json_string_value(json_object_get(ceiling, "level"));
+    printf("sandbox    %s", level ? level : "none");
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *text = json_string_value(json_object_get(ceiling, options[i]));
+        for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n')
+            printf(" --%s %.*s", i == 2 ? "grant" : options[i], (int)strcspn(text, "\n"), text);
+    }
+    putchar('\n');
+}
+
 static void print_head(const TfyHistory *history, const json_t *report)
 {
     const json_t *part;
@@ -633,6 +649,7 @@ static void print_head(const TfyHistory *history, const json_t *report)
     if (json_object_get(report, "base"))
         printf("compacted  up to the snapshot, which is record %lld\n", tfy__json_number(report, "base"));
     if (json_object_get(report, "ended")) printf("ended      %s\n", tfy__json_text(report, "ended"));
+    print_ceiling(json_object_get(report, "ceiling"));
     print_value("result", tfy__result_record(history), TFY_P_VALUE);
     if (json_object_get(report, "deadlock"))
         printf("deadlock   nothing could move it any more:\n%s", tfy__json_text(report, "deadlock"));

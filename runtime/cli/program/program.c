@@ -3,6 +3,7 @@
  * `tfy run FILE.tfy` also ends here, after it compiled the program and replaced itself by it; argv[0] is then "tfy",
  * so messages and usage show the words that the user typed. */
 #include "cli/program/ask.h"
+#include "cli/program/ceiling.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/databases.h"
 #include "cli/frame/report.h"
@@ -49,6 +50,7 @@ typedef struct Session {
     TfyOwner *owner;
     TfyAsker *asker;
     TfyLiveLine *live; /* NULL: there is no terminal for it */
+    char *grants;      /* of the command line; owned; NULL: none */
 } Session;
 
 /* ---- signals ---- */
@@ -212,8 +214,6 @@ static int open_session(Session *session)
         .llm = args->option[OPT_LLM],
         .secrets = args->option[OPT_SECRETS],
         .record_prompts = args->option[OPT_RECORD_PROMPTS],
-        .sandbox = args->option[OPT_CEILING],
-        .sandbox_level = args->option[OPT_CELL_LEVEL],
         .approve_all = args->option[OPT_YES] != NULL,
         .wait_people = terminal || args->option[OPT_WAIT],
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
@@ -223,7 +223,7 @@ static int open_session(Session *session)
     };
     int64_t grace_ms;
     if (!read_limits(args, &options) || !read_grace(args, &grace_ms)) return EXIT_USAGE;
-    if (tfy__args_choice(args, OPT_CEILING, 0) < 0 || tfy__args_choice(args, OPT_CELL_LEVEL, 0) < 0) return EXIT_USAGE;
+    if (!tfy__read_ceiling(session->program, args, &options, &session->grants)) return EXIT_USAGE;
     int code = open_loop(session, &options, error);
     if (code == TFY_E_HELD && session->may_move) code = open_other(session, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
@@ -269,6 +269,8 @@ static int close_session(Session *session, int status)
                                "the log could not be closed in order; the last record on disk is %lld", safe);
     }
     session->loop = NULL;
+    free(session->grants);
+    session->grants = NULL;
     return status;
 }
 

@@ -132,21 +132,6 @@ const TfyProgram *tfy__program_of(TfyLoop *loop)
     return loop->program;
 }
 
-TfyCeiling tfy__ceiling_option(TfyLoop *loop)
-{
-    return (TfyCeiling){.sandbox = loop->options.sandbox};
-}
-
-TfyCeiling tfy__ceiling(TfyTask *task)
-{
-    return tfy__ceiling_option(task->loop);
-}
-
-const char *tfy__sandbox_level_option(TfyLoop *loop)
-{
-    return loop->options.sandbox_level;
-}
-
 /* TfyOptions may set others */
 #define OUTPUT_MOST ((size_t)1 << 20)
 #define FILE_MOST   ((size_t)16 << 20)
@@ -443,6 +428,7 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
     }
     if (id) tfy__put_text(&out, TFY_P_ID, id);
     if (run->digests_only) tfy__put_text(&out, TFY_P_PROMPTS, DIGESTS_ONLY);
+    tfy__ceiling_write(run, &out, TFY_P_CEILING);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
@@ -465,6 +451,7 @@ int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args
     if (!run) return TFY_E_NOMEM;
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
     run->digests_only = tfy__is_digests_only(loop->options.record_prompts);
+    if (!tfy__ceiling_begin(run)) return TFY_E_NOMEM;
     run->max_memory = (int64_t)loop->options.max_memory;
     run->max_queue = loop->options.max_queue;
     run->rooted = loop->root_known;

@@ -52,6 +52,7 @@ typedef struct Watch {
 struct TfyLoop {
     const TfyProgram *program;
     TfyOptions options;
+    const char *cell_level; /* "full", "partial": what this machine can do; NULL: not needed yet */
     TfyWorld world;
     TfyHeap heap;
     TfyLog *log; /* NULL in a replay */

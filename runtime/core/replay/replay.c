@@ -381,8 +381,10 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     run->max_memory = tfy__payload_int(&begin, TFY_P_MAX_MEMORY);
     run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
     run->digests_only = tfy__is_digests_only(tfy__payload_text(&begin, TFY_P_PROMPTS));
-    int code = 0;
-    if (!workflow) {
+    int code = tfy__ceiling_read(run, tfy__payload_get(&begin, TFY_P_CEILING), error_text);
+    if (code != TFY_OK) {
+        /* nothing of it is begun */
+    } else if (!workflow) {
         snprintf(error_text, TFY_ERROR_TEXT, "the program has no workflow '%s', which run %s was started with",
                  name ? name : "?", run->uuid);
         code = loop->replay_only ? TFY_E_DIVERGED : TFY_E_ABSENT;

@@ -23,6 +23,7 @@ typedef struct Reader {
     size_t group_count;
     /* how far the wall clock was set back since: deadlines move back by as much */
     int64_t back_ms;
+    int code; /* why it failed, if not TFY_E_DATA */
     char *error_text;
 } Reader;
 
@@ -710,6 +711,8 @@ static bool read_run(Reader *r, const json_t *json)
     run->max_queue = tfy__member_int(json, TFY_S_MAX_QUEUE);
     run->digests_only = tfy__is_digests_only(tfy__member_text(json, TFY_S_PROMPTS));
     run->in_log = true;
+    r->code = tfy__ceiling_read(run, tfy__member_get(json, TFY_S_CEILING), r->error_text);
+    if (r->code != TFY_OK) return false;
     if (!make_groups(r, tfy__member_get(json, TFY_S_GROUPS)) || !make_locks(r, tfy__member_get(json, TFY_S_LOCKS)))
         return false;
     if (!make_signals(r, json)) return false;
@@ -743,5 +746,5 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
     free(r.objects);
     free(r.groups);
     run->snapshot_bytes = history->snapshot_bytes;
-    return ok ? 0 : TFY_E_DATA;
+    return ok ? 0 : r.code ? r.code : TFY_E_DATA;
 }

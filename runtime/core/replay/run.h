@@ -4,6 +4,7 @@
 
 #include "core/task/task.h"
 #include "wal/history/history.h"
+#include "wal/rows/payload.h"
 
 struct TfyReplayReport;
 struct TfyStepping;
@@ -21,6 +22,7 @@ struct Run {
     uint64_t seed;                 /* of random and uuid */
     int64_t max_queue, max_memory; /* TfyOptions' when it started; 0: none */
     bool digests_only;             /* it started with record_prompts "digest" */
+    TfyCeiling ceiling;            /* with which it started; owned */
     uint32_t live;                 /* tasks that have not finished */
     TaskRest *root;
     uint32_t folded_ended; /* its newest folded task that has finished; 0: none */
@@ -117,6 +119,13 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
 /* A task of the run by its handle, whether it lives, has finished and is in memory, or is found in the log. NULL:
  * there is none. */
 TaskRest *tfy__task_known(Run *run, int64_t handle);
+
+/* ceiling.c */
+bool tfy__ceiling_begin(Run *run); /* of a new run; false: no memory */
+void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member);
+/* json: as it was written; NULL: there is none. 0, or a code with a sentence. */
+int tfy__ceiling_read(Run *run, const json_t *json, char *error_text);
+void tfy__ceiling_free(Run *run);
 
 /* prompts.c */
 #define DIGESTS_ONLY "digest" /* TfyOptions.record_prompts, and what such a run records */

@@ -643,6 +643,7 @@ static bool write_run(Writer *w)
     write_number(w, TFY_S_MAX_MEMORY, run->max_memory);
     write_number(w, TFY_S_MAX_QUEUE, run->max_queue);
     if (run->digests_only) tfy__put_text(&w->out, TFY_S_PROMPTS, DIGESTS_ONLY);
+    tfy__ceiling_write(run, &w->out, TFY_S_CEILING);
     if (!write_tasks(w)) return false;
     write_groups(w);
     write_locks(w);

@@ -49,6 +49,7 @@ void tfy__run_release(TfyLoop *loop, Run *run)
         if (loop->log) tfy__log_forget_task(loop->log, &rest->log);
         tfy__rest_free(loop, rest);
     }
+    tfy__ceiling_free(run);
     free(run->forks);
     free(run->result);
     free(run->error);

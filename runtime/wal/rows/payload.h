@@ -34,6 +34,7 @@
     M(BY, "by", TEXT)                                                                                                  \
     M(BYTES, "bytes", TEXT)                                                                                            \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
+    M(CEILING, "ceiling", OBJECT)                                                                                      \
     M(CLOSED, "closed", FLAG)                                                                                          \
     M(COMPLETION_TOKENS, "completion_tokens", INT)                                                                     \
     M(DETACHED, "detached", FLAG)                                                                                      \
@@ -49,6 +50,7 @@
     M(FROM, "from", TEXT)                                                                                              \
     M(FUEL, "fuel", INT)                                                                                               \
     M(FULL, "full", INT)                                                                                               \
+    M(GRANTS, "grants", TEXT)                                                                                          \
     M(GRAPH, "graph", TEXT)                                                                                            \
     M(GROUP, "group", TEXT)                                                                                            \
     M(HOW, "how", TEXT)                                                                                                \
@@ -67,6 +69,7 @@
     M(MODEL, "model", TEXT)                                                                                            \
     M(MS, "ms", INT)                                                                                                   \
     M(NAME, "name", TEXT)                                                                                              \
+    M(NETWORK, "network", TEXT)                                                                                        \
     M(NOW, "now", INT)                                                                                                 \
     M(OBJ, "obj", TEXT)                                                                                                \
     M(OCCURRENCE, "occurrence", INT)                                                                                   \
@@ -89,6 +92,7 @@
     M(ROW, "row", OBJECT)                                                                                              \
     M(RUN, "run", TEXT)                                                                                                \
     M(RUNS, "runs", LIST)                                                                                              \
+    M(SANDBOX, "sandbox", TEXT)                                                                                        \
     M(SAVE, "save", TEXT)                                                                                              \
     M(SCOPE, "scope", INT)                                                                                             \
     M(SEED, "seed", TEXT)                                                                                              \

@@ -8,9 +8,9 @@
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?,
  *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?},
- *                     "id"?, "prompts"?: "digest"}
+ *                     "id"?, "prompts"?: "digest", "ceiling"?: {"sandbox"?, "network"?, "grants"?, "level"?}}
  *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h; id:
- *                       wal/log/run_id.h; prompts: the run keeps no Texts
+ *                       wal/log/run_id.h; prompts: the run keeps no Texts; ceiling: how far its tools may go
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}
  *                       in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive

@@ -22,6 +22,7 @@
     M(CANCEL, "cancel", FLAG)                                                                                          \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CAPACITY, "capacity", INT)                                                                                       \
+    M(CEILING, "ceiling", OBJECT)                                                                                      \
     M(CHAIN, "chain", TEXT)                                                                                            \
     M(CHANNELS, "channels", LIST)                                                                                      \
     M(CHILDREN, "children", LIST)                                                                                      \

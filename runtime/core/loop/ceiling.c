@@ -1,0 +1,92 @@
+/* ceiling.c: how far a run's tools may go (TfyCeiling). A run records with what it started; the options of the process
+ * that runs it replace what they name, for as long as it runs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/loop/state.h"
+
+const char *tfy__sandbox_level_option(TfyLoop *loop)
+{
+    return loop->options.sandbox_level;
+}
+
+TfyCeiling tfy__ceiling_option(TfyLoop *loop)
+{
+    const TfyOptions *options = &loop->options;
+    return (TfyCeiling){.sandbox = options->sandbox, .network = options->network, .grants = options->grants};
+}
+
+TfyCeiling tfy__ceiling(TfyTask *task)
+{
+    TfyCeiling ceiling = tfy__ceiling_option(task->loop);
+    const TfyCeiling *began = &rest_of(task)->run->ceiling;
+    if (!ceiling.sandbox) ceiling.sandbox = began->sandbox;
+    if (!ceiling.network) ceiling.network = began->network;
+    if (!ceiling.grants) ceiling.grants = began->grants;
+    return ceiling;
+}
+
+void tfy__ceiling_free(Run *run)
+{
+    const char *const texts[] = {run->ceiling.sandbox, run->ceiling.network, run->ceiling.grants, run->ceiling.level};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free((char *)(uintptr_t)texts[i]);
+    run->ceiling = (TfyCeiling){.sandbox = NULL};
+}
+
+static bool copy_text(const char **place, const char *text)
+{
+    *place = text ? tfy__sys_strdup(text) : NULL;
+    return *place || !text;
+}
+
+bool tfy__ceiling_begin(Run *run)
+{
+    const TfyCeiling now = tfy__ceiling_option(run->loop);
+    return copy_text(&run->ceiling.sandbox, now.sandbox) && copy_text(&run->ceiling.network, now.network) &&
+           copy_text(&run->ceiling.grants, now.grants) && copy_text(&run->ceiling.level, run->loop->cell_level);
+}
+
+void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member)
+{
+    const TfyCeiling *began = &run->ceiling;
+    if (!began->sandbox && !began->network && !began->grants && !began->level) return;
+    tfy__put(out, member);
+    tfy__put_begin(out);
+    if (began->sandbox) tfy__put_text(out, TFY_P_SANDBOX, began->sandbox);
+    if (began->network) tfy__put_text(out, TFY_P_NETWORK, began->network);
+    if (began->grants) tfy__put_text(out, TFY_P_GRANTS, began->grants);
+    if (began->level) tfy__put_text(out, TFY_P_LEVEL, began->level);
+    tfy__put_end(out);
+}
+
+/* A run that began behind all walls does not go on behind fewer because it woke up on another machine. */
+static int check_level(const Run *run, char *error_text)
+{
+    const char *began = run->ceiling.level, *now = run->loop->cell_level;
+    if (!began || !now || strcmp(began, "full") != 0 || strcmp(now, "full") == 0 || run->loop->options.sandbox_level)
+        return TFY_OK;
+    snprintf(error_text, TFY_ERROR_TEXT,
+             "run %s began with a full sandbox, and here it is only partial; tfy doctor --sandbox says why, "
+             "--sandbox-level partial goes on with it",
+             run->uuid);
+    return TFY_E_ABSENT;
+}
+
+int tfy__ceiling_read(Run *run, const json_t *json, char *error_text)
+{
+    TfyCeiling *began = &run->ceiling;
+    tfy__ceiling_free(run);
+    if (!json) return TFY_OK;
+    if (!copy_text(&began->sandbox, tfy__member_text(json, TFY_P_SANDBOX)) ||
+        !copy_text(&began->network, tfy__member_text(json, TFY_P_NETWORK)) ||
+        !copy_text(&began->grants, tfy__member_text(json, TFY_P_GRANTS)) ||
+        !copy_text(&began->level, tfy__member_text(json, TFY_P_LEVEL)))
+        return tfy__explained(TFY_E_NOMEM, error_text);
+    return run->loop->replay_only ? TFY_OK : check_level(run, error_text);
+}
+
+void tfy__set_cell_level(TfyLoop *loop, const char *level)
+{
+    loop->cell_level = level;
+}
