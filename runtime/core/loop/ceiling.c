@@ -68,7 +68,7 @@ static int check_level(const Run *run, char *error_text)
         return TFY_OK;
     snprintf(error_text, TFY_ERROR_TEXT,
              "run %s began with a full sandbox, and here it is only partial; tfy doctor --sandbox says why, "
-             "--sandbox-level partial goes on with it",
+             "--sandbox-level partial continues with it",
              run->uuid);
     return TFY_E_ABSENT;
 }

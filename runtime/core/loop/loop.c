@@ -426,9 +426,9 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
         tfy__put(&out, TFY_P_ROOT);
         tfy__root_write(&out, &loop->root);
     }
+    tfy__ceiling_write(run, &out, TFY_P_CEILING);
     if (id) tfy__put_text(&out, TFY_P_ID, id);
     if (run->digests_only) tfy__put_text(&out, TFY_P_PROMPTS, DIGESTS_ONLY);
-    tfy__ceiling_write(run, &out, TFY_P_CEILING);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);

@@ -56,10 +56,9 @@ struct TfyLoop {
     TfyWorld world;
     TfyHeap heap;
     TfyLog *log; /* NULL in a replay */
-    bool replay_only;
+    bool replay_only, root_known; /* root_known: runs record it */
     TfyRoot root;
     int root_fd;
-    bool root_known;         /* runs record it */
     bool only_rooted;        /* also leaves runs that do not record where they work */
     uint32_t left_elsewhere; /* by tfy_resume_all: runs of this program that work elsewhere */
     struct {                 /* the parked runs among them that were found so far, ascending */
