@@ -542,7 +542,7 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
         slots_bind_http(c, e, builtin);
     else
         slots_bind(c, e, &slots, 0);
-    if (builtin->id == BI_EXEC && e->argc) check_shell(c, e->argv[0]);
+    if (builtin->id == BI_EXEC && e->argc) check_argv(c, e->argv[0]);
     if (!ok) return c->core->bad;
     if (builtin->id == BI_CHANNEL || builtin->id == BI_SIGNAL) return wanted_result(c, e, builtin, want);
     if (builtin->id == BI_APPROVE || builtin->id == BI_ASK) return person_with(c, e, builtin, type_strip(want));

@@ -366,6 +366,19 @@ void check_sandbox(Check *c, Decl *decl);
 void check_sandbox_attr(Check *c, Decl *decl, const Attr *attr);
 /* Warns when an argv, whose types are known, puts a value into the program of a shell (check_shell.c). */
 void check_shell(Check *c, const Expr *argv);
+/* The script of `sh -c SCRIPT …`, options before it passed over; NULL: there is none. */
+const Expr *check_shell_script(const Arg *words);
+/* The same, and refuses a secret in it (check_argv.c). */
+void check_argv(Check *c, const Expr *argv);
+/* Refuses a secret that a call gives to a parameter in the argv of a tool. */
+void check_argv_call(Check *c, const Expr *call, const Decl *tool);
+/* What a word begins with when that could be any text, or NULL. */
+const Expr *check_argv_begin(const Expr *word);
+/* Passes each word that a program may take as an option, depending on what it says when it runs. */
+typedef void OptionWord(void *state, const Expr *word);
+void check_argv_options(const Expr *argv, OptionWord *found, void *state);
+/* Warns of such a word, once; `from` says where its text comes from. */
+void check_argv_warn(Check *c, const Expr *word, Span from, const char *text);
 /* Warns of parameters that are called like options of `tfy run` (check_flags.c). */
 void check_flags(Check *c);
 void check_tool(Check *c, Decl *decl);

@@ -49,8 +49,7 @@ static const Arg *skip_env(const Arg *arg)
     return NULL;
 }
 
-/* The script of `sh -c SCRIPT`, options before it passed over; NULL: there is none. */
-static const Expr *find_script(const Arg *arg)
+const Expr *check_shell_script(const Arg *arg)
 {
     size_t len;
     const char *text = arg ? literal(arg->value, &len) : NULL;
@@ -86,7 +85,7 @@ static bool is_free_text(const Expr *part)
 
 void check_shell(Check *c, const Expr *argv)
 {
-    const Expr *script = argv && argv->kind == EX_LIST ? find_script(argv->args) : NULL;
+    const Expr *script = argv && argv->kind == EX_LIST ? check_shell_script(argv->args) : NULL;
     if (!script || script->kind != EX_STRING || !script->parts || !script->parts->next) return; /* all of it is given */
     for (const Expr *part = script->parts; part; part = part->next) {
         if (!is_free_text(part)) continue;

@@ -354,7 +354,7 @@ void check_tool(Check *c, Decl *decl)
     switch (decl->provider) {
     case PROV_EXEC:
         if (decl->provider_value) check_expr_to(c, decl->provider_value, type_list(c, c->core->string), (Why){0});
-        check_shell(c, decl->provider_value);
+        check_argv(c, decl->provider_value);
         break;
     case PROV_EXTERN:
         if (decl->provider_value) check_extern_name(c, decl);

@@ -40,6 +40,7 @@ typedef struct Place {
 typedef struct Reach {
     Label result;
     const Place **places; /* by parameter; NULL: none */
+    const Expr **words;   /* by parameter: a word of an argv that may be read as an option; NULL: none */
     Label *sent;          /* by parameter: what goes into its channels */
     uint32_t count;
 } Reach;
@@ -120,8 +121,10 @@ static Reach *reach_of(Trust *t, const Decl *decl)
     Reach *reach = arena_new(t->arena, Reach);
     reach->count = decl->param_count;
     reach->places = arena_alloc(t->arena, (reach->count + 1) * sizeof *reach->places);
+    reach->words = arena_alloc(t->arena, (reach->count + 1) * sizeof *reach->words);
     reach->sent = arena_alloc(t->arena, (reach->count + 1) * sizeof *reach->sent);
     memset(reach->places, 0, (reach->count + 1) * sizeof *reach->places);
+    memset(reach->words, 0, (reach->count + 1) * sizeof *reach->words);
     memset(reach->sent, 0, (reach->count + 1) * sizeof *reach->sent);
     ((Decl *)decl)->reach = reach;
     return reach;
@@ -171,6 +174,19 @@ static void into_place(Trust *t, Span span, Label label, const Place *place)
         const bool is_stricter = !kept || (kept->unless_approved && !place->unless_approved);
         if (!(label.params & param_bit(i)) || !is_stricter) continue;
         t->reach->places[i] = place;
+        t->changed = true;
+    }
+}
+
+/* A word of a command that a program may read as an option. It is worth a warning once somebody else says it. */
+static void into_word(Trust *t, Label label, const Expr *word)
+{
+    const Origin *source = label.from;
+    while (source && source->before) source = source->before;
+    if (t->reports && source) check_argv_warn(t->c, word, source->span, source->text);
+    for (uint32_t i = 0; t->reach && i < t->reach->count; i++) {
+        if (!(label.params & param_bit(i)) || t->reach->words[i]) continue;
+        t->reach->words[i] = word;
         t->changed = true;
     }
 }
@@ -296,6 +312,8 @@ static Label label_call(Trust *t, const Expr *e, const Decl *decl)
         const Place *place = arg ? declared_place(t, decl, i) : NULL;
         if (!place) place = reach->places[i];
         if (arg && place && !is_waived(t, decl, place)) into_place(t, arg->span, args[i], place);
+        const Expr *begin = arg && reach->words[i] ? check_argv_begin(arg) : NULL;
+        if (begin) into_word(t, label_expr(t, begin), reach->words[i]);
     }
     for (uint32_t i = 0; i < reach->count && i < e->argc; i++) {
         if (!e->argv[i] || !has_handle(t, e->argv[i])) continue;
@@ -469,8 +487,15 @@ static void words_place(Trust *t, const Expr *argv, const Sandbox *sandbox)
         into_place(t, word->value->span, label_expr(t, word->value), place);
 }
 
+static void option_word(void *trust, const Expr *word)
+{
+    into_word(trust, label_expr(trust, word), word);
+}
+
 static void exec_places(Trust *t, const Expr *e)
 {
+    check_argv_options(e->argv[0], option_word, t);
+
     if (!t->approved) words_place(t, e->argv[0], t->program->sandbox);
     argument_place(t, e, "cwd", "decides where a command runs");
     if (e->argc > 3 && e->argv[3]) names_place(t, e->argv[3]);
@@ -507,6 +532,7 @@ static Label label_builtin(Trust *t, const Expr *e)
 
 static Label label_tool(Trust *t, const Expr *e, const Decl *tool)
 {
+    if (t->reports) check_argv_call(t->c, e, tool);
     (void)label_call(t, e, tool);
     if (tool->result_label == LABEL_TRUSTED) return clean;
     const char *what = tool->kind == DECL_PROMPT ? "the prompt" : "the tool";
@@ -768,6 +794,7 @@ static void walk_tool(Trust *t, const Decl *decl)
 {
     if (decl->provider == PROV_EXEC) {
         program_place(t, decl->provider_value, "decides which program a tool starts");
+        check_argv_options(decl->provider_value, option_word, t);
         words_place(t, decl->provider_value, decl->sandbox ? decl->sandbox : t->program->sandbox);
     }
     if (decl->provider == PROV_HTTP) line_places(t, decl);

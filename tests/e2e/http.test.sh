@@ -272,13 +272,13 @@ tool login(port: int, token: string) -> HttpResponse = http "POST http://127.0.0
     "Authorization": "Bearer ${token}",
     "X-Key": secret("API_KEY"),
 } body "${token} and ${secret("API_KEY")}"
-tool say(words: list<string>) -> string = exec ["echo"].concat(words)
+tool say(word: string, more: list<string>) -> string = exec ["sh", "-c", "echo a $WORD $0"].concat(more) env { "WORD": word }
 tool leak() -> ExecResult = exec ["sh", "-c", "echo out $K; echo err $K >&2; exit 3"] env { "K": secret("API_KEY") }
 
 workflow main(port: int, hostile: string = "secret:API_KEY") {
     let r = yield login(port, secret("TOKEN")) key "k"
     print(r.body)
-    let words = yield say(["a", "${secret("TOKEN")}!", hostile])
+    let words = yield say("${secret("TOKEN")}!", [hostile])
     print(words)
     let l = yield leak()
     print("${l.code} ${l.out.trim()} ${l.err.trim()}")
@@ -301,7 +301,7 @@ run env TFY_SECRET_API_KEY=key-12345 tfy run secret.tfy --port "$port" --secrets
 check "secrets from a file and the environment: 0" [ "$status" = 0 ]
 check "they reach the request, and are taken out of the answer" printed "Authorization: Bearer [secret:TOKEN]"
 check "... the body too" printed "[secret:TOKEN] and [secret:API_KEY]"
-check "they reach an argv; a text that only looks like one does not" printed "a [secret:TOKEN]! secret:API_KEY"
+check "they reach the environment of a tool; a text that only looks like one does not" printed "a [secret:TOKEN]! secret:API_KEY"
 check "they are taken out of both outputs" printed "3 out [secret:API_KEY] err [secret:API_KEY]"
 check "they reach stdin" printed "[secret:TOKEN]"
 check "with a secret no redirect is followed" printed "302"
