@@ -222,20 +222,24 @@ static bool judge_path(Check *c, const Expr *e, const char **text)
 static bool judge_read(Check *c, const Expr *e, const char **text)
 {
     if (!judge_path(c, e, text)) return false;
-    if (!is_within(*text, ".tfy")) return true;
-    diag_error(c->diags, e->span, "'.tfy' holds the log and is never readable");
+    if (strcmp(*text, "/") == 0)
+        diag_error(c->diags, e->span, "'/' is above every root; a sandbox may not be given all of it");
+    else if (is_within(*text, ".tfy"))
+        diag_error(c->diags, e->span, "'.tfy' holds the log and is never readable");
+    else
+        return true;
     return false;
 }
 
 static bool is_system(const char *path)
 {
-    static const char *const whole[] = {"/", "/home", "/var", "/opt", "/srv", "/mnt", "/run", "/media", "/usr/local"};
+    static const char *const whole[] = {"/", "/home", "/var", "/opt", "/srv", "/mnt", "/run", "/media"};
     static const char *const all[] = {"/usr",    "/bin", "/sbin", "/lib", "/lib32", "/lib64",
                                       "/libx32", "/etc", "/boot", "/dev", "/proc",  "/sys"};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         if (strcmp(path, whole[i]) == 0) return true;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (is_within(path, all[i])) return !is_within(path, "/usr/local");
+        if (is_within(path, all[i])) return true;
     return false;
 }
 
