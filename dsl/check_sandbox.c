@@ -455,7 +455,10 @@ static void read_row(Check *c, RowKind kind, const PromptRow *row, Sandbox *sand
     case ROW_OUTPUT: limits->output = read_size(c, row); break;
     case ROW_PROCESSES: limits->processes = read_number(c, row, EX_INT); break;
     case ROW_CPU: limits->cpu_ms = read_number(c, row, EX_DURATION); break;
-    case ROW_RUNNER: read_texts(c, row, "words", judge_word, &sandbox->runner); break;
+    case ROW_RUNNER:
+        read_texts(c, row, "words", judge_word, &sandbox->runner);
+        diag_not_yet(c->diags, row->name.span, "a runner");
+        break;
     case ROW_COUNT: break;
     }
 }
