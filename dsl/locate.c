@@ -531,8 +531,8 @@ static void walk_cases(Walk *w, const Decl *decl)
 static void walk_attr(Walk *w, const Attr *attr)
 {
     const CatchName *name = attr->name;
-    if (!name) return;
-    const Decl *import = name->module.text ? find_import(w, name->module.text) : NULL;
+    const Decl *import = name && name->module.text ? find_import(w, name->module.text) : NULL;
+    if (!name || (name->module.text && !import)) return;
     if (import) offer_decl(w, name->module.span, import);
     offer_decl(w, name->name.span, find_in_module(import ? import->imported : w->module, name->name.text));
 }

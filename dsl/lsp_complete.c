@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lsp_internal.h"
+#include "sandbox.h"
 
 /* Behind `yield` only a call is possible; elsewhere it may have to be a field. */
 static const char name_placeholder[] = "completed_here", call_placeholder[] = "completed_here()";
@@ -27,6 +28,11 @@ enum {
     ITEM_STRUCT = 22,
     ITEM_EVENT = 23,
 };
+
+static bool is_name_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
 
 typedef struct Items {
     json_t *list;
@@ -142,6 +148,100 @@ static void add_keywords(Items *items)
     for (int i = 0; token_word_at(i); i++) add_item(items, token_word_at(i), ITEM_KEYWORD, NULL, NULL);
 }
 
+/* ---- sandboxes ---- */
+
+/* The word that ends before the blanks at *at, which moves to its beginning; 0: none is there. */
+static size_t word_before(const char *text, size_t *at)
+{
+    while (*at && (text[*at - 1] == ' ' || text[*at - 1] == '\t')) --*at;
+    const size_t end = *at;
+    while (*at && is_name_byte(text[*at - 1])) --*at;
+    return end - *at;
+}
+
+static bool is_word(const char *text, size_t len, const char *word)
+{
+    return strlen(word) == len && memcmp(text, word, len) == 0;
+}
+
+static bool begins_line(const char *text, size_t at)
+{
+    while (at && (text[at - 1] == ' ' || text[at - 1] == '\t')) at--;
+    return !at || text[at - 1] == '\n';
+}
+
+/* Is the place between the braces of a sandbox? */
+static bool is_in_sandbox(const char *text, size_t at)
+{
+    int depth = 1;
+    while (at && depth) {
+        at--;
+        depth += text[at] == '}' ? 1 : text[at] == '{' ? -1 : 0;
+    }
+    if (depth || !word_before(text, &at)) return false;
+    const size_t len = word_before(text, &at);
+    return is_word(text + at, len, "sandbox") && begins_line(text, at);
+}
+
+static void add_words(Items *items, const char *const *words)
+{
+    for (; *words; words++) add_item(items, *words, ITEM_KEYWORD, NULL, NULL);
+}
+
+static void add_sandboxes(Items *items, const Module *module)
+{
+    for (const Decl *decl = module->decls; decl; decl = decl->next)
+        if (decl->kind == DECL_SANDBOX && decl->name.text)
+            add_item(items, decl->name.text, ITEM_STRUCT, lsp_decl_signature(items->arena, decl), decl->doc);
+}
+
+/* `sandbox |`, `sandbox module.|` behind what makes it an attribute; false: the place is elsewhere. */
+static bool add_sandbox_names(Items *items, const Module *module, const char *text, size_t at)
+{
+    char alias[64] = "";
+    if (at && text[at - 1] == '.') {
+        at--;
+        const size_t len = word_before(text, &at);
+        if (len && len < sizeof alias) memcpy(alias, text + at, len);
+    }
+    const size_t len = word_before(text, &at);
+    if (!is_word(text + at, len, "sandbox") || begins_line(text, at)) return false;
+    for (const Decl *decl = module->decls; decl; decl = decl->next) {
+        if (decl->kind != DECL_IMPORT || !decl->name.text) continue;
+        if (!*alias)
+            add_item(items, decl->name.text, ITEM_MODULE, lsp_decl_signature(items->arena, decl), NULL);
+        else if (decl->imported && strcmp(decl->name.text, alias) == 0)
+            add_sandboxes(items, decl->imported);
+    }
+    if (*alias) return true;
+    add_words(items, sandbox_given_names());
+    add_sandboxes(items, module);
+    return true;
+}
+
+/* A row, or the words that `root` and `network` know. */
+static bool add_sandbox_row(Items *items, const char *text, size_t at)
+{
+    static const char *const roots[] = {"readonly", "workspace", NULL}, *const networks[] = {"any", "none", NULL};
+    if (!is_in_sandbox(text, at)) return false;
+    if (begins_line(text, at)) {
+        add_words(items, sandbox_rows());
+        return true;
+    }
+    const size_t len = word_before(text, &at);
+    const bool is_root = is_word(text + at, len, "root"), is_network = is_word(text + at, len, "network");
+    if (!begins_line(text, at) || !(is_root || is_network)) return false;
+    add_words(items, is_root ? roots : networks);
+    return true;
+}
+
+/* False: what can be written here has nothing to do with sandboxes. `off` is behind the name that is being written. */
+static bool add_of_sandbox(Items *items, const Module *module, const char *text, size_t off)
+{
+    while (off && is_name_byte(text[off - 1])) off--;
+    return add_sandbox_names(items, module, text, off) || add_sandbox_row(items, text, off);
+}
+
 static void add_names(Items *items, const LspAnalysis *analysis, uint32_t off)
 {
     locate_scope(analysis->program, off, add_variable, items);
@@ -152,11 +252,6 @@ static void add_names(Items *items, const LspAnalysis *analysis, uint32_t off)
 }
 
 /* ---- the request ---- */
-
-static bool is_name_byte(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
 
 /* The document's text with the placeholder at `off`; malloc'ed. */
 static char *with_placeholder(const LspDocument *document, size_t off, const char *placeholder, size_t *len)
@@ -191,10 +286,12 @@ static bool complete_with(LspServer *server, const LspDocument *document, size_t
     Items items = {list, &analysis.arena};
     uint32_t at = analysis.source->base + (uint32_t)off + 1;
     bool understood = true;
-    if (is_dotted(document, off))
-        understood = add_behind_dot(&items, analysis.program, at);
-    else
-        add_names(&items, &analysis, at);
+    if (!add_of_sandbox(&items, analysis.module, document->text, off)) {
+        if (is_dotted(document, off))
+            understood = add_behind_dot(&items, analysis.program, at);
+        else
+            add_names(&items, &analysis, at);
+    }
     lsp_analysis_deinit(&analysis);
     free(text);
     return understood;

@@ -29,11 +29,28 @@ static bool needs_yield(const Builtin *builtin)
     return builtin->effect && !held && !made && (builtin->suspends || strcmp(builtin->result, "nothing") != 0);
 }
 
+/* Its rows, as they are written. */
+static void add_rows(LspText *to, const Decl *sandbox)
+{
+    const Source *source = sandbox->module->source;
+    lsp_add(to, " {\n");
+    for (const PromptRow *row = sandbox->rows; row; row = row->next) {
+        const uint32_t from = row->name.span.off - source->base;
+        const uint32_t end = row->value->span.off + row->value->span.len - source->base;
+        if (row->name.text && end > from && end <= source->len)
+            lsp_add(to, "    %.*s\n", (int)(end - from), source->text + from);
+    }
+    lsp_add(to, "}");
+}
+
 static void explain_code(LspText *to, const Located *at)
 {
     switch (at->kind) {
     case LOC_VARIABLE: explain_variable(to, at); break;
-    case LOC_DECL: lsp_add_decl(to, at->decl); break;
+    case LOC_DECL:
+        lsp_add_decl(to, at->decl);
+        if (at->decl->kind == DECL_SANDBOX) add_rows(to, at->decl);
+        break;
     case LOC_FIELD: lsp_add(to, "%s.%s: %s", at->owner, at->field->name, lsp_type_name(at->type)); break;
     case LOC_PARAM:
         lsp_add(to, "%s(%s: %s)", at->decl->name.text, at->param->name.text, lsp_type_name(at->type));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lsp_internal.h"
+#include "sandbox.h"
 
 LspText lsp_text_new(Arena *arena)
 {
@@ -86,6 +87,7 @@ static void add_callable(LspText *to, const Decl *decl, const char *word)
     add_params(to, decl->params);
     add_result(to, decl->result_label, decl->type);
     if (decl->kind == DECL_TOOL) lsp_add(to, " %s", repeat_word(decl->repeat));
+    if (decl->sandbox) lsp_add(to, " sandbox %s", decl->sandbox->name);
     if (decl->kind == DECL_WORKFLOW) add_errors(to, decl->errors);
 }
 
@@ -141,6 +143,7 @@ void lsp_add_decl(LspText *to, const Decl *decl)
     case DECL_FN: add_callable(to, decl, "fn"); break;
     case DECL_WORKFLOW: add_callable(to, decl, "workflow"); break;
     case DECL_ENUM: add_enum(to, decl); break;
+    case DECL_SANDBOX: lsp_add(to, "sandbox %s", decl->name.text); break;
     case DECL_CONST: lsp_add(to, "const %s: %s", decl->name.text, lsp_type_name(decl->type)); break;
     case DECL_TYPE:
     case DECL_ERROR:
