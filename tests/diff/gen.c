@@ -1051,13 +1051,16 @@ static void kept(Gen *g, const char *fn, Ty type)
 /* A place that takes only trusted values: of a tool, a workflow or a fn. */
 static void trusted_place(Gen *g)
 {
-    switch (below(g, g->in_fn ? 2 : 7)) {
+    switch (below(g, g->in_fn ? 2 : 10)) {
     case 0: kept(g, "kept_int", INT); break;
     case 1: kept(g, "kept_text", STR); break;
     case 2: bind_yield(g, text("p_int(me, %s)%s", placed(g, INT), policies(g, INT, true)), INT); break;
     case 3: bind_yield(g, text("p_text(me, %s)", placed(g, STR)), STR); break;
     case 4: bind_yield(g, text("p_item(me, %s)%s", placed(g, ITEM), policies(g, ITEM, true)), ITEM); break;
     case 5: bind_yield(g, text("p_ints(me, %s)", placed(g, INTS)), INTS); break;
+    case 6: bind_yield(g, text("p_far(me, %s)%s", placed(g, STR), policies(g, STR, true)), STR); break;
+    case 7: bind_yield(g, text("p_near(me, %s)%s", placed(g, STR), policies(g, STR, true)), STR); break;
+    case 8: bind_yield(g, text("p_program(me, %s)%s", placed(g, STR), policies(g, STR, true)), STR); break;
     default: bind_yield(g, text("p_flow(%s)", placed(g, STR)), STR); break;
     }
 }
@@ -1726,6 +1729,24 @@ static void print_way(const char *way, int from, int to)
     fputc('\n', out);
 }
 
+/* Where a chain ends; what a person approves, and what has no network, may be anything. */
+static const char *const ends[] = {
+    "return yield p_text(me, v%d)",
+    "return yield p_text(me, v%d) approve \"?\"",
+    "return yield p_far(me, v%d)",
+    "return yield p_far(me, v%d) approve \"?\"",
+    "return yield p_near(me, v%d)",
+    "return yield p_program(me, v%d)",
+    "return yield p_program(me, v%d) approve \"?\"",
+    "return yield c_far(v%d)",
+    "return yield c_far(v%d) approve \"?\"",
+    "return yield c_asks(v%d)",
+    "let r = yield exec([\"run\", \"--\", v%d])\n    return r.out",
+    "let r = yield exec([\"run\", \"--\", v%d]) approve \"?\"\n    return r.out",
+    "let r = yield exec([v%d].push(\"x\"))\n    return r.out",
+};
+enum { END_COUNT = sizeof ends / sizeof *ends };
+
 /* A text goes several ways, one after the other, and then into a trusted place. */
 static void chain(Gen *g)
 {
@@ -1733,7 +1754,9 @@ static void chain(Gen *g)
     fprintf(out, "workflow root_s%ld() -> string {\n    let me = yield self()\n", g->seed);
     fprintf(out, chance(g, 75) ? "    let v0 = yield t_text(me, 3)\n" : "    let v0 = \"a\"\n");
     for (int i = 0; i < count; i++) print_way(ways[below(g, WAY_COUNT)], i, i + 1);
-    fprintf(out, "    return yield p_text(me, v%d)\n}\n", count);
+    fputs("    ", out);
+    fprintf(out, ends[chance(g, 50) ? 0 : below(g, END_COUNT)], count);
+    fputs("\n}\n", out);
 }
 
 static void program(long seed)
@@ -1804,6 +1827,13 @@ static const char preamble[] =
     "        if v == null { return total }\n        total = (total * 7 + v % 1000) % 100000\n    }\n}\n";
 
 static const char trusted_preamble[] =
+    "sandbox default { network any }\n"
+    "sandbox near { root readonly }\n"
+    "tool p_far(who: string, s: string) -> string pure = exec [\"far\", \"--\", who, s]\n"
+    "tool p_near(who: string, s: string) -> string pure sandbox near = exec [\"near\", \"--\", s]\n"
+    "tool p_program(who: string, s: string) -> string pure sandbox near = exec [s, \"x\"]\n"
+    "workflow c_far(s: string) -> string { return yield p_far(\"c\", s) }\n"
+    "workflow c_asks(s: string) -> string { return yield p_far(\"c\", s) approve \"?\" }\n"
     "tool p_int(who: string, n: trusted int) -> trusted int pure = extern \"place_int\"\n"
     "tool p_text(who: string, s: trusted string) -> string pure = extern \"place_text\"\n"
     "tool p_item(who: string, i: trusted Item) -> trusted Item pure = extern \"place_item\"\n"

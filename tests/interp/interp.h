@@ -66,6 +66,7 @@ const Value *from_inside(const Value *value);                            /* none
 const Value *made_of(const Value *made, const Value *a, const Value *b); /* outside when a or b is; NULL: none */
 const Value *method_made(const Expr *e, const Value *made, const Value **args);
 void look_at_places(Frame *f, const Expr *call, const Value **args);
+void look_at_command(Frame *f, const Expr *step, const Value **args);
 
 /* Strings by code points. */
 size_t text_points(const char *text, size_t len);

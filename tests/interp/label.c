@@ -2,6 +2,7 @@
  *
  * A value is marked where it comes in. A text or number that is made of marked ones is marked; what is chosen from a list, a map or a record is
  * what it was. The compiler's labels must never be trusted where a marked value stands. */
+#include "../../dsl/sandbox.h"
 #include "interp.h"
 
 #include <string.h>
@@ -86,4 +87,26 @@ void look_at_places(Frame *f, const Expr *call, const Value **args)
         f->task->interp->places++;
         f->task->interp->wrong += is_outside(args[i]);
     }
+}
+
+static void look_at_word(Frame *f, const Value *word)
+{
+    f->task->interp->places++;
+    f->task->interp->wrong += is_outside(word);
+}
+
+/* The program of a tool; and every word of a command that can reach a network or has no sandbox, unless a person saw it. */
+void look_at_command(Frame *f, const Expr *step, const Value **args)
+{
+    const Expr *call = step->left;
+    const Decl *tool = call->call == CALL_TOOL && call->decl->provider == PROV_EXEC ? call->decl : NULL;
+    const Sandbox *sandbox = tool && tool->sandbox ? tool->sandbox : f->task->interp->program->sandbox;
+    bool reaches = sandbox && (sandbox->root == SANDBOX_OPEN || sandbox->network != NETWORK_NONE);
+    if (!tool && !(call->call == CALL_BUILTIN && call->builtin->id == BI_EXEC)) return;
+    for (const Policy *policy = step->policies; policy; policy = policy->next)
+        if (policy->kind == POL_APPROVE) reaches = false;
+    Frame inside = {.task = f->task, .decl = tool, .vars = tool ? vars_of(tool, args) : NULL, .is_fn = true};
+    const Value *argv = tool ? eval(&inside, tool->provider_value) : args[0];
+    for (size_t i = 0; i < argv->len; i++)
+        if (reaches || (tool && i == 0)) look_at_word(f, argv->items[i]);
 }

@@ -118,6 +118,18 @@ static const char *name_of(const Expr *call)
     return call->decl ? call->decl->full_name : call->builtin->name;
 }
 
+/* A command that printed nothing. */
+static const Value *exec_result(const Type *type)
+{
+    Value *result = value_items(V_RECORD, type->field_count);
+    result->type = type;
+    for (uint32_t i = 0; i < type->field_count; i++)
+        result->items[i] = type->fields[i].type->kind == TYPE_STRING ? value_text("", 0)
+                           : type->fields[i].type->kind == TYPE_INT  ? value_int(0)
+                                                                     : value_bool(false);
+    return result;
+}
+
 static const Value *attempt_effect(Frame *f, const Expr *call, const Value **args, const Policies *p)
 {
     Task *task = f->task;
@@ -131,6 +143,7 @@ static const Value *attempt_effect(Frame *f, const Expr *call, const Value **arg
         return call->decl->result_label == LABEL_TRUSTED ? made : from_outside(made);
     }
     switch (call->builtin->id) {
+    case BI_EXEC: return from_outside(exec_result(task->interp->program->core.exec_result));
     case BI_SLEEP: return performed(f, task_sleep(task, now_ms + (args[0]->i > 0 ? args[0]->i : 0), bound_ms));
     case BI_SLEEP_UNTIL: return performed(f, task_sleep(task, args[0]->i, bound_ms));
     case BI_APPROVE: return answer_question(call->type);
@@ -231,6 +244,7 @@ const Value *eval_yield(Frame *f, const Expr *e)
     if (!ask_first(f, e)) return NULL;
     const Value **args = eval_args(f, call);
     if (!args || !read_policies(f, e, &p)) return NULL;
+    look_at_command(f, e, args);
     Doubt doubt = {0};
     Undo *undo = p.undo ? undo_push(f, p.undo) : NULL;
     const Value *value =
