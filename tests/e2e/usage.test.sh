@@ -228,9 +228,14 @@ check "the compiler warns" ended 0 "warning: the parameter 'db' is called like t
 check "... and says how to give it" ended 0 "give it as --param.db, or after --"
 check "... whether it has dashes or not" ended 0 "the parameter 'max_tasks' is called like the option --max-tasks"
 tfy run --help | sed -n 's/^  --\([a-z-]*\).*/\1/p' | tr - _ >names
-{ echo 'workflow main('; sed 's/.*/&: string,/' names; echo ') {'; echo '    return'; echo '}'; } >all.tfy
-run tfy check all.tfy
-check "every option of 'tfy run' is known" [ "$(grep -c "is called like the option" err)" = "$(wc -l <names)" ]
+split -n l/2 names names- # warnings are shown up to a limit
+known=0
+for half in names-aa names-ab; do
+    { echo 'workflow main('; sed 's/.*/&: string,/' $half; echo ') {'; echo '    return'; echo '}'; } >all.tfy
+    run tfy check all.tfy
+    known=$((known + $(grep -c "is called like the option" err)))
+done
+check "every option of 'tfy run' is known" [ $known = "$(wc -l <names)" ]
 for wrong in TFY_SNAPSHOT_EVERY=often TFY_SNAPSHOT_EVERY=4294967296 TFY_PARK_AFTER=-1 TFY_PARK_AFTER=5s TFY_PARK_AFTER=99999999999999999999 TFY_POLLER=pol; do
     run env "$wrong" tfy run params.tfy --name a
     check "$wrong: 64" ended 64 "${wrong%=*} must be"

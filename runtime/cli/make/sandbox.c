@@ -422,8 +422,7 @@ int tfy__cmd_sandbox(const TfyArgs *args)
     const int writing = tfy__args_choice(args, OPT_CELL, 1);
     const int level = args->option[OPT_CELL_LEVEL] ? tfy__args_choice(args, OPT_CELL_LEVEL, 0) : -1;
     if (writing < 0 || (args->option[OPT_CELL_LEVEL] && level < 0)) return EXIT_USAGE;
-    if (writing == 2 && given_hosts(args))
-        return tfy__fail(EXIT_USAGE, "--sandbox open has no list of hosts");
+    if (writing == 2 && given_hosts(args)) return tfy__fail(EXIT_USAGE, "--sandbox open has no list of hosts");
     if (writing == 2) return run_open(args);
     Sandbox sandbox = {.args = args};
     int status = plan(&sandbox, writing, level);

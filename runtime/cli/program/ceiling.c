@@ -1,6 +1,7 @@
 /* ceiling.c: see ceiling.h. */
 #include "cli/program/ceiling.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,16 @@ static bool check_grant(const TfyProgram *program, const char *grant)
     return false;
 }
 
+/* A path is kept as it is found now: it says the same when the run goes on elsewhere. */
+static void add_grant(TfyBuffer *lines, const char *grant)
+{
+    const char *value = strchr(grant, '=') + 1;
+    char real[PATH_MAX];
+    const bool is_path = !strstr(grant, ":network=");
+    tfy__buffer_printf(lines, "%s%.*s%s", lines->len ? "\n" : "", (int)(value - grant), grant,
+                       is_path && realpath(value, real) ? real : value);
+}
+
 bool tfy__read_ceiling(const TfyProgram *program, const TfyArgs *args, TfyOptions *options, char **grants)
 {
     TfyBuffer lines = {0};
@@ -80,7 +91,7 @@ bool tfy__read_ceiling(const TfyProgram *program, const TfyArgs *args, TfyOption
             tfy__buffer_free(&lines);
             return false;
         }
-        tfy__buffer_printf(&lines, "%s%s", lines.len ? "\n" : "", args->given[i].value);
+        add_grant(&lines, args->given[i].value);
     }
     options->sandbox = args->option[OPT_CEILING];
     options->sandbox_level = args->option[OPT_CELL_LEVEL];
