@@ -322,8 +322,11 @@ static int has_secret(const char *path)
 static int read_environ(void)
 {
     char path[64];
-    int error = ENOENT;
-    for (int pid = 1; pid < 1 << 16 && error; pid++) {
+    int error = ENOENT, last = 1 << 16;
+    FILE *most = fopen("/proc/sys/kernel/pid_max", "re");
+    if (!most || fscanf(most, "%d", &last) != 1 || last > 1 << 16) last = 1 << 16;
+    if (most) fclose(most);
+    for (int pid = 1; pid < last && error; pid++) {
         snprintf(path, sizeof path, "/proc/%d/environ", pid);
         if (access(path, F_OK) == 0 && has_secret(path) == 0) error = 0;
     }
