@@ -63,10 +63,12 @@ static bool fail_exit(TfyCall *call, const TfyProcessEnd *end)
     if (!end->signal) call->outcome = TFY_NOT_DONE;
     const char *tail = last_lines(&end->err, &len);
     if (!len) tail = last_lines(&end->out, &len);
-    char how[64];
+    char how[64], refused[sizeof end->refused + 32] = "";
+    if (*end->refused) snprintf(refused, sizeof refused, "; the sandbox refused %s", end->refused);
     snprintf(how, sizeof how, end->signal ? "was ended by signal %d" : "exited with status %d",
              end->signal ? end->signal : end->code);
-    tfy__call_tool_error(call, end->code, "'%s' %s%s%.*s", call->tool->name, how, len ? ":\n" : "", len, tail);
+    tfy__call_tool_error(call, end->code, "'%s' %s%s%s%.*s", call->tool->name, how, refused, len ? ":\n" : "", len,
+                         tail);
     return true;
 }
 
@@ -106,6 +108,8 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     mask_output(&end->err, end->err_cut, &err);
     if (tfy__known_mask(end->message, strlen(end->message), true, &message))
         snprintf(end->message, sizeof end->message, "%.*s", (int)message.len, message.data ? message.data : "");
+    if (*end->refused)
+        tfy__report_text(call->loop, "tfy: the sandbox of '%s' refused %s\n", call->tool->name, end->refused);
     free_job(job);
     if (end->no_room) {
         tfy__call_no_room(call, end->error);

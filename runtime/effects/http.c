@@ -21,6 +21,7 @@
 #include "effects/http_client.h"
 #include "effects/known.h"
 #include "effects/output.h"
+#include "effects/proxy_rules.h"
 #include "effects/process.h"
 #include "effects/secret.h"
 #include "value/heap.h"
@@ -55,6 +56,7 @@ typedef struct Request {
     TfyBuffer body;
     bool cut;       /* the body was longer than the limit */
     bool head_full; /* the headers were longer than the limit */
+    bool bounded;   /* the command line says which hosts may be reached: a redirect is not followed */
 } Request;
 
 /* ---- releasing ---- */
@@ -521,7 +523,7 @@ static void on_end(void *arg, CURLcode result)
 static bool may_redirect(const Request *request)
 {
     const char *method = request->wanted.method;
-    return is_pure(request->call) && !request->secrets.count &&
+    return is_pure(request->call) && !request->secrets.count && !request->bounded &&
            (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
 }
 
@@ -571,6 +573,28 @@ static TfyHttp *client_of(TfyLoop *loop)
     return *place;
 }
 
+/* May the run reach this address? False after the call has failed. */
+static bool is_within(Request *request)
+{
+    const char *ceiling = tfy__ceiling(request->call->task).network;
+    TfyProxyTarget target;
+    request->bounded = ceiling && strcmp(ceiling, "any") != 0;
+    if (!request->bounded) return true;
+    CURLU *parts = tfy__http_parse_url(request->wanted.url.data);
+    char *host = NULL, *port = NULL, place[TFY_PROXY_TARGET_TEXT] = "";
+    if (parts) curl_url_get(parts, CURLUPART_HOST, &host, 0);
+    if (parts) curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    if (host && port) snprintf(place, sizeof place, "%s:%s", host, port);
+    const bool within = tfy__proxy_target(place, strlen(place), 0, &target) && tfy__proxy_within(ceiling, &target);
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parts);
+    if (!within)
+        tfy__call_tool_error(request->call, EACCES, "%s %s: '--network %s' does not allow %s", request->wanted.method,
+                             request->wanted.shown, ceiling, *place ? place : "this address");
+    return within;
+}
+
 /* False after the call has failed. */
 static bool send_request(Request *request)
 {
@@ -618,7 +642,7 @@ static void start(TfyCall *call)
         return;
     }
     request->call = call;
-    if ((call->tool->argv ? set_declared(request) : set_given(request)) && send_request(request))
+    if ((call->tool->argv ? set_declared(request) : set_given(request)) && is_within(request) && send_request(request))
         call->state = request;
     else
         free_request(request);

@@ -11,6 +11,7 @@
 
 #include "core/world.h"
 #include "effects/net.h"
+#include "effects/proxy_rules.h"
 #include "effects/protect.h"
 #include "effects/pool.h"
 
@@ -348,6 +349,20 @@ static struct addrinfo *both_first(struct addrinfo *list)
     return found;
 }
 
+/* May the run connect to this address? A socket of this machine only if there is no ceiling. */
+static bool is_within(const Dial *dial)
+{
+    const char *ceiling = tfy__ceiling(dial->call->task).network;
+    const TfyNetAddress *address = &dial->address;
+    const bool brackets = strchr(address->host, ':');
+    char place[sizeof address->host + sizeof address->port + 4];
+    TfyProxyTarget target;
+    if (!ceiling || strcmp(ceiling, "any") == 0) return true;
+    const int len = snprintf(place, sizeof place, "%s%s%s:%s", brackets ? "[" : "", address->host, brackets ? "]" : "",
+                             address->port);
+    return !address->local && tfy__proxy_target(place, (size_t)len, 0, &target) && tfy__proxy_within(ceiling, &target);
+}
+
 void tfy__net_dial(TfyNet *net, TfyCall *call)
 {
     Dial *dial = tfy__sys_calloc(1, sizeof *dial);
@@ -361,6 +376,10 @@ void tfy__net_dial(TfyNet *net, TfyCall *call)
     if (!wrong && !dial->listens && !dial->address.local && !*dial->address.host) wrong = "the host is missing";
     if (wrong) {
         dial_fail(dial, EINVAL, wrong);
+        return;
+    }
+    if (!dial->listens && !is_within(dial)) {
+        dial_fail(dial, EACCES, "'--network' does not allow it");
         return;
     }
     if (dial->address.local) {

@@ -31,6 +31,7 @@
 
 #include "core/world.h"
 #include "effects/former.h"
+#include "effects/proxy.h"
 #include "effects/sandbox.h"
 #include "effects/watcher.h"
 #include "base/utf8.h"
@@ -86,9 +87,13 @@ struct TfyProcess {
     TfyBuffer policy; /* for its cell; empty: it has none */
     /* to its cell, which answers there if the tool could not be started; -1: it has none */
     int cell;
-    char *found;       /* in a cell: the file that would run outside; owned; NULL: none */
-    Stream streams[2]; /* stdout, stderr */
-    TfyProcessEnd end; /* what the handler will receive */
+    /* with a list of hosts: until the cell has handed its listener out; -1: it has, or there is no list */
+    int64_t cell_watch;
+    TfyProxyRules rules; /* hosts NULL: there is no list */
+    TfyProxy *proxy;     /* NULL: none */
+    char *found;         /* in a cell: the file that would run outside; owned; NULL: none */
+    Stream streams[2];   /* stdout, stderr */
+    TfyProcessEnd end;   /* what the handler will receive */
 };
 
 struct Pool {
@@ -169,6 +174,25 @@ static void drop_start(TfyProcess *process)
     process->cwd_fd = -1;
 }
 
+static void stop_listening(TfyProcess *process)
+{
+    if (process->cell_watch >= 0) tfy__watch_del(process->pool->loop, process->cell_watch);
+    process->cell_watch = -1;
+}
+
+static void close_cell(TfyProcess *process)
+{
+    stop_listening(process);
+    if (process->cell >= 0) close(process->cell);
+    process->cell = -1;
+}
+
+static void note_refused(TfyProcess *process)
+{
+    const char *first = tfy__proxy_refused(process->proxy, 0);
+    snprintf(process->end.refused, sizeof process->end.refused, "%s", first ? first : "");
+}
+
 /* Releases everything but the struct itself and what the handler receives. */
 static void quiet_process(TfyProcess *process)
 {
@@ -180,8 +204,10 @@ static void quiet_process(TfyProcess *process)
     close_stream(&process->streams[1]);
     if (process->linger) tfy__timer_del(process->pool->loop, process->linger);
     process->linger = 0;
-    if (process->cell >= 0) close(process->cell);
-    process->cell = -1;
+    if (process->proxy) note_refused(process);
+    tfy__proxy_close(process->proxy);
+    process->proxy = NULL;
+    close_cell(process);
     drop_start(process);
 }
 
@@ -295,6 +321,30 @@ static void fail_cell(TfyProcess *process, const TfyCellAnswer *answer)
     finish(process);
 }
 
+/* Takes the listener that the cell hands out, and serves it. Without a proxy the tool reaches nothing, and says so
+ * itself. False: the cell could not be built, and the process is gone. */
+static bool take_listener(TfyProcess *process)
+{
+    TfyCellAnswer answer;
+    int listener = -1;
+    const int code = tfy__cell_listener(process->cell, &listener, &answer);
+    if (code == -EAGAIN) return true;
+    stop_listening(process);
+    if (code == 1) {
+        fail_cell(process, &answer);
+        return false;
+    }
+    if (code == 0) process->proxy = tfy__proxy_start(process->pool->loop, listener, &process->rules);
+    if (code == 0 && !process->proxy) close(listener);
+    return true;
+}
+
+static void on_cell(void *arg, uint32_t events)
+{
+    (void)events;
+    take_listener(arg);
+}
+
 /* ---- requests without descriptors ---- */
 
 static void flush_requests(Pool *pool)
@@ -401,6 +451,7 @@ static void note_end(TfyProcess *process, int status)
     TfyCellAnswer answer;
     process->exited = true;
     /* Whatever it answers was sent before it exited. */
+    if (process->cell_watch >= 0 && !take_listener(process)) return;
     if (process->cell >= 0 && tfy__cell_answer(process->cell, &answer) == 1) {
         fail_cell(process, &answer);
         return;
@@ -581,6 +632,10 @@ static int open_cell(TfyProcess *process, int *fds)
     fds[TFY_W_FD_CELL] = ends[1];
     process->cell = ends[0];
     fcntl(process->cell, F_SETFL, O_NONBLOCK);
+    if (process->rules.hosts) {
+        process->cell_watch = tfy__watch_add(process->pool->loop, process->cell, TFY_FD_READ, on_cell, process);
+        if (process->cell_watch < 0) return ENOMEM;
+    }
     return send(process->cell, process->policy.data, process->policy.len, MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
@@ -610,8 +665,7 @@ static int launch(TfyProcess *process)
     if (error) {
         close_stream(&process->streams[0]);
         close_stream(&process->streams[1]);
-        if (process->cell >= 0) close(process->cell);
-        process->cell = -1;
+        close_cell(process);
     }
     for (int i = 0; i < TFY_W_FD_COUNT; i++) {
         if (fds[i] >= 0) close(fds[i]);
@@ -717,6 +771,9 @@ static void add_environment(TfyProcess *process, const TfyProcessSpec *spec)
     for (int i = 0; is_confined(spec) && i < 2; i++)
         if (!find_given(spec->env, spec->confined->variables[i]))
             add_string(&process->blob, &wanted->envc, spec->confined->variables[i]);
+    const bool listed = is_confined(spec) && spec->confined->plan.head.flags & TFY_CELL_LISTENER;
+    for (const char *const *entry = tfy__cell_proxy_variables; listed && *entry; entry++)
+        if (!find_given(spec->env, *entry)) add_string(&process->blob, &wanted->envc, *entry);
     for (const char *const *entry = spec->env; entry && *entry; entry++) {
         if (!is_ours(*entry)) add_string(&process->blob, &wanted->envc, *entry);
     }
@@ -791,6 +848,9 @@ static int fill_policy(TfyProcess *process, const TfyConfined *confined)
 {
     TfyCellPlan plan = confined->plan;
     plan.head.descriptors = TFY_MARK_FD + 1;
+    if (plan.head.flags & TFY_CELL_LISTENER)
+        process->rules = (TfyProxyRules){.hosts = (const char *const *)confined->hosts,
+                                         .ceiling = (const char *const *)confined->most_hosts};
     return tfy__cell_datagram(&plan, &process->policy);
 }
 
@@ -810,6 +870,8 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     if (++pool->last_id == 0) pool->last_id = 1;
     process->id = pool->last_id;
     process->cell = -1;
+    process->cell_watch = -1;
+    process->cell_watch = -1;
     process->name = tfy__sys_strdup(spec->argv[0]);
     process->key = tfy__sys_strdup(spec->key);
     process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);

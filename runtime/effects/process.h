@@ -43,8 +43,9 @@ typedef struct TfyProcessSpec {
     const char *input; /* stdin; NULL: /dev/null */
     size_t input_len;  /* bytes */
     size_t output_cap; /* bytes kept of each output; 0: tfy__output_most */
-    const struct TfyConfined
-        *confined; /* its cell (sandbox.h); NULL, or an open one: it has the rights of this process */
+    /* its cell (sandbox.h); NULL, or an open one: it has the rights of this process. The lists of hosts in it stay until
+     * the handler is called or the process is aborted */
+    const struct TfyConfined *confined;
 } TfyProcessSpec;
 
 /* How a process ended; borrowed for the call of the handler. */
@@ -57,6 +58,7 @@ typedef struct TfyProcessEnd {
     int signal;            /* 0, or the signal that ended it */
     TfyBuffer out, err;    /* as printed; may be invalid UTF-8 */
     bool out_cut, err_cut; /* more was printed than kept */
+    char refused[272];     /* the first "host:port" that its list of hosts did not allow; "": none */
 } TfyProcessEnd;
 
 typedef void (*TfyProcessHandler)(void *arg, const TfyProcessEnd *end);

@@ -136,6 +136,17 @@ bool tfy__proxy_allows(const char *const *rules, const TfyProxyTarget *target)
     return false;
 }
 
+bool tfy__proxy_within(const char *ceiling, const TfyProxyTarget *target)
+{
+    char rule[TFY_PROXY_TARGET_TEXT];
+    if (!ceiling || strcmp(ceiling, "any") == 0) return true;
+    for (const char *at = ceiling; *at; at += strcspn(at, ","), at += *at == ',')
+        if (snprintf(rule, sizeof rule, "%.*s", (int)strcspn(at, ","), at) < (int)sizeof rule &&
+            rule_allows(rule, target))
+            return true;
+    return false;
+}
+
 /* ---- addresses ---- */
 
 typedef struct Range {

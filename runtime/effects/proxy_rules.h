@@ -28,6 +28,10 @@ const char *tfy__proxy_rule_wrong(const char *rule);
 /* rules: ends with NULL; each is without fault. */
 bool tfy__proxy_allows(const char *const *rules, const TfyProxyTarget *target);
 
+/* The same for a ceiling of the command line: "any" and NULL allow all, "none" nothing; else rules with commas between
+ * them. */
+bool tfy__proxy_within(const char *ceiling, const TfyProxyTarget *target);
+
 /* Is this the address of a host on the internet? Not: this machine, private networks, links, groups, and ranges in
  * which an address of IPv6 stands for one of IPv4. */
 bool tfy__proxy_is_public(const struct sockaddr *address);

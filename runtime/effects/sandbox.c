@@ -124,7 +124,7 @@ static int make_ready(TfyLoop *loop, Place *place, char *error_text)
     if (code != TFY_OK || place->level == TFY_CELL_FULL || wanted) return code;
     tfy__report_text(loop,
                      "tfy: sandbox is partial here (%s: %s): nothing new directly in the root, no list of hosts, no "
-                     "servers on 127.0.0.1 inside; permissions of files outside can be changed; tfy doctor --sandbox",
+                     "servers on 127.0.0.1 inside; permissions of files outside can be changed; tfy doctor --sandbox\n",
                      tfy__cell_stage_lacks(place->lacks.stage), strerror(place->lacks.error));
     return code;
 }
@@ -304,7 +304,8 @@ static int plan_network(Making *making)
         if (!add_rule(&out->hosts, *rule, strlen(*rule))) return ENOMEM;
     const int error = each_grant(making, "network", grant_host);
     if (error) return error;
-    if (most && strcmp(most, "none") == 0) making->network = TFY_NETWORK_NONE;
+    if ((most && strcmp(most, "none") == 0) || (making->network == TFY_NETWORK_LIST && !out->hosts))
+        making->network = TFY_NETWORK_NONE;
     if (!most || strcmp(most, "none") == 0 || strcmp(most, "any") == 0) return 0;
     char ***list = making->network == TFY_NETWORK_ANY ? &out->hosts : &out->most_hosts;
     if (making->network == TFY_NETWORK_ANY) making->network = TFY_NETWORK_LIST;
@@ -389,7 +390,8 @@ static void set_head(Making *making)
     TfyCellHead *head = &making->out->plan.head;
     head->level = making->place->level;
     head->flags = TFY_CELL_KEEP_RUNNING | (making->readonly ? 0 : TFY_CELL_ROOT_WRITABLE) |
-                  (making->network == TFY_NETWORK_ANY ? TFY_CELL_HOST_NETWORK : 0);
+                  (making->network == TFY_NETWORK_ANY ? TFY_CELL_HOST_NETWORK : 0) |
+                  (making->network == TFY_NETWORK_LIST ? TFY_CELL_LISTENER : 0);
     head->memory = sandbox->memory ? sandbox->memory : MEMORY_ELSE;
     head->processes = sandbox->processes ? sandbox->processes : PROCESSES_ELSE;
     head->file_bytes = sandbox->files ? sandbox->files : FILE_ELSE;
@@ -405,6 +407,8 @@ static int make_plan(Making *making, int cwd_fd)
     if (!path_behind(tfy__root_fd(loop), out->root) || !path_behind(cwd_fd, cwd))
         return refuse(making, ENOENT, "without /proc the working root cannot be found");
     int error = plan_network(making);
+    if (!error && making->network == TFY_NETWORK_LIST && making->place->level == TFY_CELL_PARTIAL)
+        error = refuse(making, ENOTSUP, "a list of hosts needs a full sandbox; tfy doctor --sandbox");
     if (error) return error;
     set_head(making);
     tfy__cell_look(out->root, &out->names);

@@ -2,6 +2,13 @@
 # Tools in their sandboxes: what each may read and write, what a program and a command line can add, and what stays shut whatever they say. The attacks on
 # the sandbox itself are in tests/cell.
 . "$here/lib.sh"
+"$build/tests/http_server" --log requests >address 2>/dev/null &
+server=$!
+export no_proxy="*" NO_PROXY="*"
+trap 'kill "$server"' EXIT
+within 10 [ -s address ]
+base=$(cat address) port=${base##*:}
+
 mkdir outside src && echo hidden >outside/text
 git init -q work && cd work && mkdir sub
 cat >sub/part.tfy <<'END'
@@ -19,11 +26,15 @@ sandbox caught {
     reads ["made/link"]
 }
 
+sandbox web { network ["127.0.0.1:PORT", "*.example:443"] }
+
 tool any(script: string) -> ExecResult pure = exec ["sh", "-c", script]
 tool reading(script: string) -> ExecResult pure sandbox readonly = exec ["sh", "-c", script]
 tool more(script: string) -> ExecResult pure sandbox wide = exec ["sh", "-c", script]
 tool trap(script: string) -> ExecResult pure sandbox caught = exec ["sh", "-c", script]
 tool bare(script: string) -> ExecResult once dangerous sandbox open = exec ["sh", "-c", script]
+tool fetch(url: string) -> ExecResult pure sandbox web = exec ["curl", "-sS", "--noproxy", "", "-m", "5", "--", url]
+tool page(url: string) -> string pure sandbox web = exec ["curl", "-sSf", "--noproxy", "", "-m", "5", "--", url]
 tool lost() -> ExecResult pure = exec ["only-outside"]
 
 workflow main(script: string) -> int {
@@ -46,12 +57,22 @@ workflow opens(script: string) -> int {
     let done = yield bare(script) approve "go?"
     return done.code
 }
+workflow fetches(script: string) -> string {
+    let got = yield fetch(script)
+    return got.out
+}
+workflow asks(script: string) -> string { return yield page(script) }
+workflow gets(script: string) -> int {
+    let got = yield http("GET", script)
+    return got.status
+}
+workflow dials(script: string) { yield connect(script) }
 workflow loses() -> int {
     let done = yield lost()
     return done.code
 }
 END
-sed -i 's|, "../outside"||' cells.tfy
+sed -i "s|, \"../outside\"||; s|PORT|$port|" cells.tfy
 tfy build cells.tfy -o ../cells || exit 1
 try() { rm -rf .tfy; run ../cells run --workflow "$1" --script "$2" $3; }
 refused() { [ "$(cat out)" != 0 ] && [ "$status" = 0 ]; }
@@ -106,3 +127,26 @@ run ../cells run --workflow main --script x --network=http://x
 check "a network is named by hosts" ended 64 "names no host"
 rm -rf .tfy && run env HOME="$PWD" ../cells run --workflow main --script true
 check "the home directory is no root for tools" ended 64 "the working root is your home directory"
+
+# The network.
+try fetches "http://127.0.0.1:$port/text"
+check "a listed host is reached" [ "$status" = 0 ]
+check "... by the proxy" [ "$(cat out)" != '""' ]
+try fetches "http://127.0.0.1:$((port + 1))/text"
+check "another is not, which is said" ended 0 "the sandbox of 'fetch' refused 127.0.0.1:$((port + 1))"
+try asks "http://127.0.0.1:$((port + 1))/text"
+check "... and named in the error" ended 1 "'page' exited with status 22; the sandbox refused 127.0.0.1:$((port + 1))"
+try asks "http://127.0.0.1:$port/text" --network=a.example:443
+check "--network narrows the list" ended 1 "the sandbox refused 127.0.0.1:$port"
+try asks "http://127.0.0.1:$port/text" --network=none
+check "... to nothing" ended 1 "'page' exited with status 7"
+try fetches "http://127.0.0.1:$port/text" --sandbox-level=partial
+check "a partial sandbox has no lists" ended 1 "a list of hosts needs a full sandbox"
+try gets "http://127.0.0.1:$port/text" "--network=127.0.0.1:$port"
+check "http() reaches what --network allows" [ "$(cat out)" = 200 ]
+try gets "http://127.0.0.1:$port/text" --network=none
+check "... and nothing else" ended 1 "'--network none' does not allow 127.0.0.1:$port"
+try dials "127.0.0.1:$port" --network=a.example:443
+check "nor does connect()" ended 1 "'--network' does not allow it"
+try dials "127.0.0.1:$port" "--network=127.0.0.1:$port"
+check "... but what is allowed" [ "$status" = 0 ]

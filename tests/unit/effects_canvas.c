@@ -2,6 +2,7 @@
 #include "effects_fixture.h"
 
 #include "effects/process.h"
+#include "effects/sandbox.h"
 #include "effects/wrote.h"
 #include "wal/rows/record.h"
 
@@ -21,6 +22,7 @@ static int close_loop(void **state)
     TfyLoop *loop = *state;
     if (tfy__perform_commit.close) tfy__perform_commit.close(loop);
     tfy__process_close(loop);
+    tfy__sandbox_close(loop);
     loop_close(loop);
     return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "effects/former.h"
 #include "effects/process.h"
+#include "effects/sandbox.h"
 
 /* A test that hangs ends the program and everything that it left asleep: a failure within a minute, not a wait. */
 enum { HUNG_S = 60 };
@@ -29,6 +30,7 @@ static int close_loop(void **state)
 {
     TfyLoop *loop = *state;
     tfy__process_close(loop);
+    tfy__sandbox_close(loop);
     alarm(0);
     loop_close(loop);
     return 0;
@@ -315,6 +317,7 @@ static void grandchildren_do_not_hold_the_result(void **state)
     job_free(job);
     assert_int_equal(count_processes(loop->mark), 1); /* what a tool leaves behind lives as long as the loop */
     tfy__process_close(loop);
+    tfy__sandbox_close(loop);
     assert_int_equal(await_none(loop->mark, 1000), 0);
 }
 
@@ -578,6 +581,7 @@ static void check_loss(TfyLoop *loop, bool stub)
     tfy__perform_exec.abort(&job->call);
     tfy__perform_exec.abort(&escaped->call);
     tfy__process_close(loop);
+    tfy__sandbox_close(loop);
     assert_int_equal(count_processes(loop->mark), 0);
     job_free(job);
     job_free(escaped);
