@@ -31,6 +31,7 @@
 
 #include "core/world.h"
 #include "effects/former.h"
+#include "effects/process_words.h"
 #include "effects/proxy.h"
 #include "effects/sandbox.h"
 #include "effects/watcher.h"
@@ -38,12 +39,9 @@
 
 #define READ_CHUNK     ((size_t)1 << 16)
 #define READS_PER_TURN 32 /* chunks of one output read in a row before the loop serves others */
-#define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define NS_PER_MS      INT64_C(1000000)
 #define SOCKET_NS      (2 * NS_PER_MS) /* pause while the socket to the watcher is full */
 #define LEAVE_MS       10000           /* how long to wait for the tools of a dead watcher */
-
-extern char **environ;
 
 typedef enum State {
     WAITING,
@@ -707,141 +705,17 @@ static void start_waiting(Pool *pool)
     }
 }
 
-/* ---- a tool's environment ---- */
-
-static bool is_confined(const TfyProcessSpec *spec)
-{
-    return spec->confined && !spec->confined->open;
-}
-
-static const char *const passed_on[] = {"PATH",    "HOME",  "LANG", "LANGUAGE",       "TZ", "TMPDIR", "USER",
-                                        "LOGNAME", "SHELL", "TERM", "XDG_CONFIG_HOME"};
-
-bool tfy__process_passes_on(const char *entry)
-{
-    if (strncmp(entry, "LC_", 3) == 0 && strchr(entry, '=')) return true;
-    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
-        size_t len = strlen(passed_on[i]);
-        if (strncmp(entry, passed_on[i], len) == 0 && entry[len] == '=') return true;
-    }
-    return false;
-}
-
-/* The variables that a cell has of its own; the configuration that XDG_CONFIG_HOME leads to is not in it. */
-static bool is_cells(const TfyProcessSpec *spec, const char *entry)
-{
-    return is_confined(spec) && (strncmp(entry, "HOME=", 5) == 0 || strncmp(entry, "TMPDIR=", 7) == 0 ||
-                                 strncmp(entry, "XDG_CONFIG_HOME=", 16) == 0);
-}
-
-/* The entry of the same name in given, or NULL. */
-static const char *find_given(const char *const *given, const char *entry)
-{
-    size_t len = (size_t)(strchr(entry, '=') - entry) + 1;
-    for (; given && *given; given++) {
-        if (strncmp(*given, entry, len) == 0) return *given;
-    }
-    return NULL;
-}
-
-static void add_string(TfyBuffer *blob, uint32_t *count, const char *text)
-{
-    tfy__buffer_add(blob, text, strlen(text) + 1);
-    ++*count;
-}
-
-/* Variables that the runtime sets for every tool, whatever the caller gives. */
-static bool is_ours(const char *entry)
-{
-    return strncmp(entry, "TFY_KEY=", 8) == 0 || strncmp(entry, TFY_MARK_VARIABLE, strlen(TFY_MARK_VARIABLE)) == 0;
-}
-
-static void add_environment(TfyProcess *process, const TfyProcessSpec *spec)
-{
-    TfyWatcherRequest *wanted = &process->request;
-    tfy__buffer_printf(&process->blob, TFY_MARK_VARIABLE "%016llx-%u", (unsigned long long)process->pool->mark,
-                       process->id);
-    add_string(&process->blob, &wanted->envc, "");
-    tfy__buffer_text(&process->blob, "TFY_KEY=");
-    add_string(&process->blob, &wanted->envc, spec->key);
-    for (char **entry = environ; entry && *entry; entry++) {
-        if (tfy__process_passes_on(*entry) && !find_given(spec->env, *entry) && !is_cells(spec, *entry))
-            add_string(&process->blob, &wanted->envc, *entry);
-    }
-    for (int i = 0; is_confined(spec) && i < 2; i++)
-        if (!find_given(spec->env, spec->confined->variables[i]))
-            add_string(&process->blob, &wanted->envc, spec->confined->variables[i]);
-    const bool listed = is_confined(spec) && spec->confined->plan.head.flags & TFY_CELL_LISTENER;
-    for (const char *const *entry = tfy__cell_proxy_variables; listed && *entry; entry++)
-        if (!find_given(spec->env, *entry)) add_string(&process->blob, &wanted->envc, *entry);
-    for (const char *const *entry = spec->env; entry && *entry; entry++) {
-        if (!is_ours(*entry)) add_string(&process->blob, &wanted->envc, *entry);
-    }
-}
-
-static const char *search_path(const TfyProcessSpec *spec)
-{
-    const char *given = find_given(spec->env, "PATH="), *own = getenv("PATH");
-    return given ? given + strlen("PATH=") : own && *own ? own : DEFAULT_PATH;
-}
-
-/* One file to try; count: of candidates, or of the words of tfy-cell. */
-static void add_candidate(TfyProcess *process, const TfyProcessSpec *spec, uint32_t *count, const char *dir, size_t len)
-{
-    const size_t at = process->blob.len;
-    tfy__buffer_add(&process->blob, dir, len);
-    if (len) tfy__buffer_char(&process->blob, '/');
-    add_string(&process->blob, count, spec->argv[0]);
-    if (is_confined(spec) && !process->found && !process->blob.failed && access(process->blob.data + at, X_OK) == 0)
-        process->found = tfy__sys_strdup(process->blob.data + at);
-}
-
-/* The files to try. Relative and empty directories of the PATH are left out: the working root may contain files of
- * any origin. */
-static void add_candidates(TfyProcess *process, const TfyProcessSpec *spec, uint32_t *count)
-{
-    const char *name = spec->argv[0];
-    if (strchr(name, '/')) {
-        add_candidate(process, spec, count, "", 0);
-        return;
-    }
-    for (const char *at = search_path(spec); *name && *at;) {
-        size_t len = strcspn(at, ":");
-        if (*at == '/') add_candidate(process, spec, count, at, len);
-        at += len + (at[len] == ':');
-    }
-}
-
-/* The words of tfy-cell before the tool's own (cell/policy.h): their number is known behind the candidates. */
-static void add_cell(TfyProcess *process, const TfyProcessSpec *spec)
-{
-    enum { DIGITS = 10 };
-    uint32_t count = 0;
-    char digits[DIGITS + 1];
-    add_string(&process->blob, &process->request.argc, "tfy-cell");
-    add_string(&process->blob, &process->request.argc, "60"); /* stub.c may replace it */
-    const size_t at = process->blob.len;
-    add_string(&process->blob, &process->request.argc, "0000000000");
-    add_candidates(process, spec, &count);
-    process->request.argc += count;
-    snprintf(digits, sizeof digits, "%0*u", DIGITS, count);
-    if (!process->blob.failed) memcpy(process->blob.data + at, digits, DIGITS);
-}
+/* ---- a new process ---- */
 
 /* 0 or an errno value. */
-static int fill_request(TfyProcess *process, const TfyProcessSpec *spec)
+static int fill_words(TfyProcess *process, const TfyProcessSpec *spec)
 {
-    process->request.fds = is_confined(spec) ? TFY_W_FD_COUNT : TFY_W_FD_OPEN_COUNT;
-    if (is_confined(spec))
-        add_cell(process, spec);
-    else
-        add_candidates(process, spec, &process->request.candidates);
-    for (const char *const *arg = spec->argv; *arg; arg++) add_string(&process->blob, &process->request.argc, *arg);
-    add_environment(process, spec);
-    process->request.kind = TFY_W_SPAWN;
-    process->request.id = process->id;
-    process->request.blob_len = (uint32_t)process->blob.len;
-    return process->blob.starved ? ENOMEM : process->blob.failed || process->blob.len > UINT32_MAX ? E2BIG : 0;
+    TfyProcessWords words = {0};
+    const int error = tfy__process_words(spec, process->pool->mark, process->id, &words);
+    process->request = words.request;
+    process->blob = words.blob;
+    process->found = words.found;
+    return error;
 }
 
 static int fill_policy(TfyProcess *process, const TfyConfined *confined)
@@ -884,8 +758,8 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     link_process(pool, process);
     pool->waiting++;
     if (!error && !(process->name && process->key && copy_input(process, spec))) error = ENOMEM;
-    if (!error) error = fill_request(process, spec);
-    if (!error && is_confined(spec)) error = fill_policy(process, spec->confined);
+    if (!error) error = fill_words(process, spec);
+    if (!error && spec->confined && !spec->confined->open) error = fill_policy(process, spec->confined);
     if (!error) return process;
     remove_process(process);
     errno = error;
