@@ -5,6 +5,7 @@
  * last lines of stderr. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +103,9 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     TfyBuffer out = {0}, err = {0}, message = {0};
     uint32_t mark = tfy_mark(task);
     bool answered = true;
-    const char *made = tfy__sandbox_made(&job->confined);
+    char made[PATH_MAX] = "";
+    const char *name = tfy__sandbox_made(&job->confined);
+    if (name) snprintf(made, sizeof made, "%s", name);
     call->state = NULL;
     mask_output(&end->out, end->out_cut, &out);
     mask_output(&end->err, end->err_cut, &err);
@@ -116,7 +119,7 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     } else if (end->error) {
         if (end->error > 0) call->outcome = TFY_NOT_DONE; /* it could not be started */
         tfy__call_tool_error(call, end->error, "%s", end->message);
-    } else if (made) {
+    } else if (*made) {
         tfy__call_tool_error(call, EPERM,
                              "'%s' made '%s', from which programs outside the sandbox take commands; look at it before "
                              "you use them here",

@@ -335,6 +335,29 @@ static void add_closed(void *arg, const char *path)
         tfy__cell_add(plan, TFY_CELL_CLOSED, path);
 }
 
+/* SQLite would take a rollback journal beside the log for its own. */
+static int look_for_journal(Making *making)
+{
+    static const char reached[] = {TFY_CELL_ROOT, TFY_CELL_WRITES, 0};
+    const char *lock = tfy__lock_path(making->call->loop);
+    const size_t len = lock ? strlen(lock) : 0, ending = strlen("-tfy");
+    char dir[PATH_MAX], real[PATH_MAX];
+    struct stat info;
+    if (len <= ending || len >= sizeof dir) return 0;
+    snprintf(dir, sizeof dir, "%.*s", (int)(len - ending), lock);
+    const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
+    char *path = NULL, above[PATH_MAX];
+    snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - dir) + 1 : 1, slash ? dir : ".");
+    if (!realpath(above, real) || !is_in_plan(&making->out->plan, real, reached)) return 0;
+    path = tfy__sys_printf("%s/%s-journal", real, name);
+    if (!path) return ENOMEM;
+    if (lstat(path, &info) == 0)
+        free(path); /* an older one is not the tool's */
+    else
+        making->out->journal = path;
+    return 0;
+}
+
 static void add_source(void *arg, const char *path)
 {
     Making *making = arg;
@@ -416,6 +439,7 @@ static int make_plan(Making *making, int cwd_fd)
     tfy__cell_add(&out->plan, TFY_CELL_CWD, cwd);
     error = add_paths(making);
     if (!error) error = add_granted(making);
+    if (!error) error = look_for_journal(making);
     if (error) return error;
     tfy__protect_each_closed(making->place->protect, add_closed, making);
     tfy__protect_each_source(making->place->protect, out->root, add_source, making);
@@ -487,7 +511,10 @@ int tfy__sandbox_prepare(TfyLoop *loop, char *error_text)
 
 const char *tfy__sandbox_made(const TfyConfined *confined)
 {
-    return confined->open || !*confined->root ? NULL : tfy__cell_made(confined->root, &confined->names);
+    struct stat info;
+    if (confined->open || !*confined->root) return NULL;
+    if (confined->journal && lstat(confined->journal, &info) == 0) return confined->journal;
+    return tfy__cell_made(confined->root, &confined->names);
 }
 
 static void free_list(char **list)
@@ -502,6 +529,7 @@ void tfy__confined_free(TfyConfined *confined)
     for (int i = 0; i < 2; i++) free(confined->variables[i]);
     free_list(confined->hosts);
     free_list(confined->most_hosts);
+    free(confined->journal);
     if (confined->directory) tfy__remove_tree(AT_FDCWD, confined->directory);
     free(confined->directory);
     *confined = (TfyConfined){.open = false};

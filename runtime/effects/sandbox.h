@@ -28,6 +28,7 @@ typedef struct TfyConfined {
     char *directory;
     TfyCellNames names; /* what no mount can hold, as it was before */
     char root[PATH_MAX];
+    char *journal; /* a file that must not come to be beside the log; owned; NULL: the tool could not make it */
     size_t output; /* bytes that are kept of each output; 0: the loop's */
 } TfyConfined;
 
@@ -38,7 +39,8 @@ int tfy__sandbox_prepare(TfyLoop *loop, char *error_text);
 /* Describes the cell of a call; out is zeroed. cwd_fd: the directory to run in. 0; an errno value with a sentence; or a
  * negative code with one: the loop cannot go on. */
 int tfy__sandbox_confine(TfyCall *call, int cwd_fd, TfyConfined *out, char why[TFY_CONFINED_WHY]);
-/* A protected name in the root that was made or replaced since then; NULL: none. */
+/* A protected name in the root that was made or replaced since then, or the path of a journal that was made beside the
+ * log; NULL: none. */
 const char *tfy__sandbox_made(const TfyConfined *confined);
 void tfy__confined_free(TfyConfined *confined);
 

@@ -96,6 +96,15 @@ check "a link that a tool made does not widen the next one's sandbox" ended 1 "t
 try main 'echo "{}" >.mcp.json'
 check "a name that could not be protected fails the step that made it" ended 1 "'any' made '.mcp.json', from which programs outside the sandbox take commands"
 rm -f .mcp.json
+for what in 'cat here.db | grep -q SQLite' 'mv here.db gone' 'cat here.db-tfy | grep -q tfy'; do
+    rm -f here.db* && run ../cells run --db here.db --workflow main --script "$what"
+    check "the log in the root is shut: $what" refused
+done
+run ../cells run --db here.db --workflow main --script 'echo x >here.db-journal'
+check "a journal beside the log fails the step" ended 1 "here.db-journal', from which programs outside the sandbox take commands"
+run tfy ps --db here.db
+check "... and nobody reads it into the log" ended 65 "here.db-journal is not a part of the log"
+rm -f here.db*
 mkdir -p ../bin && printf '#!/bin/sh\n' >../bin/only-outside && chmod +x ../bin/only-outside
 rm -rf .tfy && run env PATH="$(realpath ../bin):$PATH" ../cells run --workflow loses
 check "a program outside is found and named" ended 1 "cannot run 'only-outside': its sandbox cannot read '$(realpath ../bin)/only-outside'"

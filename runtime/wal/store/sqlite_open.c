@@ -326,6 +326,20 @@ static int explain(SqliteStore *store, int code, char *error_text)
     }
 }
 
+/* A log is always in WAL mode, so a rollback journal beside it is not its own. SQLite would write its pages into the log
+ * all the same. */
+static int refuse_journal(const char *path, char *error_text)
+{
+    char name[4096];
+    struct stat info;
+    if (snprintf(name, sizeof name, "%s-journal", path) >= (int)sizeof name || lstat(name, &info) != 0) return 0;
+    return tfy__log_refuse(
+        error_text, TFY_E_DATA,
+        "%s is not a part of the log, and what is in it would be written into the log; find out what "
+        "made it, and delete it",
+        name);
+}
+
 int tfy__store_open_sqlite(TfyStore **result, const char *path, TfyStoreMode mode, char *error_text)
 {
     *result = NULL;
@@ -337,6 +351,7 @@ int tfy__store_open_sqlite(TfyStore **result, const char *path, TfyStoreMode mod
         }
         code = create(path, error_text);
     }
+    if (!code) code = refuse_journal(path, error_text);
     if (code) return code;
     SqliteStore *store = new_store(path);
     if (!store) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to open %s", path);
