@@ -321,6 +321,7 @@ int main(int argc, char **argv)
     if (work.the.results) work.done = crash_file_text("", work.the.results);
     char *why = crash_trial_reference(&work.the, &work.reference, NULL, true);
     if (why) crash_die("the undisturbed run of %s is not as it should be: %s", work.the.name, why);
+    if (work.reference.status) crash_die("the undisturbed run of %s fails, so nothing is tried", work.the.name);
     go_through(&work);
     if (work.skipped) printf("%d trials had passed before\n", work.skipped);
     printf("%d passed, %d failed\n", work.passed, work.failed);

@@ -62,23 +62,23 @@ compiled()
 crash_ledger()
 {
     compiled books "$root/tests/crash/ledger.tfy" || return 0
-    crash books --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" --again --yes \
+    crash books --setup "cp '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" --again --yes \
         "$@" -- --yes
 }
 
-# The run sends itself a signal, by the command that anybody would use.
+# The run sends itself a signal, by the command that anybody would use: in a sandbox it does not find the log.
 crash_team()
 {
     compiled team "$root/tests/crash/team.tfy" || return 0
-    crash team --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool && ln -s '$build/tfy' tfy" \
-        --effects "touch ledger; cut -f 1,3- ledger" "$@" --
+    crash team --setup "cp '$build/tests/crash/ledger_tool' ledger_tool && ln -s '$build/tfy' tfy" \
+        --effects "touch ledger; cut -f 1,3- ledger" "$@" -- --sandbox open
 }
 
 # The tools' work is done by what they leave behind, which only its descent ties to them.
 crash_orphans()
 {
     compiled orphans "$root/tests/crash/orphans.tfy" || return 0
-    crash orphans --setup "ln -s '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" "$@" --
+    crash orphans --setup "cp '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" "$@" --
 }
 
 crash_code_agent()
