@@ -45,14 +45,21 @@ static void drop_capabilities(const Cell *cell)
         cell_stop(cell, EPERM);
 }
 
-/* A limit that is lower already stays. */
-static void limit(const Cell *cell, int resource, uint64_t most)
+/* A limit that is lower already stays. The kernel kills at the upper one; at the lower one it sends the signal that says
+ * which limit that was. */
+static void limit_between(const Cell *cell, int resource, uint64_t lower, uint64_t upper)
 {
     struct rlimit now;
     cell_must(cell, CALL4(prlimit64, 0, resource, NULL, &now));
-    if (now.rlim_max != RLIM_INFINITY && now.rlim_max < most) most = now.rlim_max;
-    now = (struct rlimit){.rlim_cur = most, .rlim_max = most};
+    if (now.rlim_max != RLIM_INFINITY && now.rlim_max < upper) upper = now.rlim_max;
+    if (upper < lower) lower = upper;
+    now = (struct rlimit){.rlim_cur = lower, .rlim_max = upper};
     cell_must(cell, CALL4(prlimit64, 0, resource, &now, NULL));
+}
+
+static void limit(const Cell *cell, int resource, uint64_t most)
+{
+    limit_between(cell, resource, most, most);
 }
 
 void cell_drop_rights(Cell *cell)
@@ -63,7 +70,7 @@ void cell_drop_rights(Cell *cell)
     cell_must(cell, CALL5(prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     limit(cell, RLIMIT_CORE, 0); /* a core could be written by a program outside */
     if (head->memory) limit(cell, RLIMIT_DATA, head->memory);
-    if (head->cpu_s) limit(cell, RLIMIT_CPU, head->cpu_s);
+    if (head->cpu_s) limit_between(cell, RLIMIT_CPU, head->cpu_s, head->cpu_s + 1);
     if (head->file_bytes) limit(cell, RLIMIT_FSIZE, head->file_bytes);
     /* Elsewhere the kernel would count all processes of the user, or none. */
     if (head->processes && head->level == TFY_CELL_FULL && cell->uid) limit(cell, RLIMIT_NPROC, head->processes);

@@ -124,6 +124,8 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
                              "'%s' made '%s', from which programs outside the sandbox take commands; look at it before "
                              "you use them here",
                              call->tool->name, made);
+    } else if (*end->passed) {
+        tfy__call_tool_error(call, end->code, "'%s' was ended: it %s", call->tool->name, end->passed);
     } else if (call->result == &tfy_type_exec_result) {
         answered = give_exec_result(call, end);
     } else {

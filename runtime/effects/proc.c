@@ -72,6 +72,11 @@ bool tfy__proc_descends(pid_t pid, void *arg)
     return pid == ancestor;
 }
 
+bool tfy__proc_is_child(pid_t pid, void *arg)
+{
+    return parent_of(pid) == *(const pid_t *)arg;
+}
+
 /* ---- signals ---- */
 
 typedef struct Hunt {

@@ -25,6 +25,9 @@ uint32_t tfy__proc_signal(const int *signals, TfyProcTest *test, void *arg);
  * passes until it is reaped. */
 bool tfy__proc_descends(pid_t pid, void *arg);
 
+/* A test: whether the process that arg (pid_t *) names is its parent. */
+bool tfy__proc_is_child(pid_t pid, void *arg);
+
 /* Reads /proc/PID/NAME: the number of bytes, 0 if nothing can be read. */
 size_t tfy__proc_read(pid_t pid, const char *name, char *room, size_t cap);
 

@@ -443,6 +443,13 @@ static void on_linger(void *arg)
 
 /* ---- reports of the watcher ---- */
 
+static void note_passed(TfyProcess *process, TfyLimit limit)
+{
+    TfyProcessEnd *end = &process->end;
+    if (limit != TFY_LIMIT_NONE && !*end->passed)
+        tfy__family_say(limit, &process->request.limits, end->passed, sizeof end->passed);
+}
+
 static void note_end(TfyProcess *process, int status)
 {
     TfyLoop *loop = process->pool->loop;
@@ -455,6 +462,7 @@ static void note_end(TfyProcess *process, int status)
         return;
     }
     process->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    note_passed(process, tfy__family_signal(process->end.signal, &process->request.limits));
     process->end.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     for (int i = 0; i < 2; i++) {
         if (process->streams[i].fd >= 0) read_stream(&process->streams[i]);
@@ -481,6 +489,8 @@ static void on_report(Pool *pool, const TfyWatcherReport *report)
         fail(process, report->value);
     } else if (report->kind == TFY_W_STARTED) {
         process->state = RUNNING;
+    } else if (report->kind == TFY_W_PASSED) {
+        note_passed(process, (TfyLimit)report->value);
     } else if (report->kind == TFY_W_EXITED) {
         note_end(process, report->value);
     }
@@ -713,6 +723,7 @@ static int fill_words(TfyProcess *process, const TfyProcessSpec *spec)
     TfyProcessWords words = {0};
     const int error = tfy__process_words(spec, process->pool->mark, process->id, &words);
     process->request = words.request;
+    if (spec->confined && !spec->confined->open) process->request.limits = spec->confined->limits;
     process->blob = words.blob;
     process->found = words.found;
     return error;

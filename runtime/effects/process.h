@@ -9,6 +9,8 @@
  * and never takes its memory. Names without a slash are searched for in the absolute directories of the PATH that
  * the tool is given.
  *
+ * A tool in a cell is ended when all its processes together pass the limits of its plan (family.h).
+ *
  * Processes that a tool leaves running when it exits live on until the loop closes; if it failed, until the next
  * process of the same key starts. Aborting a step (a timeout, a kill) ends the tool and all its descendants,
  * including those that left its group, session and environment. The next process of the same key starts when none
@@ -56,6 +58,7 @@ typedef struct TfyProcessEnd {
     char message[256];     /* one sentence if error is not 0 */
     int code;              /* exit code, or 128 + signal */
     int signal;            /* 0, or the signal that ended it */
+    char passed[80];       /* what it did that passed one of its limits, for which it was ended; "": it was not */
     TfyBuffer out, err;    /* as printed; may be invalid UTF-8 */
     bool out_cut, err_cut; /* more was printed than kept */
     char refused[272];     /* the first "host:port" that its list of hosts did not allow; "": none */

@@ -415,10 +415,15 @@ static void set_head(Making *making)
     head->flags = TFY_CELL_KEEP_RUNNING | (making->readonly ? 0 : TFY_CELL_ROOT_WRITABLE) |
                   (making->network == TFY_NETWORK_ANY ? TFY_CELL_HOST_NETWORK : 0) |
                   (making->network == TFY_NETWORK_LIST ? TFY_CELL_LISTENER : 0);
-    head->memory = sandbox->memory ? sandbox->memory : MEMORY_ELSE;
+    /* Sanitizers and some languages reserve far more than they use: only a sandbox that names its memory limits that. */
+    head->memory = sandbox->memory;
     head->processes = sandbox->processes ? sandbox->processes : PROCESSES_ELSE;
     head->file_bytes = sandbox->files ? sandbox->files : FILE_ELSE;
     head->cpu_s = (uint64_t)(sandbox->cpu_ms + 999) / 1000;
+    making->out->limits = (TfyLimits){.memory = sandbox->memory ? sandbox->memory : MEMORY_ELSE,
+                                      .processes = head->processes,
+                                      .cpu_s = head->cpu_s,
+                                      .file_bytes = head->file_bytes};
     making->out->output = sandbox->output;
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/effect.h"
 #include "effects/cell.h"
+#include "effects/family.h"
 
 enum { TFY_CONFINED_WHY = TFY_ERROR_TEXT }; /* bytes of a sentence, with the NUL */
 
@@ -28,8 +29,9 @@ typedef struct TfyConfined {
     char *directory;
     TfyCellNames names; /* what no mount can hold, as it was before */
     char root[PATH_MAX];
-    char *journal; /* a file that must not come to be beside the log; owned; NULL: the tool could not make it */
-    size_t output; /* bytes that are kept of each output; 0: the loop's */
+    char *journal;    /* a file that must not come to be beside the log; owned; NULL: the tool could not make it */
+    TfyLimits limits; /* of its family */
+    size_t output;    /* bytes that are kept of each output; 0: the loop's */
 } TfyConfined;
 
 /* Finds the level if a tool of the program needs one, and tells people when it is partial: so that nothing begins that

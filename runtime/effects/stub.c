@@ -21,6 +21,8 @@ _Static_assert(TFY_MARK_FD == 59, "the number of the cell's socket is written in
 #define SIGNAL_LAST 64
 /* how often SIGKILL is repeated: a dying process may have had children */
 #define KILL_MS 5
+/* a look that took long is followed by so many times its duration without one */
+#define LOOK_REST 50
 
 /* What a tool needs between vfork and exec; in the stub's stack frame. */
 typedef struct Launch {
@@ -39,6 +41,8 @@ typedef struct Work {
     pid_t self, tool;
     uint8_t order;   /* the newest order that was followed */
     int64_t kill_ms; /* when SIGTERM becomes SIGKILL; valid once there was an order */
+    TfyLimits limits;
+    int64_t look_ms; /* when the family is looked at again; 0: it has no limits */
 } Work;
 
 static int64_t clock_ms(void)
@@ -185,6 +189,24 @@ static void obey(Work *work)
     }
 }
 
+/* A family that has passed a limit is ended at once: it would not be ended by asking. */
+static void look(Work *work)
+{
+    static const int last[] = {SIGKILL, 0};
+    const int64_t begun_ms = clock_ms();
+    if (!work->look_ms || work->order || begun_ms < work->look_ms) return;
+    const TfyLimit passed = tfy__family_passed(work->self, &work->limits);
+    const int64_t now_ms = clock_ms(), rest_ms = (now_ms - begun_ms) * LOOK_REST;
+    work->look_ms = now_ms + (rest_ms > TFY_FAMILY_LOOK_MS ? rest_ms : TFY_FAMILY_LOOK_MS);
+    if (passed == TFY_LIMIT_NONE) return;
+    report(work, TFY_W_PASSED, (int)passed);
+    work->order = TFY_STUB_END;
+    work->kill_ms = now_ms;
+    /* A full cell ends as a whole with what is a child of ours, however many processes it has become. */
+    tfy__proc_signal(last, tfy__proc_is_child, &work->self);
+    signal_descendants(work, last);
+}
+
 /* Reaps every child that has exited. False: there is none left, and so nothing at all of the tool. */
 static bool reap(Work *work)
 {
@@ -196,22 +218,23 @@ static bool reap(Work *work)
     return pid == 0;
 }
 
-/* Waits until a child exits, the watcher nudges, or it is time for SIGKILL. */
+/* Waits until a child exits, the watcher nudges, or it is time for SIGKILL or another look. */
 static void await_news(const Work *work)
 {
     sigset_t news;
     sigemptyset(&news);
     sigaddset(&news, SIGCHLD);
     sigaddset(&news, TFY_STUB_NUDGE);
-    const int64_t left_ms = work->kill_ms - clock_ms(), ms = left_ms > KILL_MS ? left_ms : KILL_MS;
+    const int64_t until_ms = work->order ? work->kill_ms : work->look_ms;
+    const int64_t left_ms = until_ms - clock_ms(), ms = left_ms > KILL_MS ? left_ms : KILL_MS;
     const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    sigtimedwait(&news, NULL, work->order ? &limit : NULL);
+    sigtimedwait(&news, NULL, until_ms ? &limit : NULL);
 }
 
 /* One tool, from its start until nothing of it is left. */
 static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, const int *fds, uint32_t fd_count)
 {
-    Work work = {.stub = stub, .id = request->id, .self = getpid()};
+    Work work = {.stub = stub, .id = request->id, .self = getpid(), .limits = request->limits};
     /* if the kernel dropped some, our table of descriptors is full */
     int error = fd_count == request->fds ? 0 : EMFILE;
     const bool wanted = !take_order(&work);
@@ -219,8 +242,10 @@ static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, co
     for (uint32_t i = 0; i < fd_count; i++) close(fds[i]); /* the runtime waits for the end of the outputs */
     if (!wanted) return;                                   /* an order to end it, or the watcher's death, came first */
     report(&work, TFY_W_STARTED, error);
+    if (work.limits.memory || work.limits.processes) work.look_ms = clock_ms() + TFY_FAMILY_LOOK_MS;
     while (!error && reap(&work)) {
         obey(&work);
+        look(&work);
         await_news(&work);
     }
 }

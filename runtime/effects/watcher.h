@@ -27,13 +27,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "effects/family.h"
+
 #define TFY_LOCK_WATCHER_BYTE 1    /* position of the watcher's lock in the lock file */
 #define TFY_WATCHER_TERM_MS   2000 /* between SIGTERM and SIGKILL when a tool's step is aborted */
 /* the same when the owner is gone: gives git and the like time to remove lock files */
 #define TFY_FAREWELL_MS 500
 
 enum { TFY_W_SPAWN = 1, TFY_W_KILL };
-enum { TFY_W_STARTED = 1, TFY_W_EXITED, TFY_W_GONE };
+enum { TFY_W_STARTED = 1, TFY_W_EXITED, TFY_W_GONE, TFY_W_PASSED };
 
 /* The descriptors of a SPAWN, in this order; those of the cell only for a tool in one: the cell's end of its socket, and
  * tfy-cell. */
@@ -59,15 +61,17 @@ typedef struct TfyWatcherRequest {
     uint32_t envc;
     uint32_t blob_len; /* bytes */
     uint32_t fds;      /* of a SPAWN: TFY_W_FD_OPEN_COUNT or TFY_W_FD_COUNT */
+    TfyLimits limits;  /* of a SPAWN: memory and processes of the whole family, which the stub looks at */
 } TfyWatcherRequest;
 
-/* watcher or stub → runtime. The reports of a SPAWN, in this order: STARTED; EXITED if that reported 0; GONE when
- * the tool has no descendant left. After a KILL the first two may be missing, and GONE always comes. */
+/* watcher or stub → runtime. The reports of a SPAWN, in this order: STARTED; PASSED if the stub ends it for that; EXITED
+ * if STARTED reported 0; GONE when the tool has no descendant left. After a KILL those before GONE may be missing; GONE
+ * always comes. */
 typedef struct TfyWatcherReport {
     /* TFY_W_STARTED; TFY_W_EXITED: the tool itself exited; TFY_W_GONE: no descendant is left either */
     uint32_t kind;
     uint32_t id;
-    /* STARTED: 0 or an errno value; EXITED: the status as wait(2) returns it */
+    /* STARTED: 0 or an errno value; EXITED: the status as wait(2) returns it; PASSED: a TfyLimit */
     int32_t value;
 } TfyWatcherReport;
 

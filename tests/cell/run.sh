@@ -202,7 +202,7 @@ command_line()
     run tfy sandbox --sandbox-level "$level" --memory 32M -- sh -c 'x=$(head -c 64000000 /dev/zero | tr "\0" x); echo "$x" | wc -c'
     is "a limit of memory" "no" "$([ "$said" = 64000001 ] && echo yes || echo no)"
     run timeout 20 tfy sandbox --sandbox-level "$level" --cpu 1s -- sh -c 'while :; do :; done'
-    is "a limit of processor time" "137" "$status"
+    is "a limit of processor time" "152" "$status"
     run env TFY_LLM_KEY=secret tfy sandbox --sandbox-level "$level" -- env
     is "variables are withheld, as from tools" "no" "$(echo "$said" | grep -q KEY && echo yes || echo no)"
     if [ "$level" = full ]; then
