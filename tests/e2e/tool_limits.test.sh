@@ -9,17 +9,17 @@ sandbox quick { cpu 1s }
 sandbox low { files "1 MiB" }
 sandbox terse { output "64 KiB" }
 
-const SLEEPS = "i=0; while [ $i -lt 60 ]; do sleep 2 & i=$((i + 1)); done; wait"
+const SLEEPS = "i=0; while [ $i -lt 60 ]; do sleep $S & i=$((i + 1)); done; wait"
 const FEW = "i=0; while [ $i -lt 20 ]; do sleep 1 & i=$((i + 1)); done; wait; echo few"
-const HEAVY = "h() { { head -c 60000000 /dev/zero; sleep 2; } | tail -c 60000000 >/dev/null; }; "
+const HEAVY = "h() { { head -c 60000000 /dev/zero; sleep $S; } | tail -c 60000000 >/dev/null; }; "
 const BUSY = "while :; do :; done"
 
-tool many() -> ExecResult pure = exec ["sh", "-c", SLEEPS]
-tool away() -> ExecResult pure = exec ["setsid", "--fork", "--wait", "sh", "-c", SLEEPS]
+tool many() -> ExecResult pure = exec ["sh", "-c", "S=20; ${SLEEPS}"]
+tool away() -> ExecResult pure = exec ["setsid", "--fork", "--wait", "sh", "-c", "S=20; ${SLEEPS}"]
 tool few() -> string pure = exec ["sh", "-c", FEW]
-tool free() -> ExecResult once dangerous sandbox open = exec ["sh", "-c", SLEEPS]
-tool heavy() -> ExecResult pure sandbox lean = exec ["sh", "-c", "${HEAVY} h & h & h & h & wait"]
-tool light() -> ExecResult pure sandbox lean = exec ["sh", "-c", "${HEAVY} h"]
+tool free() -> ExecResult once dangerous sandbox open = exec ["sh", "-c", "S=1; ${SLEEPS}"]
+tool heavy() -> ExecResult pure sandbox lean = exec ["sh", "-c", "S=20; ${HEAVY} h & h & h & h & wait"]
+tool light() -> ExecResult pure sandbox lean = exec ["sh", "-c", "S=1; ${HEAVY} h"]
 tool busy() -> ExecResult pure sandbox quick = exec ["sh", "-c", BUSY]
 tool large() -> ExecResult pure sandbox low = exec ["sh", "-c", "exec head -c 3000000 /dev/zero >made/large"]
 tool wordy() -> ExecResult pure sandbox terse = exec ["sh", "-c", "yes | head -c 3000000"]
