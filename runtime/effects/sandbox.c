@@ -193,6 +193,16 @@ static bool leads_out(const Making *making, const char *path, const char *real)
     return false;
 }
 
+static bool is_in_plan(const TfyCellPlan *plan, const char *path, const char *kinds)
+{
+    const char *item;
+    for (uint32_t i = 1; (item = tfy__cell_path_of(plan, i)); i++)
+        if (strchr(kinds, item[-1]) && tfy__cell_within(path, item)) return true;
+    return false;
+}
+
+static const char protected_kinds[] = {TFY_CELL_PROTECTED, TFY_CELL_CLOSED, 0};
+
 static int add_reads(Making *making, const char *written)
 {
     char path[PATH_MAX], real[PATH_MAX];
@@ -227,6 +237,8 @@ static int add_writes(Making *making, const char *written)
     const bool above = tfy__cell_within(root, real);
     const bool is_home = given && realpath(given, home) && tfy__cell_within(home, real);
     if (strcmp(real, root) == 0) return 0;
+    if (is_in_plan(&making->out->plan, real, protected_kinds))
+        return refuse(making, EPERM, "'%s' is protected, and this version opens it for no sandbox", written);
     if (system || above || is_home)
         return refuse(making, EINVAL, "'%s' is %s; a sandbox may not write there", written,
                       system  ? "the system itself"
@@ -315,14 +327,6 @@ static int plan_network(Making *making)
 }
 
 /* ---- what belongs to the runtime and to the program ---- */
-
-static bool is_in_plan(const TfyCellPlan *plan, const char *path, const char *kinds)
-{
-    const char *item;
-    for (uint32_t i = 1; (item = tfy__cell_path_of(plan, i)); i++)
-        if (strchr(kinds, item[-1]) && tfy__cell_within(path, item)) return true;
-    return false;
-}
 
 /* Of what a tool cannot reach nothing is said, nor of what lies in something closed. */
 static void add_closed(void *arg, const char *path)

@@ -21,6 +21,7 @@ sandbox wide {
     writes ["made/here"]
     reads ["/nowhere/at/all", "../outside"]
 }
+sandbox git { writes [".git"] }
 sandbox caught {
     writes ["made"]
     reads ["made/link"]
@@ -31,6 +32,7 @@ sandbox web { network ["127.0.0.1:PORT", "*.example:443"] }
 tool any(script: string) -> ExecResult pure = exec ["sh", "-c", script]
 tool reading(script: string) -> ExecResult pure sandbox readonly = exec ["sh", "-c", script]
 tool more(script: string) -> ExecResult pure sandbox wide = exec ["sh", "-c", script]
+tool repository() -> ExecResult pure sandbox git = exec ["true"]
 tool trap(script: string) -> ExecResult pure sandbox caught = exec ["sh", "-c", script]
 tool bare(script: string) -> ExecResult once dangerous sandbox open = exec ["sh", "-c", script]
 tool fetch(url: string) -> ExecResult pure sandbox web = exec ["curl", "-sS", "--noproxy", "", "-m", "5", "--", url]
@@ -67,6 +69,10 @@ workflow gets(script: string) -> int {
     return got.status
 }
 workflow dials(script: string) { yield connect(script) }
+workflow commits() -> int {
+    let done = yield repository()
+    return done.code
+}
 workflow loses() -> int {
     let done = yield lost()
     return done.code
@@ -108,6 +114,9 @@ rm -f here.db*
 mkdir -p ../bin && printf '#!/bin/sh\n' >../bin/only-outside && chmod +x ../bin/only-outside
 rm -rf .tfy && run env PATH="$(realpath ../bin):$PATH" ../cells run --workflow loses
 check "a program outside is found and named" ended 1 "cannot run 'only-outside': its sandbox cannot read '$(realpath ../bin)/only-outside'"
+
+rm -rf .tfy && run ../cells run --workflow commits
+check "what is protected is opened for no sandbox, which is said" ended 1 "'.git' is protected, and this version opens it for no sandbox"
 
 # The command line.
 try main 'cat "'"$(realpath ../outside)"'/text"' --grant=any:reads=../outside
