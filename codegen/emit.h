@@ -45,6 +45,9 @@ void emit_extern_prototype(Text *out, const Decl *decl); /* of the C function be
 /* Writes the table of who performs the program's effects. Returns its name, or NULL when none is needed. */
 const char *emit_performers(Emit *e);
 
+/* ---- emit_asked.c ---- */
+void emit_asked(Emit *e, const Point *point); /* tfyg_asked<number> */
+
 /* ---- emit_sandbox.c ---- */
 void emit_sandboxes(Emit *e); /* each that is named, before the tools */
 /* The member for it, between two texts; nothing when it is NULL. */

@@ -5,6 +5,7 @@
 
 #include <xxhash.h>
 
+#include "../dsl/agent.h"
 #include "emit.h"
 
 /* ---- strings and bare cases ---- */
@@ -264,11 +265,24 @@ static const char *point_kind(AskKind ask)
     return kinds[ask];
 }
 
+static void emit_words(Emit *e, const Point *point)
+{
+    Text p = {.arena = e->arena};
+    text_format(&p, "static const TfyWord tfyg_words%u[] = {", point->number);
+    for (const ArgvWord *word = point->words; word; word = word->next) {
+        text_format(&p, "{%u, ", word->at);
+        text_quote_c(&p, word->text, strlen(word->text));
+        text_format(&p, ", %s}, ", word->behind ? "true" : "false");
+    }
+    ctext_pieces(&e->c, point->line, "%s{0, NULL, false}};", p.data);
+}
+
 static void emit_point(Emit *e, const Point *point, const LiveList *lists)
 {
     Text p = {.arena = e->arena};
     bool mark = point->ask == ASK_MARK;
     if (mark && point->live_count) emit_live(e, point);
+    if (point->words) emit_words(e, point);
     text_format(&p, "static const TfyPoint tfyg_p%u = {.id = ", point->number);
     text_quote_c(&p, point->id, strlen(point->id));
     text_format(&p, ", .number = %u, .line = %u, .kind = %s", point->number, point->line, point_kind(point->ask));
@@ -279,6 +293,7 @@ static void emit_point(Emit *e, const Point *point, const LiveList *lists)
         if (at.from) text_format(&p, " + %u", at.from);
         text_format(&p, ", .live_count = %u", point->live_count);
     }
+    if (point->words) text_format(&p, ", .words = tfyg_words%u", point->number);
     ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
@@ -348,8 +363,21 @@ static int64_t prompt_asks(const Decl *decl)
     return 0;
 }
 
+static void emit_agent(Emit *e, const Agent *agent)
+{
+    Text p = {.arena = e->arena};
+    const char *name = agent->prompt->c_name;
+    text_format(&p, "static const bool tfyg_reads_%s[] = {", name);
+    for (uint32_t i = 0; i < agent->target_count; i++) text_format(&p, "%d, ", agent->targets[i].reads);
+    text_format(&p, "0}; static const TfyAgent tfyg_agent_%s = {.calls = ", name);
+    emit_type(e, &p, agent->calls->type);
+    text_format(&p, ", .reads = tfyg_reads_%s, .most = %" PRId64, name, agent->most);
+    ctext_pieces(&e->c, decl_line(e, agent->prompt), "%s};", p.data);
+}
+
 static void emit_tool(Emit *e, const Decl *decl)
 {
+    if (decl->kind == DECL_PROMPT && decl->made_for) emit_agent(e, decl->made_for->agent);
     static const char *const repeats[] = {
         [REPEAT_ONCE] = "TFY_ONCE", [REPEAT_IDEMPOTENT] = "TFY_IDEMPOTENT", [REPEAT_PURE] = "TFY_PURE"};
     bool prompt = decl->kind == DECL_PROMPT, is_extern = !prompt && decl->provider == PROV_EXTERN;
@@ -376,6 +404,7 @@ static void emit_tool(Emit *e, const Decl *decl)
     put_hook(e, &p, decl, "system");
     put_hook(e, &p, decl, "user");
     if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
+    if (prompt && decl->made_for) text_format(&p, ", .agent = &tfyg_agent_%s", decl->made_for->c_name);
     if (decl->limit) text_format(&p, ", .limit = %" PRId64, decl->limit->value);
     if (decl->rate)
         text_format(&p, ", .rate = %" PRId64 ", .rate_ms = %" PRId64, decl->rate->value, decl->rate->per_ms);
@@ -429,8 +458,8 @@ static void emit_limited(Emit *e, const Point *point)
     const char *class = strchr(point->effect, '_');
     ctext_pieces(&e->c, point->line,
                  "static const TfyTool tfyg_http%u = {.name = \"http\", .family = TFY_F_HTTP, .repeat = TFY_%s, "
-                 ".params = tfy_http_params, .param_count = 4, .result = &tfy_type_http_response, .limit = %" PRId64
-                 ", .rate = %" PRId64 ", .rate_ms = %" PRId64 "};",
+                 ".params = tfy_http_params, .param_count = 4, .result = &tfy_type_http_response, "
+                 ".effect = &tfy_effect_http, .limit = %" PRId64 ", .rate = %" PRId64 ", .rate_ms = %" PRId64 "};",
                  point->number,
                  !class            ? "ONCE"
                  : class[1] == 'p' ? "PURE"
@@ -444,6 +473,7 @@ static void emit_site(Emit *e, const Point *point)
     const bool limited = point->limit || point->rate;
     if (point->retry_on) emit_retry_on(e, point);
     if (limited) emit_limited(e, point);
+    if (point->asked) emit_asked(e, point);
     text_format(&p, "static const TfySite tfyg_site%u = {.point = &tfyg_p%u, ", point->number, point->number);
     if (limited)
         text_format(&p, ".tool = &tfyg_http%u, ", point->number);
@@ -458,6 +488,7 @@ static void emit_site(Emit *e, const Point *point)
     text_put(&p, ".result = ");
     emit_type(e, &p, point->result);
     if (point->retry_on) text_format(&p, ", .retry_on = tfyg_retry_on%u", point->number);
+    if (point->asked) text_format(&p, ", .asked = &tfyg_asked%u", point->number);
     ctext_pieces(&e->c, point->line, "%s};", p.data);
 }
 
@@ -468,7 +499,7 @@ static bool has_site(const Point *point)
 
 static bool is_tool(const Decl *decl)
 {
-    return decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT;
+    return decl->kind == DECL_TOOL || (decl->kind == DECL_PROMPT && !decl->agent); /* whose loop is a workflow */
 }
 
 void emit_tools(Emit *e)
@@ -697,6 +728,17 @@ static XXH128_hash_t hash_program(const Emit *e, const Text *source, const char 
     return XXH3_128bits(hashed.data, hashed.len);
 }
 
+/* The names of the secrets that the program can use. */
+static void put_secrets(Emit *e, Text *p)
+{
+    Text list = {.arena = e->arena};
+    for (const MSecret *secret = e->machine->secrets; secret; secret = secret->next)
+        text_format(&list, "\"%s\", ", secret->name);
+    if (!list.len) return;
+    ctext_pieces(&e->c, 1, "static const char *const tfyg_secrets[] = {%sNULL};", list.data);
+    text_put(p, "    .secrets = tfyg_secrets,\n");
+}
+
 /* Writes the arrays that the program refers to, and its members for them. */
 static void put_arrays(Emit *e, Text *p)
 {
@@ -715,6 +757,14 @@ static void put_arrays(Emit *e, Text *p)
     put_array(e, p, "TfySite", "sites", NULL, list_sites(e), points);
     items = list_errors(e, &count);
     put_array(e, p, "TfyType", "errors", "error_count", items, count);
+    put_secrets(e, p);
+}
+
+static bool asks_approval(const Machine *machine)
+{
+    for (uint32_t i = 0; i < machine->point_count; i++)
+        if (machine->points[i]->builtin && machine->points[i]->builtin->id == BI_APPROVE) return true;
+    return false;
 }
 
 void emit_program(Emit *e)
@@ -737,6 +787,7 @@ void emit_program(Emit *e)
     const char *performers = emit_performers(e);
     if (performers) text_format(&p, "    .performers = %s,\n", performers);
     put_sandbox(&p, "    ", e->machine->program->sandbox, ",\n");
+    if (asks_approval(e->machine)) text_put(&p, "    .yolo_refused = tfy__yolo_refused,\n");
     if (e->machine->debug) text_put(&p, "    .debug = true,\n");
     if (e->machine->saves) text_put(&p, "    .saves = true,\n");
     if (e->machine->tests) text_put(&p, "    .tester = &tfy__tester,\n");

@@ -45,6 +45,11 @@
     X(TIME_FORMAT, tfy_time_format, MAKES, LINE, OBJ)                        \
     X(TIME_NEXT, tfy_time_next, CHECKS, LINE, INT)                           \
     X(DURATION_SECONDS, tfy_duration_seconds, VALUE, NONE, FLOAT)            \
+    X(TURN_OF, tfy_turn_of, MAKES, TASK, OBJ)                                \
+    X(THREAD_SAY, tfy_thread_say, MAKES, LINE, OBJ)                          \
+    X(THREAD_TEXT, tfy_thread_text, MAKES, TASK, OBJ)                        \
+    X(THREAD_MESSAGES, tfy_thread_messages, MAKES, TASK, OBJ)                \
+    X(THREAD_TOLD, tfy_thread_told, MAKES, LINE, OBJ)                        \
     X(JSON_GET, tfy_json_get, GIVES, LINE, OBJ)                              \
     X(JSON_DECODE, tfy_json_decode, GIVES, LINE, WORD)                       \
     X(JSON_KIND, tfy_json_kind, VALUE, NONE, OBJ)                            \

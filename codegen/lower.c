@@ -189,6 +189,7 @@ static void lower_decl(Machine *machine, const Decl *decl)
     case DECL_TYPE:
     case DECL_ERROR: lower_defaults(machine, name, decl->params); return;
     case DECL_ENUM:
+        if (decl->made_for) return; /* the defaults of what a model is offered are there */
         for (const EnumCase *c = decl->cases; c; c = c->next)
             lower_defaults(machine, arena_printf(machine->arena, "%s_%s", name, c->name.text), c->fields);
         return;
@@ -197,6 +198,7 @@ static void lower_decl(Machine *machine, const Decl *decl)
         if (decl->provider == PROV_EXEC || decl->provider == PROV_HTTP) lower_provider(machine, decl);
         return;
     case DECL_PROMPT:
+        if (decl->agent) return; /* its loop is a workflow */
         lower_defaults(machine, name, decl->params);
         lower_prompt(machine, decl);
         return;

@@ -434,6 +434,7 @@ static Val *lower_list(Lower *l, const Expr *e)
 
 static Val *lower_record(Lower *l, const Expr *e)
 {
+    if (e->type->kind == TYPE_THREAD) return lower_list(l, e);
     CHECK(e->argc == e->type->field_count);
     Val *fields = lower_words(l, e->argv, e->argc);
     return lower_call(l, RT_RECORD_OF, NULL, 2, val_type(l, e->type), fields);
@@ -601,6 +602,21 @@ static Val *lower_held_method(Lower *l, const Expr *e)
     return lower_convert(l, lower_method(l, &plain), plain.type, e->type);
 }
 
+/* The name is a plain word (dsl/check_call.c). */
+static Val *lower_secret(Lower *l, const Expr *e)
+{
+    const Expr *word = e->argv[0]->parts;
+    const char *name = arena_printf(l->arena, "%.*s", (int)word->text_len, word->text);
+    MSecret *known = l->machine->secrets;
+    while (known && strcmp(known->name, name) != 0) known = known->next;
+    if (!known) {
+        known = arena_alloc(l->machine->arena, sizeof *known);
+        *known = (MSecret){name, l->machine->secrets};
+        l->machine->secrets = known;
+    }
+    return lower_call(l, RT_SECRET, NULL, 1, lower_expr(l, e->argv[0]));
+}
+
 static Val *lower_call_expr(Lower *l, const Expr *e)
 {
     if (e->call == CALL_METHOD && e->left->optional) return lower_optional(l, e->left, e, lower_held_method);
@@ -610,7 +626,7 @@ static Val *lower_call_expr(Lower *l, const Expr *e)
     case CALL_CASE: return lower_full_case(l, e);
     case CALL_METHOD: return lower_method(l, e);
     case CALL_BUILTIN:
-        if (e->builtin->id == BI_SECRET) return lower_call(l, RT_SECRET, NULL, 1, lower_expr(l, e->argv[0]));
+        if (e->builtin->id == BI_SECRET) return lower_secret(l, e);
         return lower_effect_now(l, e, NULL);
     case CALL_TRUST: return lower_expr(l, e->argv[0]);
     case CALL_CALLS:

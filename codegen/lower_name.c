@@ -97,6 +97,9 @@ static bool take_name(Lower *l, const char *name)
 
 const char *lower_unique_name(Lower *l, const char *name, uint32_t id)
 {
+    char *plain = arena_strndup(l->arena, name, strlen(name));
+    for (char *dot = plain; (dot = strchr(dot, '.')); dot++) *dot = '_'; /* of what the compiler writes */
+    name = plain;
     if (!is_reserved(name) && take_name(l, name)) return name;
     /* No reserved name starts like this, so that the loop ends. */
     const char *other = arena_printf(l->arena, is_reserved(name) ? "v_%s_%u" : "%s_%u", name, id);

@@ -106,6 +106,19 @@ static const Type *answer_type(const Lower *l, const Stmt *s)
     return s->value->to;
 }
 
+/* What a model chose, as its question gives it. */
+static Val *lower_turn(Lower *l, const Stmt *s)
+{
+    const Type *calls = s->mock_decl->type->fields[1].type;
+    Val *chosen = lower_expr(l, s->value);
+    if (s->value->to != calls) {
+        Val **only = arena_alloc(l->arena, sizeof *only);
+        only[0] = val_word(l, chosen);
+        chosen = lower_call(l, RT_LIST_OF, NULL, 3, val_type(l, calls), val_int(l, 1), val_array(l, REP_WORD, only, 1));
+    }
+    return lower_call(l, RT_TURN_OF, NULL, 2, tool_of(l, s->mock_decl, NULL), chosen);
+}
+
 void lower_mock(Lower *l, const Stmt *s)
 {
     char *pattern = arena_alloc(l->arena, s->mock_argc + 1);
@@ -115,8 +128,10 @@ void lower_mock(Lower *l, const Stmt *s)
         args[i] = s->mock_argv[i] ? lower_expr(l, s->mock_argv[i]) : val_null(l);
     }
     pattern[s->mock_argc] = 0;
-    const Type *type = answer_type(l, s);
-    Val *answer = s->value ? lower_expr(l, s->value) : val_null(l);
+    const bool turn =
+        s->value && !s->mock_fails && s->mock_decl && s->mock_decl->kind == DECL_PROMPT && s->mock_decl->made_for;
+    const Type *type = turn ? s->mock_decl->type : answer_type(l, s);
+    Val *answer = turn ? lower_turn(l, s) : s->value ? lower_expr(l, s->value) : val_null(l);
     Val *after = !s->value ? val_int(l, INT64_MAX) : s->mock_after ? lower_expr(l, s->mock_after) : val_int(l, 0);
     lower_call(l, RT_MOCK, NULL, 8, tool_of(l, s->mock_decl, s->mock_builtin), flow_of(l, s->mock_decl),
                c_text(l, pattern), val_array(l, REP_WORD, args, s->mock_argc), val_type(l, type), val_word(l, answer),

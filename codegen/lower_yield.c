@@ -8,7 +8,7 @@
 
 typedef struct Policies {
     const Expr *retry, *backoff, *timeout, *key, *otherwise;
-    const Expr *approve;
+    const Policy *approve;
     const CatchName *retry_on; /* NULL: every error that can be tried again */
     const Policy *undo;
     const char *label;
@@ -34,7 +34,7 @@ static Policies read_policies(Lower *l, const Expr *e)
         case POL_KEY: p.key = policy->value; break;
         case POL_ELSE: p.otherwise = policy->value; break;
         case POL_UNDO: p.undo = policy; break;
-        case POL_APPROVE: p.approve = policy->value; break;
+        case POL_APPROVE: p.approve = policy; break;
         case POL_AS: p.label = plain_text(l, policy->value); break;
         default: UNREACHED("every policy is lowered");
         }
@@ -142,6 +142,7 @@ static Point *effect_point(Lower *l, const Expr *call, const char *label)
     const char *kind = call->call == CALL_TOOL ? "tool" : call->call == CALL_PROMPT ? "prompt" : "effect";
     Point *point = lower_point(l, ASK_EFFECT, label, kind, callee_name(call));
     point->result = call->type;
+    point->words = call->words;
     point->callee = call->builtin ? NULL : call->decl;
     point->builtin = call->builtin;
     if (call->builtin && call->builtin->id == BI_HTTP) {
@@ -323,20 +324,25 @@ static void lower_denied(Lower *l, const char *callee)
     lower_forget(l);
 }
 
-/* `approve "question"`: asking is a step of its own, before the step and all its attempts; only a yes continues. */
-static void lower_approval(Lower *l, const Expr *call, const Expr *question)
+/* `approve "question"`: asking is a step of its own, before the step and all its attempts; only a yes continues. The
+ * arguments are computed for the question and again for the call: nothing that they are made of changes meanwhile. */
+static void lower_approval(Lower *l, const Expr *call, const Policy *policy)
 {
     const Type *boolean = l->machine->program->core.boolean;
     MBlock *approved = machine_block(l->routine), *refused = machine_block(l->routine);
     Point *point = lower_point(l, ASK_EFFECT, NULL, "approve", callee_name(call));
     point->builtin = builtin_by_id(BI_APPROVE);
+    point->effect = "approve_call";
+    point->asked = call;
+    point->origins = policy->origins;
     point->result = boolean;
-    Val **args = arena_alloc(l->arena, 2 * sizeof *args);
-    args[0] = lower_expr(l, question);
+    Val **shown = lower_args(l, call), **args = arena_alloc(l->arena, (2 + call->argc) * sizeof *args);
+    args[0] = lower_expr(l, policy->value);
     args[1] = val_null(l);
+    if (call->argc) memcpy(args + 2, shown, call->argc * sizeof *args);
     Term *term = lower_stop_at(l, point, l->landing);
     term->args = args;
-    term->argc = 2;
+    term->argc = 2 + call->argc;
     lower_go_on_behind(l, term);
     Var *answer = lower_hidden(l, boolean, "approved");
     lower_instr(l, IN_TAKE, answer, NULL)->type = boolean;

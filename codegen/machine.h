@@ -280,6 +280,10 @@ struct Point {
     int64_t limit, rate, rate_ms;
     /* effects: the errors after which `retry N on …` tries again; NULL: all that can be tried again */
     const CatchName *retry_on;
+    const Expr *asked;          /* of the policy `approve`: the call, and … */
+    const char *const *origins; /* … where its untrusted arguments come from; NULL: all are trusted */
+    /* effects that start a process: words of its argv that must not begin with '-'; NULL: none */
+    const ArgvWord *words;
     /* hash of how the source reads there (lower_origin.c); 0: none was made */
     uint64_t asks;
     Routine *routine;
@@ -342,6 +346,12 @@ typedef struct Hook {
     struct Hook *next; /* of the same owner */
 } Hook;
 
+/* A name that secret() is given. */
+typedef struct MSecret {
+    const char *name;
+    struct MSecret *next;
+} MSecret;
+
 struct Machine {
     const Program *program;
     Arena *arena;
@@ -349,6 +359,7 @@ struct Machine {
     /* named variables of workflows live as long as their scope, in the frame, and marks know them too */
     bool debug;
     bool saves;         /* save() occurs */
+    MSecret *secrets;   /* each name once; the newest first */
     Routine **routines; /* workflows, fns, constants, hooks; in source order */
     uint32_t routine_count, routine_cap;
     Point **points; /* by number - 1 */

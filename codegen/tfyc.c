@@ -18,6 +18,7 @@
 #include "../dsl/parse.h"
 #include "../dsl/token.h"
 #include "../runtime/base/terminal.h"
+#include "emit_trust.h"
 #include "machine.h"
 #include "tfyc.h"
 
@@ -119,6 +120,13 @@ static int print_schema(const Program *program, const char *name)
     return EXIT_USAGE;
 }
 
+static int print_trust(Compilation *c, const Program *program, const TrustReport *report)
+{
+    size_t len;
+    const char *text = emit_trust(program, report, c->options->as_json, &len);
+    return print_text(text, &len);
+}
+
 /* What inspects one file only. */
 static int dump_file(Compilation *c, Source *source)
 {
@@ -141,7 +149,8 @@ static int compile(Compilation *c, Module *module)
     const Options *options = c->options;
     if (c->diags.errors) return tfyc_report_diags(options, &c->diags);
     if (options->list_files) return list_files(module);
-    Program *program = check_program(module, &c->sources, &c->arena, &c->diags);
+    TrustReport trust = {0};
+    Program *program = trust_check_program(module, &c->sources, &c->arena, &c->diags, options->trust ? &trust : NULL);
     if (options->deny_warnings) diag_deny_warnings(&c->diags);
     /* Warnings are printed once, to the person who checks or builds the program. */
     bool told = c->diags.errors || ((options->check || options->output) && !options->no_warnings);
@@ -152,6 +161,7 @@ static int compile(Compilation *c, Module *module)
         return finish_dump();
     }
     if (options->schema) return print_schema(program, options->schema);
+    if (options->trust) return print_trust(c, program, &trust);
     bool makes = !options->check && (options->output || !options->headers);
     status = makes ? make_c(c, program) : EXIT_OK;
     if (!status && options->headers) status = write_headers(c, program);

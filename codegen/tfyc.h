@@ -42,7 +42,8 @@ typedef struct Options {
     bool graph;         /* print the states in the form graph_format */
     bool layout;        /* print points, frames and types */
     bool report;        /* print the size of tasks */
-    bool as_json;       /* --json: with report */
+    bool trust;         /* with check: print what the program is trusted with */
+    bool as_json;       /* --json: with report and trust */
     GraphFormat graph_format;
     const char *schema; /* the declaration whose schema is printed; NULL: none */
     bool lsp;           /* serve an editor; takes no inputs */

@@ -20,6 +20,7 @@ enum {
     OPT_LSP,
     OPT_GRAPH,
     OPT_REPORT,
+    OPT_TRUST,
     OPT_JSON,
     OPT_SCHEMA,
     OPT_LAYOUT,
@@ -53,7 +54,9 @@ static const OptionInfo table[] = {
     {OPT_DIFF, "diff", NULL, "with --format: show what would change and write nothing"},
     {OPT_GRAPH, "graph", "mermaid|dot", "print every workflow's states and the edges between them"},
     {OPT_REPORT, "report", NULL, "print the size of tasks: frames, what is live at each point, bytes per task"},
-    {OPT_JSON, "json", NULL, "with --report: print JSON"},
+    {OPT_TRUST, "trust", NULL,
+     "with --check: print what each tool may do, and where untrusted values reach what matters"},
+    {OPT_JSON, "json", NULL, "with --report or --trust: print JSON"},
     {OPT_SCHEMA, "schema", "NAME", "print the JSON Schema of a tool, prompt, workflow or type"},
     {OPT_LAYOUT, "layout", NULL, "print points, frames and types as JSON, as the log stores them"},
     {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
@@ -100,6 +103,7 @@ static void print_help(void)
 {
     fputs("usage: tfyc FILE.tfy -o OUT.c [options]\n"
           "       tfyc --check FILE.tfy ...\n"
+          "       tfyc --check --trust [--json] FILE.tfy\n"
           "       tfyc --format [--check] [--diff] FILE.tfy ...\n"
           "       tfyc --graph=mermaid|dot FILE.tfy\n"
           "       tfyc --report [--json] FILE.tfy\n"
@@ -171,6 +175,7 @@ static void read_option(Options *options, int option)
         options->graph_format = graph_format(optarg);
         return;
     case OPT_REPORT: options->report = true; return;
+    case OPT_TRUST: options->trust = true; return;
     case OPT_JSON: options->as_json = true; return;
     case OPT_LAYOUT: options->layout = true; return;
     case OPT_SCHEMA: options->schema = optarg; return;
@@ -209,7 +214,9 @@ static void refuse_nonsense(const Options *options)
     if (!options->input_count) refuse_usage("no FILE.tfy was given");
     if (options->input_count > 1 && !options->check && !options->format) refuse_usage("one FILE.tfy at a time");
     if (options->input_count > 1 && options->depfile) refuse_usage("--depfile is for one FILE.tfy");
-    if (options->as_json && !options->report) refuse_usage("--json goes with --report");
+    if (options->trust && (!options->check || options->format)) refuse_usage("--trust goes with --check");
+    if (options->trust && options->input_count > 1) refuse_usage("--trust is for one FILE.tfy");
+    if (options->as_json && !options->report && !options->trust) refuse_usage("--json goes with --report or --trust");
     if (options->deny_warnings && options->no_warnings) refuse_usage("--deny-warnings prints what --no-warnings hides");
     if (options->diff && !options->format) refuse_usage("--diff goes with --format");
     if (options->output && !compiles) refuse_usage("-o goes with compiling");

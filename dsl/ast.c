@@ -114,10 +114,13 @@ Decl *ast_tool(Build *b, Token keyword, Token name, Signature signature, AttrLis
     return decl;
 }
 
-Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, PromptRowList rows)
+Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, Fails fails,
+                 PromptRowList rows)
 {
     Decl *decl = new_callable(b, DECL_PROMPT, keyword, name, signature);
     decl->attrs = attrs.first;
+    decl->has_fails = fails.present;
+    decl->fails = fails.names;
     decl->rows = rows.first;
     return decl;
 }
@@ -161,6 +164,22 @@ PromptRow *ast_prompt_row(Build *b, Name name, Expr *value)
     row->name = name;
     row->value = value;
     return row;
+}
+
+PromptRow *ast_tools_row(Build *b, Token keyword, OfferList offers)
+{
+    PromptRow *row = ast_prompt_row(b, ast_word(b, keyword), NULL);
+    row->offers = offers.first;
+    return row;
+}
+
+Offer *ast_offer(Build *b, CatchName *name, PolicyList policies)
+{
+    Offer *offer = arena_new(b->arena, Offer);
+    offer->span = span_from(b, name->module.text ? name->module.span : name->name.span);
+    offer->name = name;
+    offer->policies = policies.first;
+    return offer;
 }
 
 Provider *ast_provider(Build *b, ProviderKind kind, Expr *value, Expr *value2)

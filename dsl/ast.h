@@ -124,7 +124,8 @@ typedef enum PolicyKind {
     POL_UNDO,
     POL_AS,
     POL_KEY,
-    POL_APPROVE
+    POL_APPROVE,
+    POL_TIMES, /* of an offer: how often in one call of the agent */
 } PolicyKind;
 
 /* A block that runs apart from the body it is in, on copies of what it uses: a body of parallel or race, an
@@ -150,6 +151,9 @@ typedef struct Policy {
     struct CatchName *errors;
     Block *block;     /* undo */
     Closure *closure; /* undo; set by check */
+    /* approve: by argument of the call, where its untrusted value comes from, or NULL; NULL: all are trusted; set by
+     * check */
+    const char **origins;
     struct Policy *next;
 } Policy;
 
@@ -176,6 +180,14 @@ typedef enum CallKind {
     CALL_OUTPUT,   /* output() in a test */
     CALL_TRUST,    /* trust(value, "why"): argv[0], which counts as trusted */
 } CallKind;
+
+/* A word of a command that a program would take as an option if it began with '-'. */
+typedef struct ArgvWord {
+    uint32_t at;      /* its place in the argv */
+    const char *text; /* how it is written in the program */
+    bool behind;      /* an option is before it, of which it may be the value */
+    struct ArgvWord *next;
+} ArgvWord;
 
 struct Expr {
     ExprKind kind;
@@ -229,7 +241,9 @@ struct Expr {
     uint32_t argc;
     const ErrorSet *errors; /* EX_YIELD: what it can fail with */
     const char *types;      /* EX_CALL of a generic fn: "T is int" */
-    Closure *closure;       /* EX_PARALLEL_FOR */
+    /* EX_CALL of exec or an exec tool: words of its argv that come from outside and must not begin with '-' */
+    const struct ArgvWord *words;
+    Closure *closure; /* EX_PARALLEL_FOR */
     /* EX_PARALLEL, EX_RACE, EX_PARALLEL_FOR: list<task<nothing>> */
     const Type *handles;
     bool undoes; /* … a step in one of the bodies has an undo */
@@ -433,9 +447,18 @@ typedef struct ProviderOption { /* probe NAME, stdin EXPR … after the provider
     struct ProviderOption *next;
 } ProviderOption;
 
+/* What a prompt offers to its model: a tool, prompt, workflow, fn or effect, with policies. */
+typedef struct Offer {
+    Span span;
+    struct CatchName *name;
+    Policy *policies;
+    struct Offer *next;
+} Offer;
+
 typedef struct PromptRow { /* of a prompt: model "x", user "…"; of a sandbox: network any, reads ["…"] */
     Name name;
-    Expr *value;
+    Expr *value;   /* NULL: the row `tools` */
+    Offer *offers; /* of `tools` */
     struct PromptRow *next;
 } PromptRow;
 
@@ -480,6 +503,8 @@ struct Decl {
     /* tool, prompt: how much it is used; NULL: as much as one likes */
     const Attr *limit, *rate;
     Decl *probe; /* tool: the tool named by `probe` */
+    struct Agent *agent; /* prompt that is one: what was made for it (check_agent.c) */
+    const Decl *made_for; /* … and the prompt that a declaration was made for, which nobody wrote */
     /* sandbox: itself; exec tool: the one it names; NULL: the default of the program */
     const Sandbox *sandbox;
     /* fn, workflow, tool, prompt: where its parameters go; set by check_trust */

@@ -47,6 +47,7 @@ DEFINE_LIST(ParallelBody, parallel_body)
 DEFINE_LIST(Pattern, pattern)
 DEFINE_LIST(Policy, policy)
 DEFINE_LIST(PromptRow, prompt_row)
+DEFINE_LIST(Offer, offer)
 DEFINE_LIST(ProviderOption, provider_option)
 DEFINE_LIST(Stmt, stmt)
 DEFINE_LIST(TypeExpr, type_expr)
@@ -99,7 +100,8 @@ Decl *ast_const(Build *b, Token keyword, Token name, TypeExpr *type, Expr *value
 Decl *ast_record(Build *b, DeclKind kind, Token keyword, Token name, FieldList fields);
 Decl *ast_enum(Build *b, Token keyword, Token name, EnumCaseList cases);
 Decl *ast_tool(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, Provider *provider);
-Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, PromptRowList rows);
+Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, Fails fails,
+                 PromptRowList rows);
 Decl *ast_sandbox(Build *b, Token keyword, Token name, PromptRowList rows);
 Decl *ast_fn(Build *b, Token keyword, Token name, Binding *type_params, Signature signature, Block *block);
 Decl *ast_workflow(Build *b, Token keyword, Token name, Signature signature, Fails fails, Block *block);
@@ -109,6 +111,8 @@ Attr *ast_attr_limit(Build *b, Token keyword, Token count);
 Attr *ast_attr_rate(Build *b, Token keyword, Token count, Token per);
 Attr *ast_attr_sandbox(Build *b, Token keyword, CatchName *name);
 PromptRow *ast_prompt_row(Build *b, Name name, Expr *value);
+PromptRow *ast_tools_row(Build *b, Token keyword, OfferList offers);
+Offer *ast_offer(Build *b, CatchName *name, PolicyList policies);
 Provider *ast_provider(Build *b, ProviderKind kind, Expr *value, Expr *value2);
 Provider *ast_provider_option(Build *b, Provider *provider, Token name, Expr *value);
 Result ast_labelled_result(Build *b, Token label, TypeExpr *type);

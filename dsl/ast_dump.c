@@ -117,7 +117,7 @@ static void dump_names(Dump *d, const char *role, const CatchName *names)
 
 static void dump_policies(Dump *d, const Policy *policies)
 {
-    static const char *const names[] = {"retry", "backoff", "timeout", "else", "undo", "as", "key", "approve"};
+    static const char *const names[] = {"retry", "backoff", "timeout", "else", "undo", "as", "key", "approve", "times"};
     for (; policies; policies = policies->next) {
         dump_expr(d, names[policies->kind], policies->value);
         if (policies->errors) dump_names(d, "on", policies->errors);
@@ -323,6 +323,17 @@ static void dump_provider(Dump *d, const Decl *decl)
     dump_expr(d, names[decl->provider], decl->provider_value2);
 }
 
+static void dump_row(Dump *d, const PromptRow *row)
+{
+    dump_expr(d, row->name.text, row->value);
+    for (const Offer *offer = row->offers; offer; offer = offer->next) {
+        dump_names(d, "offer", offer->name);
+        d->depth++;
+        dump_policies(d, offer->policies);
+        d->depth--;
+    }
+}
+
 static void dump_decl(Dump *d, const Decl *decl)
 {
     static const char *const names[] = {"bad",  "import", "const", "type",     "error", "enum",
@@ -350,7 +361,7 @@ static void dump_decl(Dump *d, const Decl *decl)
     dump_provider(d, decl);
     for (const ProviderOption *option = decl->options; option; option = option->next)
         dump_expr(d, option->name.text, option->value);
-    for (const PromptRow *row = decl->rows; row; row = row->next) dump_expr(d, row->name.text, row->value);
+    for (const PromptRow *row = decl->rows; row; row = row->next) dump_row(d, row);
     dump_block(d, NULL, decl->block);
     d->depth--;
 }

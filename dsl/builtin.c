@@ -12,12 +12,12 @@
 #define AT_ONCE  false
 
 static const Builtin builtins[BI_COUNT] = {
-#define EFFECT(ID, NAME, WHEN, REPEAT, PERFORMER, RESULT, LIST)                                                        \
-    {BI_##ID, NAME, TYPE_BAD, WHEN, true, REPEAT_##REPEAT, PERFORMER, PARAMS(LIST), RESULT},
-#define METHOD_EFFECT(ID, RECEIVER, NAME, WHEN, REPEAT, PERFORMER, RESULT, LIST)                                       \
-    {BI_##ID, NAME, TYPE_##RECEIVER, WHEN, true, REPEAT_##REPEAT, PERFORMER, PARAMS(LIST), RESULT},
-#define METHOD(ID, RECEIVER, NAME, RESULT, LIST)                                                                       \
-    {BI_##ID, NAME, TYPE_##RECEIVER, false, false, REPEAT_PURE, NULL, PARAMS(LIST), RESULT},
+#define EFFECT(ID, NAME, WHEN, REPEAT, PERFORMER, LABEL, RESULT, LIST)                                                 \
+    {BI_##ID, NAME, TYPE_BAD, WHEN, true, REPEAT_##REPEAT, PERFORMER, RULE_##LABEL, PARAMS(LIST), RESULT},
+#define METHOD_EFFECT(ID, RECEIVER, NAME, WHEN, REPEAT, PERFORMER, LABEL, RESULT, LIST)                                \
+    {BI_##ID, NAME, TYPE_##RECEIVER, WHEN, true, REPEAT_##REPEAT, PERFORMER, RULE_##LABEL, PARAMS(LIST), RESULT},
+#define METHOD(ID, RECEIVER, NAME, LABEL, RESULT, LIST)                                                                \
+    {BI_##ID, NAME, TYPE_##RECEIVER, false, false, REPEAT_PURE, NULL, RULE_##LABEL, PARAMS(LIST), RESULT},
 #include "builtin_table.h"
 };
 
@@ -49,6 +49,11 @@ const Builtin *builtin_method(TypeKind receiver, const char *name)
     for (int i = FIRST_METHOD; i < BI_COUNT; i++)
         if (strcmp(builtins[i].name, name) == 0 && serves(&builtins[i], receiver)) return &builtins[i];
     return NULL;
+}
+
+bool builtin_is_hidden(const Builtin *builtin)
+{
+    return strchr(builtin->name, '.');
 }
 
 const Builtin *builtin_by_id(BuiltinId id)
@@ -105,7 +110,7 @@ static size_t method_names(TypeKind receiver, const char **names)
 {
     size_t count = 0;
     for (int i = FIRST_METHOD; i < BI_COUNT; i++)
-        if (serves(&builtins[i], receiver)) names[count++] = builtins[i].name;
+        if (serves(&builtins[i], receiver) && !builtin_is_hidden(&builtins[i])) names[count++] = builtins[i].name;
     return count;
 }
 

@@ -1,8 +1,9 @@
 /* check.c: the passes of the checker, in order: names, types, signatures, constants and defaults, tools and prompts,
  * bodies, errors, names that nothing uses. Each pass requires only what the ones before it made, so declarations may
  * be in any order. */
+#include "check_agent.h"
 #include "check_internal.h"
-#include "sandbox.h"
+#include "trust.h"
 
 #define CONST_DEPTH_MAX 100 /* constants that use constants declared behind them */
 
@@ -84,6 +85,8 @@ Decl *check_find_qualified(Check *c, Name module, Name name, NameUse use)
         import->used = true;
         return check_find_imported(c, import, name, use);
     }
+    Decl *member = import && name.text ? agent_member(import, name.text) : NULL;
+    if (member) return member;
     if (import)
         diag_error(c->diags, module.span, "'%s' is %s, not a module", module.text, decl_kind_word(import->kind));
     else
@@ -204,7 +207,8 @@ static bool is_taken_name(const Check *c, const Decl *decl)
     const char *name = decl->name.text;
     const Builtin *effect = builtin_effect(name);
     if (decl->kind == DECL_SANDBOX && sandbox_given(name)) return true;
-    if (type_core_named(c, name) || (effect && !is_later_effect(effect))) return true;
+    const Type *core = type_core_named(c, name);
+    if ((core && !type_is_later(core)) || (effect && !is_later_effect(effect))) return true;
     bool is_type = decl->kind == DECL_TYPE || decl->kind == DECL_ENUM || decl->kind == DECL_ERROR;
     for (size_t i = 0; is_type && i < sizeof generics / sizeof *generics; i++) {
         if (strcmp(generics[i], name) == 0) return true;
@@ -422,6 +426,7 @@ static void check_constants(Check *c)
     }
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);
+        if (decl->made_for) continue;
         check_defaults(c, decl, decl->params);
         for (EnumCase *k = decl->cases; k; k = k->next) {
             refuse_labels(c, k->fields);
@@ -431,6 +436,22 @@ static void check_constants(Check *c)
 }
 
 /* ---- the passes ---- */
+
+static void write_agents(Check *c)
+{
+    const uint32_t count = c->program->decl_count; /* what is made is behind it */
+    for (uint32_t i = 0; i < count; i++) {
+        Decl *decl = decl_at(c, i);
+        if (!decl->agent) continue;
+        resolve_fails(c, decl);
+        agent_write(c, decl);
+        if (decl->agent->loop->block)
+            name_table_put(c, &c->workflows, decl->full_name, errors_register(c, decl->agent->loop));
+    }
+    bool circle = false;
+    for (uint32_t i = 0; i < count && !circle; i++)
+        if (c->program->decls[i]->agent) circle = agent_refuse_circle(c, decl_at(c, i));
+}
 
 static void check_signatures(Check *c)
 {
@@ -444,8 +465,9 @@ static void check_signatures(Check *c)
     }
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);
-        if (decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT) check_attrs(c, decl);
+        if (!decl->made_for && (decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT)) check_attrs(c, decl);
     }
+    write_agents(c);
 }
 
 static void check_bodies(Check *c)
@@ -453,7 +475,7 @@ static void check_bodies(Check *c)
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);
         if (decl->kind == DECL_TOOL) check_tool(c, decl);
-        if (decl->kind == DECL_PROMPT) check_prompt(c, decl);
+        if (decl->kind == DECL_PROMPT && !decl->agent) check_prompt(c, decl);
         if (decl->origin)
             generic_check_copy(c, decl);
         else if ((decl->kind == DECL_FN && !decl->lambda) || decl->kind == DECL_WORKFLOW)
@@ -474,6 +496,12 @@ static void check_is_complete(const Check *c)
 
 Program *check_program(Module *module, const SourceSet *sources, Arena *arena, DiagList *diags)
 {
+    return trust_check_program(module, sources, arena, diags, NULL);
+}
+
+Program *trust_check_program(Module *module, const SourceSet *sources, Arena *arena, DiagList *diags,
+                             TrustReport *report)
+{
     Program *program = arena_new(arena, Program);
     Check check = {.program = program, .arena = arena, .diags = diags, .core = &program->core};
     program->modules = module;
@@ -493,9 +521,10 @@ Program *check_program(Module *module, const SourceSet *sources, Arena *arena, D
     CHECK(!check.undo_count && !check.const_depth); /* every scope was left */
     if (!diags->errors) {
         check_is_complete(&check);
-        check_trust(&check);
+        check_trust(&check, report);
         check_unused(&check);
         check_flags(&check);
+        if (report && !diags->errors) trust_finish(program, diags, report);
     }
     bug_compiles(NULL);
     return program;

@@ -126,14 +126,14 @@ static bool only_prints(const Arg *program)
 void check_argv_options(const Expr *argv, OptionWord *found, void *state)
 {
     const Arg *word = argv ? first_words(expr_strip((Expr *)argv)) : NULL;
-    bool takes_value = true; /* of an option before it; or it is the program */
+    bool behind = false; /* an option */
     if (check_shell_script(word) || only_prints(word)) return;
-    for (; word; word = word->next) {
+    for (uint32_t at = 0; word; word = word->next, at++) {
         size_t len;
         const Expr *e = expr_strip(word->value), *begin = check_argv_begin(e);
         const char *text = literal(e, &len);
         if (text && len == 2 && memcmp(text, "--", 2) == 0) return;
-        if (begin && !takes_value) found(state, begin);
-        takes_value = text && len && *text == '-';
+        if (begin && at) found(state, begin, at, behind); /* the first is the program */
+        behind = text && len && *text == '-';
     }
 }

@@ -1,6 +1,7 @@
 /* check_call.c: calls of every form: fn, workflow, tool, prompt, record, error, enum case, built-in effect, method.
  * All end in the same place: `argv` holds one expression per parameter or field, in the order of their declaration,
  * defaults filled in. */
+#include "check_agent.h"
 #include "check_args.h"
 #include "pattern.h"
 
@@ -276,7 +277,9 @@ static const Type *call_decl(Check *c, Expr *e, Decl *decl, CallMode mode)
     case DECL_FN: return call_fn(c, e, decl, mode);
     case DECL_WORKFLOW: return call_steps(c, e, decl, CALL_WORKFLOW, mode);
     case DECL_TOOL: return call_steps(c, e, decl, CALL_TOOL, mode);
-    case DECL_PROMPT: return call_steps(c, e, decl, CALL_PROMPT, mode);
+    case DECL_PROMPT:
+        if (decl->agent) return call_steps(c, e, decl->agent->loop, CALL_WORKFLOW, mode);
+        return call_steps(c, e, decl, CALL_PROMPT, mode);
     case DECL_TYPE:
     case DECL_ERROR:
         if (!decl->type || decl->type->kind == TYPE_BAD) return give_up(c, e);
@@ -811,7 +814,7 @@ static const Type *call_named(Check *c, Expr *e, CallMode mode, const Type *want
     const Type *of_test;
     if (mode == MODE_PLAIN && check_test_call(c, e, &of_test)) return of_test;
     const Type *type = type_core_named(c, name);
-    if (type && type->fields) {
+    if (type && (type->fields || type->kind == TYPE_THREAD)) {
         if (!check_mode(c, e, mode, name, false, false, NULL)) return give_up(c, e);
         return build_fields(c, e, type);
     }

@@ -2,6 +2,7 @@
  *
  * check_expr gives an expression its own type; check_expr_to makes it fit a wanted one. Only leaves ever differ in
  * `type` and `to`: parentheses and if-expressions pass the wanted type down to their parts. */
+#include "check_agent.h"
 #include "check_internal.h"
 
 Expr *expr_strip(Expr *e)
@@ -306,6 +307,10 @@ Decl *check_enum_of(Check *c, const Expr *e)
 {
     Decl *decl = NULL;
     const Decl *import = e->kind == EX_FIELD ? check_import_of(c, e->left) : NULL;
+    if (e->kind == EX_FIELD && !import && e->left->kind == EX_NAME && !name_table_get(&c->locals, e->left->name.text)) {
+        const Decl *prompt = check_find_decl(c, e->left->name.text);
+        decl = prompt ? agent_member(prompt, e->name.text) : NULL;
+    }
     if (e->kind == EX_NAME && !name_table_get(&c->locals, e->name.text)) decl = check_find_decl(c, e->name.text);
     if (import && import->imported) decl = check_peek_imported(c, import, e->name.text);
     return decl && decl->kind == DECL_ENUM ? decl : NULL;

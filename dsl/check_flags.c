@@ -5,11 +5,13 @@
 #include "check_internal.h"
 
 static const char *const options[] = {
-    "db",          "deny-warnings", "events",     "grace",         "grant",    "help",
-    "id",          "llm",           "log-format", "log-level",     "max-file", "max-memory",
-    "max-output",  "max-queue",     "max-tasks",  "network",       "policy",   "record-prompts",
-    "result-only", "root",          "sandbox",    "sandbox-level", "secrets",  "wait",
-    "workflow",    "yes",
+    "db",          "deny-warnings", "details",  "escalate",   "events",
+    "grace",       "grant",         "help",     "id",         "llm",
+    "log-format",  "log-level",     "max-file", "max-memory", "max-output",
+    "max-queue",   "max-tasks",     "network",  "policy",     "record-prompts",
+    "result-only", "root",          "runners",  "sandbox",    "sandbox-level",
+    "secrets",     "secrets-from",  "wait",     "workflow",   "yes",
+    "yolo",
 };
 
 /* On the command line a parameter may be written with dashes. */

@@ -158,6 +158,7 @@ typedef struct Check {
     LIST(Type) types;
     /* a task, channel, listener or stream exists, so types must be searched for handles where handles may not go */
     bool has_handle_types;
+    uint32_t type_walks;     /* searches of type_has_handle */
     const Type *inline_type; /* what the inline function that was checked last gives */
     Span yield_word;         /* of the yield whose call is being checked */
     Span at;                 /* the statement being checked; where limits are reported */
@@ -216,6 +217,8 @@ bool type_has_name(const Type *type);
  * first. */
 const Type *type_next_core(const Check *c, const Type *last);
 const Type *type_core_named(const Check *c, const char *name);
+/* The language gained it when programs could have declared a type of that name already: theirs hides ours. */
+bool type_is_later(const Type *core);
 const Type *type_strip(const Type *type); /* T of T?, else the type; NULL stays NULL */
 bool type_is_printable(const Type *type);
 bool type_is_ordered(const Type *type);
@@ -351,7 +354,9 @@ void check_mock(Check *c, Stmt *s);
 bool check_test_call(Check *c, Expr *e, const Type **type);
 
 /* ---- check_trust.c ---- */
-void check_trust(Check *c);
+struct TrustReport; /* trust.h */
+/* report: filled for trust_finish, unless it is NULL. */
+void check_trust(Check *c, struct TrustReport *report);
 
 /* ---- check_vetted.c ---- */
 void check_vetted(Check *c, const Expr *pattern); /* of text.vetted(pattern) */
@@ -374,8 +379,9 @@ void check_argv(Check *c, const Expr *argv);
 void check_argv_call(Check *c, const Expr *call, const Decl *tool);
 /* What a word begins with when that could be any text, or NULL. */
 const Expr *check_argv_begin(const Expr *word);
-/* Passes each word that a program may take as an option, depending on what it says when it runs. */
-typedef void OptionWord(void *state, const Expr *word);
+/* Passes each word that a program may take as an option, depending on what it says when it runs. behind: an option is
+ * before it, so it is likely to be that one's value. */
+typedef void OptionWord(void *state, const Expr *word, uint32_t at, bool behind);
 void check_argv_options(const Expr *argv, OptionWord *found, void *state);
 /* Warns of such a word, once; `from` says where its text comes from. */
 void check_argv_warn(Check *c, const Expr *word, Span from, const char *text);

@@ -334,11 +334,22 @@ static bool judge_host(Check *c, const Expr *e, const char **text)
     return false;
 }
 
+/* A word of a runner. {root} and {cwd} are filled in; any other word in braces is a mistake. */
 static bool judge_word(Check *c, const Expr *e, const char **text)
 {
-    if (**text) return true;
-    diag_error(c->diags, e->span, "a word of a command is not empty");
-    return false;
+    if (!**text) {
+        diag_error(c->diags, e->span, "a word of a command is not empty");
+        return false;
+    }
+    for (const char *at = strchr(*text, '{'); at; at = strchr(at + 1, '{')) {
+        const size_t len = strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        const bool known = strncmp(at, "{root}", 6) == 0 || strncmp(at, "{cwd}", 5) == 0;
+        if (!len || at[1 + len] != '}' || known) continue;
+        Diag *diag = diag_error(c->diags, e->span, "nothing fills in '%.*s'", (int)len + 2, at);
+        diag_hint(c->diags, diag, "a runner gets {root}, the working root, and {cwd}, where the tool starts");
+        return false;
+    }
+    return true;
 }
 
 /* ---- rows ---- */
@@ -442,6 +453,27 @@ static void read_network(Check *c, const PromptRow *row, Sandbox *sandbox)
     if (sandbox->hosts.count) sandbox->network = NETWORK_LIST;
 }
 
+/* Nobody knows what a runner reaches, so for the labels (check_trust.c) it has a network. */
+static void read_runner(Check *c, const PromptRow *row, Sandbox *sandbox)
+{
+    const uint32_t errors = c->diags->errors;
+    read_texts(c, row, "words", judge_word, &sandbox->runner);
+    if (!sandbox->runner.count && c->diags->errors == errors)
+        diag_error(c->diags, row->value->span, "a runner is a program and its arguments");
+    sandbox->network = NETWORK_ANY;
+}
+
+/* A row that nothing would keep to is worse than none. */
+static void check_beside_runner(Check *c, const PromptRow *const seen[ROW_COUNT])
+{
+    for (int kind = 0; seen[ROW_RUNNER] && kind < ROW_COUNT; kind++) {
+        if (!seen[kind] || kind == ROW_RUNNER || kind == ROW_OUTPUT) continue;
+        Diag *diag = diag_error(c->diags, seen[kind]->name.span,
+                                "the runner holds these tools; '%s' says nothing to it", seen[kind]->name.text);
+        diag_other(c->diags, diag, seen[ROW_RUNNER]->name.span, "the runner is given here");
+    }
+}
+
 static void read_row(Check *c, RowKind kind, const PromptRow *row, Sandbox *sandbox)
 {
     SandboxLimits *limits = &sandbox->limits;
@@ -455,10 +487,7 @@ static void read_row(Check *c, RowKind kind, const PromptRow *row, Sandbox *sand
     case ROW_OUTPUT: limits->output = read_size(c, row); break;
     case ROW_PROCESSES: limits->processes = read_number(c, row, EX_INT); break;
     case ROW_CPU: limits->cpu_ms = read_number(c, row, EX_DURATION); break;
-    case ROW_RUNNER:
-        read_texts(c, row, "words", judge_word, &sandbox->runner);
-        diag_not_yet(c->diags, row->name.span, "a runner");
-        break;
+    case ROW_RUNNER: read_runner(c, row, sandbox); break;
     case ROW_COUNT: break;
     }
 }
@@ -498,6 +527,7 @@ void check_sandbox(Check *c, Decl *decl)
         seen[kind] = row;
         read_row(c, kind, row, sandbox);
     }
+    check_beside_runner(c, seen);
     if (!decl->name.text || strcmp(decl->name.text, "default") != 0) return;
     if (decl->module->number)
         diag_error(c->diags, decl->name.span, "only the file that a program starts with sets its default sandbox");

@@ -24,6 +24,7 @@ static void refuse_shadowing(Check *c, Name name)
 {
     const Variable *before = name_table_get(&c->locals, name.text);
     Diag *diag;
+    if (c->body->decl->made_for) return; /* parameters of what is offered have names of their own */
     if (before) {
         diag = diag_error(c->diags, name.span, "'%s' is already declared", name.text);
         diag_other(c->diags, diag, before->span, "declared here");

@@ -3,6 +3,7 @@
  * A test's body is that of a workflow that gives nothing; what escapes it fails the test. A mock names what it
  * stands for, so its patterns and its answer are checked like arguments and results: a test that compiles answers
  * with values the program could really get. */
+#include "agent.h"
 #include "check_internal.h"
 
 bool check_in_test(const Check *c)
@@ -109,7 +110,7 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
 static Callee find_callee(Check *c, Name module, Name name)
 {
     Decl *decl = module.text ? check_find_qualified(c, module, name, NAME_CALL) : check_find_decl(c, name.text);
-    if (decl) return callee_of_decl(c, decl, name);
+    if (decl) return callee_of_decl(c, decl->agent ? decl->agent->loop : decl, name);
     const Builtin *builtin = module.text ? NULL : builtin_effect(name.text);
     if (builtin) return callee_of_builtin(c, builtin, name);
     if (module.text) return (Callee){0}; /* reported */
@@ -266,6 +267,13 @@ static void check_signal(Check *c, Stmt *s)
         diag_error(c->diags, s->value->span, "a signal cannot bring %s", type->name);
 }
 
+/* What a model chose: a call, or a list of calls. */
+static void check_turn(Check *c, Stmt *s, const Type *calls)
+{
+    const Type *list = type_list(c, calls);
+    check_expr_to(c, s->value, expr_strip(s->value)->kind == EX_LIST ? list : calls, (Why){0});
+}
+
 static void check_answer(Check *c, Stmt *s, const Callee *callee)
 {
     const Decl *decl = callee->decl;
@@ -273,6 +281,8 @@ static void check_answer(Check *c, Stmt *s, const Callee *callee)
     if (!s->value) return; /* it never comes */
     if (s->mock_fails) {
         check_error_answer(c, s);
+    } else if (decl && decl->kind == DECL_PROMPT && decl->made_for) {
+        check_turn(c, s, decl->made_for->agent->calls->type);
     } else if (callee->builtin && (callee->builtin->id == BI_APPROVE || callee->builtin->id == BI_ASK)) {
         check_person(c, s, callee->builtin);
     } else if (callee->builtin && callee->builtin->id == BI_SIGNAL) {

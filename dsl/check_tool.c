@@ -372,7 +372,7 @@ void check_tool(Check *c, Decl *decl)
 
 static void check_row(Check *c, PromptRow *row)
 {
-    static const char *const names[] = {"model", "system", "user", "retry"};
+    static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most"};
     const char *name = row->name.text;
     if (strcmp(name, "retry") == 0) {
         check_expr_to(c, row->value, c->core->integer, (Why){0});
@@ -383,11 +383,12 @@ static void check_row(Check *c, PromptRow *row)
         check_expr_to(c, row->value, c->core->string, (Why){0});
         return;
     }
-    const char *near = diag_nearest(name, strlen(name), names, 4);
+    const char *near = diag_nearest(name, strlen(name), names, sizeof names / sizeof *names);
     if (near)
         diag_replace(diag_error(c->diags, row->name.span, "unknown row '%s'; did you mean '%s'?", name, near), near);
     else
-        diag_error(c->diags, row->name.span, "unknown row '%s'; a prompt has model, system, user and retry", name);
+        diag_error(c->diags, row->name.span, "unknown row '%s'; a prompt has model, system, user, retry and tools",
+                   name);
 }
 
 void check_prompt(Check *c, Decl *decl)
@@ -405,7 +406,10 @@ void check_prompt(Check *c, Decl *decl)
         name_table_put(c, &seen, row->name.text, row);
         check_row(c, row);
     }
-    if (!name_table_get(&seen, "user"))
+    if (decl->has_fails && !decl->made_for)
+        diag_error(c->diags, decl->fails->name.span,
+                   "only a prompt with tools declares errors, those of the workflows it offers");
+    if (!decl->made_for && !name_table_get(&seen, "user"))
         diag_error(c->diags, decl->name.span, "the prompt '%s' needs a row 'user'", decl->name.text);
     check_scope_leave(c, scope);
     c->body = NULL;

@@ -1,4 +1,5 @@
 /* check_type.c: types as people write them, and the declarations that make new ones: records, errors, enums. */
+#include "check_agent.h"
 #include "check_internal.h"
 
 /* ---- types as written ---- */
@@ -81,10 +82,11 @@ static const Type *resolve_named(Check *c, const TypeExpr *written)
     const Type *bound = generic_bound(c, written);
     if (bound) return bound;
     const Type *core = type_core_named(c, name);
-    if (core) c->has_handle_types |= type_is_descriptor(core->kind);
-    if (core) return core;
     const Decl *decl = check_find_decl(c, name);
-    if (decl && declares_type(decl)) return decl->type ? decl->type : c->core->bad;
+    const bool own = decl && declares_type(decl);
+    if (core) c->has_handle_types |= type_is_descriptor(core->kind);
+    if (core && !(own && type_is_later(core))) return core;
+    if (own) return decl->type ? decl->type : c->core->bad;
     if (strcmp(name, "list") == 0 || strcmp(name, "map") == 0) {
         diag_error(c->diags, written->span, "'%s' needs the type of its elements: %s", name,
                    *name == 'l' ? "list<T>" : "map<K, T>");
@@ -221,7 +223,9 @@ void check_declare_types(Check *c)
                         : decl->kind == DECL_ERROR ? TYPE_ERROR
                         : decl->kind == DECL_ENUM  ? TYPE_ENUM
                                                    : TYPE_BAD;
+        if (decl->made_for) continue;
         decl->param_count = count_fields(decl->params);
+        if (agent_is(decl)) agent_declare(c, decl);
         if (kind != TYPE_BAD && decl->name.text) decl->type = type_declare(c, kind, decl->full_name, decl);
     }
 }
@@ -316,7 +320,7 @@ static void fill_types(Check *c)
         Decl *decl = c->program->decls[i];
         Type *type = (Type *)decl->type;
         c->module = decl->module;
-        if (!type) continue;
+        if (!type || decl->made_for) continue;
         if (decl->kind == DECL_TYPE) fill_record(c, decl, type);
         if (decl->kind == DECL_ERROR) fill_error(c, decl, type);
         if (decl->kind == DECL_ENUM) fill_enum(c, decl, type);

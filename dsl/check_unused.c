@@ -99,7 +99,7 @@ void check_unused(Check *c)
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         const Decl *decl = c->program->decls[i];
         if (decl->kind == DECL_IMPORT) warn_import(c, decl);
-        if (uses_all(decl) || decl->origin || decl->lambda) continue;
+        if (uses_all(decl) || decl->origin || decl->lambda || decl->made_for) continue;
         for (const Variable *variable = decl->variables; variable; variable = variable->next)
             warn_variable(c, variable);
     }

@@ -28,7 +28,8 @@ static const char *policy_word(PolicyKind kind)
 {
     static const char *const words[] = {
         [POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout", [POL_ELSE] = "else",
-        [POL_UNDO] = "undo",   [POL_AS] = "as",           [POL_KEY] = "key",         [POL_APPROVE] = "approve"};
+        [POL_UNDO] = "undo",   [POL_AS] = "as",           [POL_KEY] = "key",         [POL_APPROVE] = "approve",
+        [POL_TIMES] = "times"};
     return words[kind];
 }
 
@@ -101,6 +102,7 @@ static void check_policy(Check *c, const Expr *call, const Policy *policy)
     case POL_APPROVE: check_expr_to(c, policy->value, core->string, (Why){0}); break;
     case POL_ELSE:        /* check_else_policy */
     case POL_UNDO: break; /* once the type is known */
+    case POL_TIMES: break; /* check_agent.c */
     }
 }
 

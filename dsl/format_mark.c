@@ -146,10 +146,10 @@ static void mark_stmt_clauses(Format *f, const Stmt *stmt, Chain *chain)
 /* ---- expressions ---- */
 
 /* The first policy keeps all others with it, each of the others itself. */
-static void mark_policies(Format *f, const Expr *expr)
+static void mark_policies(Format *f, Span of, const Policy *policies)
 {
-    for (const Policy *policy = expr->policies; policy; policy = policy->next) {
-        const Span span = policy == expr->policies ? expr->span : policy->span;
+    for (const Policy *policy = policies; policy; policy = policy->next) {
+        const Span span = policy == policies ? of : policy->span;
         Piece *word = piece_of(f, policy->span.off);
         word->marks |= MARK_POLICY;
         word->until = format_piece_at(f, span.off + span.len - 1);
@@ -229,7 +229,7 @@ static void mark_expr(Format *f, const Expr *expr)
     mark_expr(f, expr->right);
     mark_args(f, expr->args);
     mark_entries(f, expr->entries);
-    mark_policies(f, expr);
+    mark_policies(f, expr->span, expr->policies);
     mark_bodies(f, expr->bodies);
     mark_loop(f, expr->var, expr->var2, expr->range, expr->range_end);
     mark_expr(f, expr->limit);
@@ -337,7 +337,11 @@ static void mark_decl(Format *f, const Decl *decl)
     mark_expr(f, decl->provider_value);
     mark_expr(f, decl->provider_value2);
     for (const ProviderOption *option = decl->options; option; option = option->next) mark_expr(f, option->value);
-    for (const PromptRow *row = decl->rows; row; row = row->next) mark_expr(f, row->value);
+    for (const PromptRow *row = decl->rows; row; row = row->next) {
+        mark_expr(f, row->value);
+        for (const Offer *offer = row->offers; offer; offer = offer->next)
+            mark_policies(f, offer->span, offer->policies);
+    }
     mark_block(f, decl->block);
 }
 

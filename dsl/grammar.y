@@ -22,7 +22,7 @@
 %token BAD.
 %fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
   IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON AFTER NEVER TRUSTED
-  UNTRUSTED SANDBOX.
+  UNTRUSTED SANDBOX TOOLS TIMES.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -40,6 +40,9 @@
 %type attrs {AttrList}
 %type attr {Attr *}
 %type prows {PromptRowList}
+%type offers {OfferList}
+%type offer {Offer *}
+%type ouse {PolicyList}
 %type throws {Fails}
 %type idlist {BindingList}
 %type qid {CatchName *}
@@ -73,7 +76,9 @@ decl(A) ::= ERROR(K) ID(N) LBRACE fields(F) RBRACE. { A = ast_record(b, DECL_ERR
 decl(A) ::= ERROR(K) ID(N). { A = ast_record(b, DECL_ERROR, K, N, (FieldList){0}); }
 decl(A) ::= ENUM(K) ID(N) LBRACE cases(C) RBRACE. { A = ast_enum(b, K, N, C); }
 decl(A) ::= TOOL(K) ID(N) sig(S) attrs(T) ASSIGN prov(P). { A = ast_tool(b, K, N, S, T, P); }
-decl(A) ::= PROMPT(K) ID(N) sig(S) attrs(T) LBRACE prows(R) RBRACE. { A = ast_prompt(b, K, N, S, T, R); }
+decl(A) ::= PROMPT(K) ID(N) sig(S) attrs(T) throws(F) LBRACE prows(R) RBRACE. {
+    A = ast_prompt(b, K, N, S, T, F, R);
+}
 decl(A) ::= SANDBOX(K) ID(N) LBRACE prows(R) RBRACE. { A = ast_sandbox(b, K, N, R); }
 decl(A) ::= FN(K) ID(N) sig(S) block(B). { A = ast_fn(b, K, N, NULL, S, B); }
 decl(A) ::= FN(K) ID(N) LT idlist(T) GT sig(S) block(B). { A = ast_fn(b, K, N, T.first, S, B); }
@@ -93,6 +98,14 @@ attr(A) ::= SANDBOX(K) qid(Q). { A = ast_attr_sandbox(b, K, Q); }
 prows(A) ::= . { A = (PromptRowList){0}; }
 prows(A) ::= prows(L) NL. { A = L; }
 prows(A) ::= prows(L) name(N) opx(V) NL. { A = prompt_row_push(L, ast_prompt_row(b, N, V)); }
+prows(A) ::= prows(L) TOOLS(K) LBRACE offers(O) RBRACE NL. { A = prompt_row_push(L, ast_tools_row(b, K, O)); }
+offers(A) ::= . { A = (OfferList){0}; }
+offers(A) ::= offers(L) NL. { A = L; }
+offers(A) ::= offers(L) offer(X) sep. { A = offer_push(L, X); }
+offer(A) ::= qid(Q) ouse(P). { A = ast_offer(b, Q, P); }
+ouse(A) ::= . { A = (PolicyList){0}; }
+ouse(A) ::= ouse(L) pol(P). { A = policy_push(L, P); }
+ouse(A) ::= ouse(L) TIMES(K) opx(V). { A = policy_push(L, ast_policy(b, POL_TIMES, K, V, NULL)); }
 
 throws(A) ::= . { A = (Fails){0}; }
 throws(A) ::= FAILS qlist(L). { A = (Fails){true, L.first}; }

@@ -355,9 +355,9 @@ static void walk_error_name(Walk *w, const CatchName *name)
     offer_type(w, name->name.span, name->type);
 }
 
-static void walk_policies(Walk *w, const Expr *e)
+static void walk_policies(Walk *w, const Policy *policy)
 {
-    for (const Policy *policy = e->policies; policy; policy = policy->next) {
+    for (; policy; policy = policy->next) {
         if (policy->value) walk_expr(w, policy->value);
         for (const CatchName *name = policy->errors; name; name = name->next) walk_error_name(w, name);
         if (policy->block && policy->closure && meets(w, policy->block->span)) meet(w, policy->closure->answer);
@@ -390,7 +390,7 @@ static void walk_expr(Walk *w, const Expr *e)
     walk_expr(w, e->right);
     walk_args(w, NULL, e->args);
     walk_entries(w, e);
-    walk_policies(w, e);
+    walk_policies(w, e->policies);
     walk_concurrent(w, e);
     walk_block(w, e->block);
 }
@@ -560,7 +560,14 @@ static void walk_decl(Walk *w, const Decl *decl)
         else
             walk_expr(w, option->value);
     }
-    for (const PromptRow *row = decl->rows; row; row = row->next) walk_expr(w, row->value);
+    for (const PromptRow *row = decl->rows; row; row = row->next) {
+        walk_expr(w, row->value);
+        for (const Offer *offer = row->offers; offer; offer = offer->next) {
+            if (!offer->name->module.text)
+                offer_decl(w, offer->name->name.span, find_in_module(w->module, offer->name->name.text));
+            walk_policies(w, offer->policies);
+        }
+    }
     for (const CatchName *name = decl->fails; name; name = name->next) walk_error_name(w, name);
     for (const Field *f = decl->params; f && decl->block && meets(w, decl->block->span); f = f->next)
         meet(w, f->variable);

@@ -87,7 +87,7 @@ static void add_methods(Items *items, const Type *type)
 {
     for (int id = 0; id < BI_COUNT; id++) {
         const Builtin *builtin = builtin_by_id((BuiltinId)id);
-        if (builtin_method(type->kind, builtin->name) != builtin) continue;
+        if (builtin_method(type->kind, builtin->name) != builtin || builtin_is_hidden(builtin)) continue;
         add_item(items, builtin->name, ITEM_METHOD, lsp_builtin_signature(items->arena, builtin, type), NULL);
     }
 }
@@ -137,7 +137,7 @@ static void add_effects(Items *items)
 static void add_types(Items *items, const Program *program)
 {
     for (const Type *type = program->types; type; type = type->next) {
-        bool written = type->kind >= TYPE_BOOL && type->kind <= TYPE_JSON;
+        bool written = type->kind >= TYPE_BOOL && type->kind <= TYPE_THREAD;
         bool has_fields = (type->kind == TYPE_RECORD || type->kind == TYPE_ERROR) && !type->decl && !type->elem;
         if (written || has_fields) add_item(items, type->name, ITEM_STRUCT, NULL, NULL);
     }

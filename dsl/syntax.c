@@ -125,14 +125,19 @@ static void check_entries(const Build *b, MapEntry *entries)
     }
 }
 
+static void check_policies(const Build *b, const Policy *policy)
+{
+    for (; policy; policy = policy->next) {
+        check_expr(b, policy->value);
+        check_block(b, policy->block);
+    }
+}
+
 static void check_step(const Build *b, Expr *expr)
 {
     check_expr(b, expr->left);
     check_args(b, expr->args, false);
-    for (Policy *policy = expr->policies; policy; policy = policy->next) {
-        check_expr(b, policy->value);
-        check_block(b, policy->block);
-    }
+    check_policies(b, expr->policies);
 }
 
 /* Most nodes are leaves, and a node is several cache lines long: each kind touches only what it has. */
@@ -236,7 +241,10 @@ void syntax_check(const Build *b, const Module *module)
         check_expr(b, decl->provider_value);
         check_expr(b, decl->provider_value2);
         for (ProviderOption *option = decl->options; option; option = option->next) check_expr(b, option->value);
-        for (PromptRow *row = decl->rows; row; row = row->next) check_expr(b, row->value);
+        for (PromptRow *row = decl->rows; row; row = row->next) {
+            check_expr(b, row->value);
+            for (Offer *offer = row->offers; offer; offer = offer->next) check_policies(b, offer->policies);
+        }
         check_block(b, decl->block);
     }
 }

@@ -301,6 +301,8 @@ static void init_core_records(Check *c, CoreTypes *core)
     core->http_response = new_core_fields(c, TYPE_RECORD, "HttpResponse", "http_response", response, 5);
     core->exec_result = new_core_fields(c, TYPE_RECORD, "ExecResult", "exec_result", exec, 5);
     core->patch = new_core_fields(c, TYPE_RECORD, "Patch", "patch", patch, 2);
+    TypeField edit[] = {{.name = "find", .type = core->string}, {.name = "replace", .type = core->string}};
+    core->edit = new_core_fields(c, TYPE_RECORD, "Edit", "edit", edit, 2);
     TypeField match[] = {{.name = "text", .type = core->string},
                          {.name = "start", .type = core->integer},
                          {.name = "end", .type = core->integer},
@@ -339,6 +341,7 @@ void type_init_core(Check *c)
     core->string = new_core(c, TYPE_STRING, "string", "string");
     core->bytes = new_core(c, TYPE_BYTES, "bytes", "bytes");
     core->json = new_core(c, TYPE_JSON, "json", "json");
+    core->thread = new_core(c, TYPE_THREAD, "thread", "thread");
     core->listener = new_core(c, TYPE_LISTENER, "listener", "listener");
     core->stream = new_core(c, TYPE_STREAM, "stream", "stream");
     core->any_error = new_core(c, TYPE_ANY_ERROR, "error", "any_error");
@@ -360,6 +363,14 @@ const Type *type_core_named(const Check *c, const char *name)
     const Type *type = type_next_core(c, NULL);
     while (type && strcmp(type->name, name) != 0) type = type_next_core(c, type);
     return type;
+}
+
+bool type_is_later(const Type *core)
+{
+    static const char *const names[] = {"Edit", "thread"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(core->name, names[i]) == 0) return true;
+    return false;
 }
 
 /* ---- questions ---- */
@@ -387,6 +398,7 @@ bool type_is_printable(const Type *type)
     case TYPE_TIME:
     case TYPE_STRING:
     case TYPE_JSON:
+    case TYPE_THREAD:
     case TYPE_RECORD:
     case TYPE_ENUM: return true;
     case TYPE_LIST:
@@ -421,13 +433,13 @@ bool type_is_key(const Type *type)
 typedef struct TypeWalk {
     const Type **stack;
     uint32_t count, cap;
-    bool *seen; /* by type id */
+    uint32_t number; /* of this walk; a type that it has seen carries it */
 } TypeWalk;
 
 static void walk_push(Check *c, TypeWalk *walk, const Type *type)
 {
-    if (!type || walk->seen[type->id]) return;
-    walk->seen[type->id] = true;
+    if (!type || type->walk == walk->number) return;
+    ((Type *)type)->walk = walk->number;
     walk->stack = arena_grow(c->arena, walk->stack, &walk->cap, walk->count + 1, sizeof *walk->stack);
     walk->stack[walk->count++] = type;
 }
@@ -442,14 +454,14 @@ static bool is_handle_kind(TypeKind kind)
     return kind == TYPE_TASK || kind == TYPE_CHANNEL || type_is_descriptor(kind);
 }
 
-bool type_has_handle(Check *c, const Type *type)
+static bool find_handle(Check *c, const Type *type)
 {
-    if (!c->has_handle_types) return false;
-    TypeWalk walk = {.seen = arena_alloc(c->arena, c->program->type_count)};
+    TypeWalk walk = {.number = ++c->type_walks};
     walk_push(c, &walk, type);
     while (walk.count) {
         const Type *at = walk.stack[--walk.count];
-        if (is_handle_kind(at->kind)) return true;
+        if (is_handle_kind(at->kind) || at->handle == HANDLE_YES) return true;
+        if (at->handle == HANDLE_NO) continue;
         walk_push(c, &walk, at->key);
         walk_push(c, &walk, at->elem);
         walk_push_fields(c, &walk, at->fields, at->field_count);
@@ -458,6 +470,14 @@ bool type_has_handle(Check *c, const Type *type)
         }
     }
     return false;
+}
+
+/* What a type holds never changes, so it is searched once. */
+bool type_has_handle(Check *c, const Type *type)
+{
+    if (!c->has_handle_types) return false;
+    if (type->handle == HANDLE_UNKNOWN) ((Type *)type)->handle = find_handle(c, type) ? HANDLE_YES : HANDLE_NO;
+    return type->handle == HANDLE_YES;
 }
 
 int type_find_field(const TypeField *fields, uint32_t count, const char *name)

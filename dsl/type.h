@@ -25,6 +25,7 @@ typedef enum TypeKind {
     TYPE_STRING,
     TYPE_BYTES,
     TYPE_JSON,
+    TYPE_THREAD, /* a conversation with a model */
     TYPE_LIST,     /* elem */
     TYPE_MAP,      /* key, elem */
     TYPE_OPTIONAL, /* elem */
@@ -71,6 +72,9 @@ struct Type {
     uint32_t case_count;
     /* dense number, order of creation: deterministic names in the output */
     uint32_t id;
+    /* type_has_handle: its answer, if it was asked, and the number of the last search that came by */
+    enum { HANDLE_UNKNOWN, HANDLE_NO, HANDLE_YES } handle;
+    uint32_t walk;
     /* bool, int, float, duration, time, task, channel, listener, stream: one machine word, no reference count */
     bool scalar;
     struct Type *next; /* all interned types in order of creation */
@@ -124,6 +128,15 @@ typedef struct BuiltinParam {
     bool optional; /* may be left out: argv holds NULL */
 } BuiltinParam;
 
+/* Whether the result of a built-in is trusted (check_trust.c). */
+typedef enum LabelRule {
+    RULE_DATA,    /* made of all of it, and of what an inline function gives */
+    RULE_CHOICE,  /* chosen from the receiver */
+    RULE_MAPPED,  /* made by the inline function */
+    RULE_TRUSTED, /* a truth, or the runtime's own */
+    RULE_SOURCE,  /* from outside */
+} LabelRule;
+
 struct Builtin {
     BuiltinId id;
     const char *name;
@@ -133,6 +146,7 @@ struct Builtin {
     RepeatClass repeat; /* effects */
     /* effects: who does the work, as behind tfy__perform_; NULL: the loop itself */
     const char *performer;
+    LabelRule label;
     const BuiltinParam *params;
     uint32_t param_count; /* without the receiver */
     const char *result;   /* as BuiltinParam.type, or "nothing" */
@@ -147,13 +161,14 @@ struct ErrorSet {
 
 /* The built-in types, by name, always present. */
 typedef struct CoreTypes {
-    const Type *bad, *nothing, *null, *boolean, *integer, *floating, *duration, *time, *string, *bytes, *json,
+    const Type *bad, *nothing, *null, *boolean, *integer, *floating, *duration, *time, *string, *bytes, *json, *thread,
         *any_error;
     /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool} */
     const Type *exec_result;
     /* HttpResponse {status: int, headers: map<string, string>, body: string, truncated: bool, lossy: bool} */
     const Type *http_response;
     const Type *patch; /* Patch {path: string, diff: string} */
+    const Type *edit;  /* Edit {find: string, replace: string} */
     const Type *listener, *stream;
     /* Match {text: string, start: int, end: int, groups: list<string?>} */
     const Type *match;
@@ -193,6 +208,7 @@ void program_dump(const Program *program, FILE *out);
 const Builtin *builtin_effect(const char *name);
 const Builtin *builtin_method(TypeKind receiver, const char *name);
 const Builtin *builtin_by_id(BuiltinId id);
+bool builtin_is_hidden(const Builtin *builtin); /* only what the compiler writes can name it (check_agent.c) */
 
 bool type_is_descriptor(TypeKind kind); /* a listener or a stream */
 

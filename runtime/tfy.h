@@ -115,12 +115,13 @@ struct TfyType {
 };
 
 extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_float, tfy_type_duration, tfy_type_time,
-    tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_listener, tfy_type_stream, tfy_type_any_error,
-    tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
+    tfy_type_string, tfy_type_bytes, tfy_type_json, tfy_type_thread, tfy_type_listener, tfy_type_stream,
+    tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
 /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int,
  * headers: map<string, string>, body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string},
- * Match {text: string, start: int, end: int, groups: list<string?>} and TimeZone {name: string, rules: string} */
-extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_match, tfy_type_time_zone;
+ * Edit {find: string, replace: string}, Match {text: string, start: int, end: int, groups: list<string?>} and TimeZone {name: string, rules: string} */
+extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_edit, tfy_type_match,
+    tfy_type_time_zone;
 /* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed
  * {task: string, kind: string}, BadValue {path: string}. Panic and Cancelled are never caught. */
 extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,
@@ -289,6 +290,12 @@ int tfy_compare(const TfyType *type, TfyValue a, TfyValue b); /* int, float, str
 TfyObj *tfy_text(TfyTask *task, const TfyType *type, TfyValue value); /* as `${…}` and to_string print it */
 TfyObj *tfy_to_json(TfyTask *task, uint32_t line, const TfyType *type, TfyValue value);
 /* json?; null for JSON's null */
+/* Conversations with a model: immutable lists of messages. What say and told give is one message, or several, longer.
+ * Borrowed; NULL: a panic. */
+TfyObj *tfy_thread_say(TfyTask *task, uint32_t line, TfyObj *thread, TfyObj *text);
+TfyObj *tfy_thread_text(TfyTask *task, TfyObj *thread); /* what the model said last, or "" */
+TfyObj *tfy_thread_messages(TfyTask *task, const TfyType *type, TfyObj *thread);
+TfyObj *tfy_thread_told(TfyTask *task, uint32_t line, TfyObj *thread, TfyObj *ids, TfyObj *texts);
 bool tfy_json_get(TfyTask *task, uint32_t line, TfyObj *json, TfyObj *path, TfyObj **out);
 /* path may be NULL; fails with BadValue */
 bool tfy_json_decode(TfyTask *task, uint32_t line, const TfyType *type, TfyObj *json, TfyObj *path, TfyValue *out);
@@ -381,9 +388,13 @@ typedef struct TfyOptions {
     bool move_root;
     /* NULL: from the environment; else "cassette:FILE" or "record:FILE" */
     const char *llm;
-    /* a file of NAME=value lines; a name that is not in it is taken from TFY_SECRET_NAME in the environment; NULL:
-     * no file */
+    /* where the values of secrets are: a file of NAME=value lines, or a directory with a file for each; a name that is
+     * not in it is looked for in the directory $CREDENTIALS_DIRECTORY, then in TFY_SECRET_NAME in the environment.
+     * NULL: only there */
     const char *secrets;
+    /* a command that is run with the name of a secret that is nowhere else; the first line that it prints is the value.
+     * Its words are separated by blanks. NULL: none */
+    const char *secrets_from;
     /* "full": what models are sent is kept in the log; "digest": only its digest. NULL: as each run started, and new
      * runs keep it */
     const char *record_prompts;
@@ -396,10 +407,16 @@ typedef struct TfyOptions {
     /* What single tools may do besides: "TOOL:reads=PATH", "TOOL:writes=PATH", "TOOL:network=RULE", with newlines between
      * them. NULL: nothing */
     const char *grants;
+    /* lets the runners of sandboxes start, which no sandbox holds */
+    bool runners;
     /* "full": nothing less will do; "partial": no more is tried; NULL: as far as the kernel goes */
     const char *sandbox_level;
-    /* --yes: answers every approval with yes, and the log says so */
+    /* --yolo: answers every approval with yes, and the log says so */
     bool approve_all;
+    /* --yes: the same, except for policies `approve` whose call receives an untrusted value */
+    bool approve_trusted;
+    /* --escalate: asks a person whether a pure or idempotent tool may have what its sandbox seems to have refused */
+    bool escalate;
     /* tfy_run also waits for people, instead of returning when only they can wake the remaining tasks */
     bool wait_people;
     /* writes log lines as JSON objects, including the runtime's own lines from level info on */

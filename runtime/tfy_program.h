@@ -49,7 +49,8 @@ typedef enum TfyFamily {
     TFY_F_SIGNAL, TFY_F_LISTEN, TFY_F_ACCEPT, TFY_F_CONNECT, TFY_F_STDIN, TFY_F_READABLE, TFY_F_WRITABLE, TFY_F_READ,
     TFY_F_READ_LINE, TFY_F_WRITE, TFY_F_ADDRESS, TFY_F_SEND, TFY_F_RECV, TFY_F_LOCK, TFY_F_PARALLEL, TFY_F_RACE,
     TFY_F_ROOM, TFY_F_ABANDON, TFY_F_READ_BYTES, TFY_F_WRITE_BYTES, TFY_F_LIST_FILES,
-    TFY_F_EXISTS, TFY_F_REMOVE_FILE, TFY_F_MAKE_DIR, TFY_F_ENV, TFY_F_ZONE, TFY_F_COUNT
+    TFY_F_EXISTS, TFY_F_REMOVE_FILE, TFY_F_MAKE_DIR, TFY_F_ENV, TFY_F_ZONE, TFY_F_PREVIEW_EDIT, TFY_F_PREVIEW_DIFF,
+    TFY_F_COUNT
 } TfyFamily;
 /* clang-format on */
 
@@ -74,6 +75,14 @@ typedef struct TfySandbox {
 } TfySandbox;
 
 /* A target of `yield`: a built-in effect, a tool or a prompt. Static data. */
+/* What a prompt that is an agent offers to its model: the cases of its enum NAME.Call, the last of which, `answer`,
+ * ends the work. */
+typedef struct TfyAgent {
+    const TfyType *calls;
+    const bool *reads; /* by case: changes nothing, so it may run beside its neighbours */
+    int64_t most;      /* tokens of an answer */
+} TfyAgent;
+
 typedef struct TfyTool {
     const char *name; /* "run_tests", "exec" */
     uint8_t family;   /* TfyFamily */
@@ -82,7 +91,8 @@ typedef struct TfyTool {
     uint32_t param_count;
     /* parameters at the end that logs of older runtimes do not know: encoded only from the first that is given */
     uint32_t added;
-    const TfyType *result; /* tfy_type_nothing if it gives no value */
+    const TfyType *result;        /* tfy_type_nothing if it gives no value */
+    const struct TfyTool *effect; /* for tests: the built-in effect that this is a form of; NULL: none */
     const char *doc;
     /* exec tools: computes the argv (list<string>) from the arguments. http tools: the request line in pieces,
      * text and values in turn. prompts: the texts. Results are borrowed; false after a panic. */
@@ -95,7 +105,8 @@ typedef struct TfyTool {
     bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
-    int64_t asks;         /* prompts: attempts after an answer that cannot be decoded */
+    const TfyAgent *agent; /* NAME.next of an agent: args are {chat, last, …}, the result a turn (effects/llm_turn.c) */
+    int64_t asks;          /* prompts: attempts after an answer that cannot be decoded */
     uint32_t limit, rate; /* uses at a time, and uses within rate_ms; 0: unlimited */
     int64_t rate_ms;
     /* extern tools: the C function behind an adapter. It returns true with the result in *out (borrowed), or false
@@ -105,12 +116,16 @@ typedef struct TfyTool {
     const TfySandbox *sandbox;   /* exec tools: the one that they name; NULL: the program's default */
 } TfyTool;
 
+/* In tests: the turn in which a model makes these calls, a list of the agent's enum. Borrowed; NULL: a panic. */
+TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls);
+
 /* The built-in effects. The language guide lists their arguments; an optional argument that is absent is a NULL
  * object.
  *   sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?),
  *   http(method, url, headers?, body?), read_file(path, lossy?), write_file(path, text),
  *   read_bytes(path), write_bytes(path, data), list_files(glob), exists(path), remove_file(path),
- *   make_dir(path), env(name), zone(name), preview(path, new_text), apply(patch), commit(message), llm(prompt, model?,
+ *   make_dir(path), env(name), zone(name), preview(path, new_text),
+ *   preview_edit(path, changes), preview_diff(diff), apply(patch), commit(message), llm(prompt, model?,
  *   system?), ask(question), signal(name), listen(address), accept(listener), connect(address), stdin(),
  *   readable(handle), writable(stream), read(stream, most?), read_line(stream, longest?), write(stream, text),
  *   address(handle).
@@ -119,10 +134,12 @@ typedef struct TfyTool {
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
     tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure, tfy_effect_read_file, tfy_effect_write_file,
     tfy_effect_read_bytes, tfy_effect_write_bytes, tfy_effect_list_files, tfy_effect_exists, tfy_effect_remove_file,
-    tfy_effect_make_dir, tfy_effect_env, tfy_effect_zone, tfy_effect_preview, tfy_effect_apply, tfy_effect_commit,
-    tfy_effect_llm, tfy_effect_ask, tfy_effect_signal, tfy_effect_lock, tfy_effect_listen, tfy_effect_accept,
-    tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable, tfy_effect_writable, tfy_effect_read,
-    tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
+    tfy_effect_make_dir, tfy_effect_env, tfy_effect_zone, tfy_effect_preview, tfy_effect_preview_edit,
+    tfy_effect_preview_diff, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
+    tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
+    tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
+/* The policy `approve`: approve(question, details?) with the call behind them, whose arguments follow the two. */
+extern const TfyTool tfy_effect_approve_call;
 /* Of http: a place with limits has a tool of its own. */
 extern const TfyField tfy_http_params[4];
 
@@ -143,9 +160,10 @@ typedef struct TfyPerformer TfyPerformer;
 extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
     tfy__perform_write_file, tfy__perform_read_bytes, tfy__perform_write_bytes, tfy__perform_list_files,
     tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_env, tfy__perform_zone,
-    tfy__perform_preview, tfy__perform_apply, tfy__perform_commit, tfy__perform_llm, /* llm also performs prompts */
-    tfy__perform_net;                                                                /* all effects on descriptors */
-extern const TfyType tfy_type_handles;                                               /* list of tasks */
+    tfy__perform_preview, tfy__perform_preview_edit, tfy__perform_preview_diff, tfy__perform_apply, tfy__perform_commit,
+    tfy__perform_llm,                  /* llm also performs prompts */
+    tfy__perform_net;                  /* all effects on descriptors */
+extern const TfyType tfy_type_handles; /* list of tasks */
 
 /* One place in the source that requests an effect. Static data. */
 typedef struct TfySite {
@@ -154,7 +172,29 @@ typedef struct TfySite {
     const TfyType *result; /* what the place needs: the tool's result, join's T, an enum */
     /* `retry N on A | B`: the errors after which it is tried again, then NULL. NULL: those of tfy_retriable */
     const TfyType *const *retry_on;
+    const struct TfyAsked *asked; /* of the policy `approve`; else NULL */
 } TfySite;
+
+/* The call that the policy `approve` asks about. Static data. */
+struct TfyBuffer;
+typedef struct TfyAsked {
+    const char *name;    /* of what is called */
+    const TfyTool *tool; /* exec and http tools; else NULL */
+    const TfyField *params;
+    uint32_t param_count;
+    /* where the untrusted values come from that reach the call, as JSON: [["name", "from the prompt 'plan', line 10"]].
+     * NULL: only trusted ones do */
+    const char *origins;
+    /* Writes what the call would do, as rows (core/effect.h), from the arguments and the sandbox that would hold. A replay
+     * takes what was recorded. False: task->error is set. */
+    bool (*show)(TfyTask *task, const struct TfyAsked *asked, const TfyValue *args, struct TfyBuffer *out);
+    const struct TfyAsking *by; /* &tfy__asking: the rest, for programs that ask (core/effect.h) */
+} TfyAsked;
+extern const struct TfyAsking tfy__asking;
+const char *tfy__yolo_refused(const char *root, const char *sandbox);
+bool tfy__show_call(TfyTask *task, const TfyAsked *asked, const TfyValue *args, struct TfyBuffer *out);
+bool tfy__show_exec(TfyTask *task, const TfyAsked *asked, const TfyValue *args, struct TfyBuffer *out);
+bool tfy__show_http(TfyTask *task, const TfyAsked *asked, const TfyValue *args, struct TfyBuffer *out);
 
 /* The policies written at a yield; a NULL pointer: none. */
 typedef struct TfyPolicy {
@@ -388,12 +428,16 @@ struct TfyProgram {
     const TfyType *const *errors; /* the errors it declares */
     uint32_t error_count;
     const TfyPerformer *const *performers; /* by family, TFY_F_COUNT places; NULL: not needed */
+    /* where --yolo is refused, and what to do: "as root: …"; NULL: nowhere. A NULL function: the program asks for no
+     * approval. sandbox: the ceiling, or NULL */
+    const char *(*yolo_refused)(const char *root, const char *sandbox);
     /* compiled with --debug: marks know their variables, and variables live to the end of their scope */
     bool debug;
     bool saves;                  /* it writes rows of its own */
     const TfyDebugger *debugger; /* compiled with --debug or --steps; NULL: it cannot be stepped through */
     const TfyTester *tester;     /* compiled with --tests; NULL: it has no tests */
     const TfySandbox *sandbox;   /* of exec() and of tools that name none; NULL: `workspace` */
+    const char *const *secrets;  /* the names of those that it can use; NULL ends the list; NULL: none */
 };
 
 #endif

@@ -90,6 +90,13 @@ typedef struct TfyLive {
     const char *name; /* the variable; NULL: a value that the compiler introduced */
 } TfyLive;
 
+/* A word of an argv that comes from outside: the process is not started if it begins with '-'. */
+typedef struct TfyWord {
+    uint32_t at;
+    const char *text; /* how the program calls it: "'name'"; NULL ends a list */
+    bool behind;      /* it follows an option, of which it may be the value */
+} TfyWord;
+
 /* A place in the source where something is recorded or a task can stop. */
 typedef struct TfyPoint {
     const char *id;      /* stable: the label, else workflow/kind/callee/ordinal */
@@ -98,6 +105,7 @@ typedef struct TfyPoint {
     uint8_t kind;        /* TfyPointKind */
     const TfyLive *live; /* slots live while stopped here */
     uint32_t live_count;
+    const TfyWord *words; /* effects that start a process; NULL: none */
 } TfyPoint;
 
 typedef struct TfyWorkflow TfyWorkflow;

@@ -63,6 +63,9 @@ void tfy__buffer_int(TfyBuffer *buffer, int64_t value); /* decimal */
 /* Adds a quoted JSON string. Invalid UTF-8 becomes U+FFFD, so the result is always valid JSON. */
 void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len);
 
+/* Adds a word that a shell reads as this one: in quotes where it needs some. */
+void tfy__buffer_shell_word(TfyBuffer *buffer, const char *word);
+
 /* Adds text from outside, escaped for a terminal (shown.h). */
 void tfy__buffer_shown(TfyBuffer *buffer, const char *text, size_t len);
 

@@ -208,11 +208,16 @@ static void allow_system(Cell *cell)
     static const char *const read[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc"};
     static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                           "/dev/random", "/dev/urandom", "/dev/tty"};
-    for (size_t i = 0; i < sizeof read / sizeof *read; i++) allow_if_there(cell, read[i], READS);
+    const bool partial = cell->policy.head.level == TFY_CELL_PARTIAL;
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        if (partial && said_of(cell, read[i]).below)
+            allow_partly(cell, read[i], READS);
+        else
+            allow_if_there(cell, read[i], READS);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         allow_if_there(cell, devices[i], READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV);
     /* Without mounts, root would read as their owner what is hidden. */
-    if (cell->policy.head.level == TFY_CELL_PARTIAL && !cell->uid)
+    if (partial && (!cell->uid || said_of(cell, "/etc").below))
         allow_partly(cell, "/etc", READS);
     else
         allow_if_there(cell, "/etc", READS);

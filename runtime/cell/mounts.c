@@ -138,19 +138,34 @@ static void take_copies(Cell *cell)
     cell->path = 0;
 }
 
-static void put_copies(Cell *cell)
+static void put_copy(Cell *cell, const Copy *copy)
 {
-    for (uint32_t i = 0; i < copy_count; i++) {
-        struct stat info;
-        cell->path = copies[i].number;
-        if (is_emptied(cell, copies[i].path)) {
-            cell_must(cell, CALL2(fstat, copies[i].tree, &info));
-            make_way(cell, copies[i].path, S_ISDIR(info.st_mode));
-        }
-        const int place = open_plain(cell, copies[i].path);
-        put(cell, copies[i].tree, place);
-        cell_must(cell, CALL1(close, place));
+    struct stat info;
+    cell->path = copy->number;
+    if (is_emptied(cell, copy->path)) {
+        cell_must(cell, CALL2(fstat, copy->tree, &info));
+        make_way(cell, copy->path, S_ISDIR(info.st_mode));
     }
+    const int place = open_plain(cell, copy->path);
+    put(cell, copy->tree, place);
+    cell_must(cell, CALL1(close, place));
+}
+
+/* Is it inside a path of this kind? */
+static bool is_in_kind(const Cell *cell, const char *path, int kind)
+{
+    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        if (item->kind == kind && strcmp(item->path, path) != 0 && tfy__cell_within(path, item->path)) return true;
+    }
+    return false;
+}
+
+/* late: those that are written inside something protected. They must be put over that. */
+static void put_copies(Cell *cell, bool late)
+{
+    for (uint32_t i = 0; i < copy_count; i++)
+        if (is_in_kind(cell, copies[i].path, TFY_CELL_PROTECTED) == late) put_copy(cell, &copies[i]);
     cell->path = 0;
 }
 
@@ -250,6 +265,26 @@ static void mount_way(Cell *cell, uint32_t index, const char *path)
     }
 }
 
+/* Is it inside what is written inside something protected? */
+static bool is_inmost(const Cell *cell, const char *path)
+{
+    for (uint32_t i = 0; i < copy_count; i++)
+        if (strcmp(copies[i].path, path) != 0 && tfy__cell_within(path, copies[i].path) &&
+            is_in_kind(cell, copies[i].path, TFY_CELL_PROTECTED))
+            return true;
+    return false;
+}
+
+static void mount_protected(Cell *cell, bool inmost)
+{
+    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
+        const TfyCellPath *item = &cell->policy.paths[i];
+        cell->path = i + 1;
+        if (item->kind == TFY_CELL_PROTECTED && is_inmost(cell, item->path) == inmost)
+            mount_itself(cell, item->path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY);
+    }
+}
+
 /* In passes: what is mounted on a way must not cover what was protected before it. */
 static void protect(Cell *cell)
 {
@@ -258,11 +293,9 @@ static void protect(Cell *cell)
         cell->path = i + 1;
         if (item->kind == TFY_CELL_PROTECTED || item->kind == TFY_CELL_CLOSED) mount_way(cell, i, item->path);
     }
-    for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
-        const TfyCellPath *item = &cell->policy.paths[i];
-        cell->path = i + 1;
-        if (item->kind == TFY_CELL_PROTECTED) mount_itself(cell, item->path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_RDONLY);
-    }
+    mount_protected(cell, false);
+    put_copies(cell, true);
+    mount_protected(cell, true);
     for (uint32_t i = 0; i < cell->policy.head.paths; i++) {
         const TfyCellPath *item = &cell->policy.paths[i];
         cell->path = i + 1;
@@ -289,7 +322,7 @@ void cell_mount(Cell *cell)
     take_copies(cell);
     cell_must(cell, CALL5(mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &whole, sizeof whole));
     empty_directories(cell);
-    put_copies(cell);
+    put_copies(cell, false);
     mount_proc(cell);
     for (const char *const *path = cell_hidden; *path; path++) hide_file(cell, *path);
     cell_each_server_key(cell, hide_file);

@@ -66,17 +66,26 @@ static bool read_head(const void *datagram, size_t len, TfyCellHead *head)
            head->paths <= TFY_CELL_PATHS_MAX && head->reserved == 0 && !is_listener_nowhere(head);
 }
 
-/* What is protected lies strictly inside the root: its way begins there. What is above the root is not written, or the
- * root could be moved aside with all that is protected in it. */
+/* Is it strictly inside the root, or inside what is written? A way to what is protected begins there. */
+static bool is_inside(const TfyCellPolicy *policy, const char *path)
+{
+    for (uint32_t i = 0; i < policy->head.paths; i++) {
+        const TfyCellPath *item = &policy->paths[i];
+        if ((item->kind == TFY_CELL_ROOT || item->kind == TFY_CELL_WRITES) && strcmp(item->path, path) != 0 &&
+            tfy__cell_within(path, item->path))
+            return true;
+    }
+    return false;
+}
+
+/* What is above the root is not written, or the root could be moved aside with all that is protected in it. */
 static bool is_consistent(const TfyCellPolicy *policy)
 {
     if (!policy->root || !policy->cwd) return false;
     if (policy->home && strcmp(policy->home, policy->root) == 0) return false;
     for (uint32_t i = 0; i < policy->head.paths; i++) {
         const TfyCellPath *item = &policy->paths[i];
-        if (item->kind == TFY_CELL_PROTECTED &&
-            (!tfy__cell_within(item->path, policy->root) || strcmp(item->path, policy->root) == 0))
-            return false;
+        if (item->kind == TFY_CELL_PROTECTED && !is_inside(policy, item->path)) return false;
         if ((item->kind == TFY_CELL_CLOSED || item->kind == TFY_CELL_WRITES) &&
             tfy__cell_within(policy->root, item->path))
             return false;

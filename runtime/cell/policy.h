@@ -78,8 +78,8 @@ enum {
     TFY_CELL_HOME = 'H',      /* at most one; full: becomes an empty directory; an ancestor of the root or beside it */
     TFY_CELL_TEMP = 'T',      /* at most one; partial: the empty directory that is the tool's HOME and TMPDIR */
     TFY_CELL_READS = 'r',     /* read and executed, with all below */
-    TFY_CELL_WRITES = 'w',    /* the same and written; not the root, nor above it */
-    TFY_CELL_PROTECTED = 'p', /* inside the root: read, never written; exists */
+    TFY_CELL_WRITES = 'w',    /* the same and written; not the root, nor above it. full: also inside a PROTECTED */
+    TFY_CELL_PROTECTED = 'p', /* inside the root or a WRITES: read, never written; exists */
     TFY_CELL_CLOSED = 'x',    /* neither read nor written; exists; not the root, nor above it */
 };
 

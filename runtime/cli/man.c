@@ -101,6 +101,7 @@ static const Row VARIABLES[] = {
     {"TFY_LLM_MODEL", "the model's name there, for programs that say \"default\""},
     {"TFY_LLM_KEY_FILE, TFY_LLM_KEY", "the model's key, read when a request leaves"},
     {"TFY_SECRET_NAME", "the value of secret(\"NAME\")"},
+    {"CREDENTIALS_DIRECTORY", "a directory with a file for each secret, as systemd makes it"},
     {"TFY_DEBUG", "lets debuggers and other processes of the same user inspect the process"},
     {"TFY_LOG", "what is logged, when --log-level is not given"},
     {"TFY_SNAPSHOT_EVERY", "for tests: a snapshot after exactly so many records"},

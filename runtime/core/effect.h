@@ -81,6 +81,9 @@ struct TfyPerformer {
     /* Prepares for the first call, so that a wrong setting is reported at once: 0, or a negative code with a
      * sentence. NULL: not needed. */
     int (*prepare)(TfyLoop *loop, char *error_text);
+    /* Asks git about the root while no loop is open; words end with NULL. out (may be NULL) gets what it prints, without
+     * its last newline. Returns its exit status; -1: it could not be run. NULL: the performer has nothing to do with git. */
+    int (*ask)(const char *root, const char *const *words, const char *input, TfyBuffer *out);
 };
 
 /* The attempt succeeded. result is borrowed. */
@@ -103,6 +106,12 @@ void tfy__call_fail_recorded(TfyCall *call, json_t *error);
 /* Appends a record that belongs to the call's run and to no step (tfy__record_is_nobodys), before the record of the
  * call's outcome: both are in one commit. False: the loop has failed. */
 bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload);
+/* A person was asked about a call. grant: what it may have besides, "TOOL:reads=PATH", borrowed; NULL: nothing. */
+typedef void TfyGranted(TfyCall *call, const char *grant);
+/* Asks a person whether a call that is under way may have what its sandbox refused. answered is called once, unless the
+ * call is aborted before; until then the call stays under way. A grant is recorded then; one for the run is in
+ * tfy__ceiling. False: nobody is to be asked. */
+bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
 /* Lets the performer read a recorded result that has no plain value. False: it reads none, or task->error is set. */
 bool tfy__call_read(const TfyCall *call, const struct TfyPayload *payload, TfyValue *out);
 /* When the time of the attempt ends, by the monotonic clock; 0: it has no limit. */
@@ -118,8 +127,33 @@ void tfy__call_panicked(TfyCall *call);
 void tfy__call_starved(TfyCall *call);
 
 /* The process, or the machine, has no room for the call now (error: an errno value), and nothing has started that
- * cannot start again. Nothing is recorded: the step waits, and start() is called again. */
+ * cannot start again. Nothing is recorded: the step waits, and start() is called again. error 0: it waits for
+ * something of the performer's own, and nobody is told. */
 void tfy__call_no_room(TfyCall *call, int error);
+/* What a call waits for may be there: start() of those without room is called with the next turn. */
+void tfy__call_room_again(TfyLoop *loop);
+
+/* ---- what a call would do, for the question of an `approve` policy (step/asked_rows.c) ---- */
+
+void tfy__show_row(TfyBuffer *out, const char *label); /* starts a row; "]" ends it */
+void tfy__show_word(TfyBuffer *out, const char *bytes, size_t len);
+void tfy__show_text(TfyBuffer *out, const TfyObj *string);
+/* A row for each entry of a map of texts; NULL: none. */
+void tfy__show_entries(TfyBuffer *out, const char *label, const char *between, const TfyObj *map);
+
+struct Step;
+struct TfyRecord_;
+struct TfyQuestion;
+/* What only programs with such questions carry. */
+typedef struct TfyAsking {
+    /* The question and the call behind it, whose arguments follow the first two. False: task->error is set. */
+    bool (*take)(TfyTask *task, const TfySite *site, const TfyValue *args, TfyValue kept[3]);
+    /* Adds the call to the payload of the step's start. true: the record asked about another call, and nothing came of
+     * it; it was taken, and the question is asked anew. */
+    bool (*complete)(struct Step *step, const struct TfyRecord_ *record, TfyBuffer *out);
+    /* For people: the text, which it frees, and a line for each row (observe/asked.h). NULL: no memory. */
+    char *(*tell)(char *text, const struct TfyQuestion *question, bool details);
+} TfyAsking;
 
 /* ---- services of the loop for performers ---- */
 
@@ -147,16 +181,19 @@ int64_t tfy__wall_ms(TfyLoop *loop);
 const char *tfy__root(TfyLoop *loop);      /* the working root, absolute */
 int tfy__root_fd(TfyLoop *loop);           /* the root's directory descriptor, opened at start */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
-const char *tfy__llm_option(TfyLoop *loop);     /* TfyOptions.llm or NULL */
-bool tfy__keeps_prompts(TfyTask *task);         /* whether the log keeps what the task's run sends to models */
-size_t tfy__output_most(TfyLoop *loop);         /* bytes kept of an output or a body */
-size_t tfy__file_most(TfyLoop *loop);           /* bytes of a file */
-const char *tfy__secrets_option(TfyLoop *loop); /* TfyOptions.secrets or NULL */
+const char *tfy__llm_option(TfyLoop *loop);      /* TfyOptions.llm or NULL */
+bool tfy__keeps_prompts(TfyTask *task);          /* whether the log keeps what the task's run sends to models */
+size_t tfy__output_most(TfyLoop *loop);          /* bytes kept of an output or a body */
+size_t tfy__file_most(TfyLoop *loop);            /* bytes of a file */
+const char *tfy__secrets_option(TfyLoop *loop);  /* TfyOptions.secrets or NULL */
+const char *tfy__secrets_command(TfyLoop *loop); /* TfyOptions.secrets_from or NULL */
 /* How far tools may go, whatever the program says. Each member: NULL: as the program says. */
 typedef struct TfyCeiling {
     const char *sandbox; /* "readonly", "workspace", "open" */
     const char *network; /* "none", "any", or rules with commas between them */
     const char *grants;  /* what tools may do besides, "TOOL:reads=PATH", with newlines between them */
+    bool runners;        /* runners, which no sandbox holds, may start */
+    const char *granted; /* the same, by people while the run was under way */
     const char *level;   /* of the sandbox when the run began: "full", "partial"; NULL: no tool needed one */
 } TfyCeiling;
 TfyCeiling tfy__ceiling(TfyTask *task);                     /* of a run that works now */
@@ -182,6 +219,7 @@ enum {
     TFY_M_WROTE,
     TFY_M_SENT,
     TFY_M_SANDBOX,
+    TFY_M_SECRET,
     TFY_M_COUNT
 };
 void **tfy__effect_slot(TfyLoop *loop, int module);

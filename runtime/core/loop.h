@@ -47,6 +47,7 @@ int tfy__resume(TfyLoop *loop, const char *run, char *error_text);
 /* Resumes every unfinished run of this program that works in the loop's root, or does not record where it works. */
 int tfy__resume_all(TfyLoop *loop, char *error_text);
 void tfy__leave_rootless(TfyLoop *loop);           /* call before: also leaves the latter */
+void tfy__keep_sandboxes(TfyLoop *loop);           /* call before: refuses a run that began with --sandbox open */
 uint32_t tfy__left_elsewhere(const TfyLoop *loop); /* call after: how many runs were left */
 
 /* What a replay found. */
@@ -96,15 +97,14 @@ typedef struct TfyQuestion {
     const char *file; /* NULL: the program's main file */
     uint32_t line;
     const char *question;
-    const char *details; /* or NULL */
-    const char *answers; /* "yes, no", the enum's cases, or "any text" */
-    bool free_text;      /* any text answers it */
-    /* `question` is a once tool that may have been done; answers resolve that step */
-    bool doubt;
+    const char *details, *call; /* or NULL; call: what an `approve` policy asks about, as records have it */
+    const TfyAsked *asked; /* … and its place; not_by_yes: untrusted values reach the call, so --yes did not answer */
+    bool not_by_yes, free_text; /* free_text: any text answers it */
+    const char *answers;        /* "yes, no", the enum's cases, or "any text" */
+    bool doubt;                 /* `question` is a once tool that may have been done; answers resolve that step */
 } TfyQuestion;
 
-/* Sets a callback that shows questions (a terminal prompt, a printed command). It is not called for questions that
- * approve_all answers. */
+/* Sets a callback that shows the questions (a terminal prompt, a printed command) that no option answers. */
 void tfy__on_question(TfyLoop *loop, void (*ask)(void *state, const TfyQuestion *question), void *state);
 
 /* Sets a callback for notices of the log (tfy__log_notice); called on the loop's thread, within a turn. */

@@ -11,7 +11,8 @@
  *
  * Applying and committing take turns within a loop: a commit takes whole files, and its parent is the branch's newest
  * commit. git runs without a terminal, a pager, an editor or a prompt, in English, and every process has a time
- * limit. It runs no command that the repository names: a model may have written that. */
+ * limit. It runs no command that the repository names, since a model may have written that; and should one run all the
+ * same, it finds itself in a cell (canvas_cell.c). */
 #include "effects/canvas.h"
 #include "base/list.h"
 
@@ -53,6 +54,7 @@ static void free_job(TfyCanvasJob *job)
         if (job->files[i]) unlink(job->files[i]);
         free(job->files[i]);
     }
+    tfy__confined_free(&job->confined);
     if (job->dir_fd >= 0) close(job->dir_fd);
     if (job->dir) nftw(job->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(job->dir);
@@ -180,6 +182,8 @@ static void on_git_end(void *arg, const TfyProcessEnd *end)
         tfy__call_no_room(tfy__canvas_leave(job), end->error);
     } else if (end->error) {
         tfy__canvas_error(job, end->error, "%s%s", end->message, end->error == ENOENT ? "; the canvas needs git" : "");
+    } else if (*end->passed) {
+        tfy__canvas_error(job, end->code, "git was ended: it %s", end->passed);
     } else {
         job->next(job, end);
     }
@@ -221,7 +225,8 @@ void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git)
                            .cwd_fd = git->cwd_fd ? git->cwd_fd : -1,
                            .input = git->input,
                            .input_len = git->input_len,
-                           .output_cap = DIFF_CAP};
+                           .output_cap = DIFF_CAP,
+                           .confined = git->outside ? NULL : &job->confined};
     job->next = next;
     job->process = tfy__process_start(loop, &spec, on_git_end, job);
     if (!job->process && tfy__is_no_room(errno)) {
@@ -235,15 +240,10 @@ void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git)
     job->timer = tfy__timer_add(loop, tfy__now_ns(loop) + GIT_MS * TFY_NS_PER_MS, on_git_late, job);
 }
 
-char *tfy__canvas_temp_name(void)
-{
-    const char *dir = getenv("TMPDIR");
-    return tfy__sys_printf("%s/tfy-XXXXXX", dir && *dir == '/' ? dir : "/tmp");
-}
-
 int tfy__canvas_make_dir(TfyCanvasJob *job)
 {
-    char *name = tfy__canvas_temp_name();
+    const char *above = getenv("TMPDIR");
+    char *name = tfy__sys_printf("%s/tfy-XXXXXX", above && *above == '/' ? above : "/tmp");
     if (!name) return -ENOMEM;
     if (!mkdtemp(name)) {
         int error = -errno;
@@ -307,6 +307,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
     call->outcome = TFY_NOT_DONE; /* until it makes a lasting change */
     job->call = call;
     job->dir_fd = -1;
+    job->confined.open = true;
     call->state = job;
     job->path = below ? tfy__sys_strdup(below) : tfy__sys_strdup(((const TfyString *)path)->bytes);
     if (!job->path || !fill_env(job)) {
@@ -325,6 +326,7 @@ void tfy__canvas_close(TfyLoop *loop)
     free(*place);
     *place = NULL;
     tfy__wrote_close(loop);
-    /* git ran under the watcher; a program need not have exec, which closes it too */
+    /* git ran under the watcher, in cells; a program need not have exec, which closes both, too */
     tfy__process_close(loop);
+    tfy__sandbox_close(loop);
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "effects/process.h"
+#include "effects/sandbox.h"
 
 #define TFY_GIT_ARGS   24
 #define TFY_GIT_FIXED  28 /* words before them at most */
@@ -40,7 +41,8 @@ struct TfyCanvasJob {
     TfyGitLock lock;                  /* commit: the lock that blocked the last try */
     char **env;                       /* for git; NULL-terminated, owned */
     char *path;                       /* below the root, owned */
-    /* preview: temporary files with the old and the new text, owned; NULL: none */
+    TfyConfined confined;             /* the cell of its git processes; open: they have none */
+    /* preview: files in dir with the old and the new text, owned; NULL: none */
     char *files[2];
     TfyBuffer text;  /* preview: the old text; apply: the file's text; commit: the whole message */
     bool exists;     /* preview: the file exists now */
@@ -59,7 +61,8 @@ struct TfyCanvasJob {
     bool named;
     char *trailer;                      /* commit: the key as written in the message, owned */
     char *tree;                         /* commit: the work tree's top, owned */
-    void (*ready)(TfyCanvasJob *job);   /* commit: called when dir exists */
+    void (*ready)(TfyCanvasJob *job);   /* commit: called when its cell is ready, then when dir is */
+    void (*begun)(TfyCanvasJob *job);   /* commit: what dir is made for */
     char parent[TFY_GIT_ID_LEN + 1];    /* commit: what it builds on; empty: the repository has no commit yet */
     char tree_id[TFY_GIT_ID_LEN + 1];   /* commit: the tree to be committed */
     char commit_id[TFY_GIT_ID_LEN + 1]; /* commit: the new commit, before the branch refers to it */
@@ -72,6 +75,7 @@ typedef struct TfyGit {
     int cwd_fd; /* 0: the working root */
     /* with the settings of canvas_repository.c instead of the repository's own */
     bool apart;
+    bool outside; /* of the cell: it reads no repository */
 } TfyGit;
 
 /* Makes a job for a call about a path (NULL: the root). verb: for messages. NULL: the call has failed. */
@@ -106,14 +110,51 @@ bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end);
 /* The number of bytes of a text before the newlines at its end. */
 size_t tfy__git_line_len(const TfyBuffer *text);
 
+/* From now on git runs in a cell that holds nothing but job->dir, which exists. False: the call, or the loop, failed. */
+bool tfy__canvas_confine(TfyCanvasJob *job);
+/* The same with the root and its repository; then calls ready. On failure the job is freed. */
+void tfy__canvas_confine_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job));
+/* Finds out before the run starts whether there can be cells. */
+int tfy__canvas_prepare(TfyLoop *loop, char *error_text);
+
+/* A line of git's configuration for a key such as "filter.NAME.clean". */
+void tfy__git_put_setting(TfyBuffer *out, const char *key, size_t key_len, const char *value);
+/* Is it a setting that names no command? */
+bool tfy__git_is_harmless(const char *key);
+/* Writes a file. 0 or -errno. */
+int tfy__git_write_text(int dir, const char *name, const char *text, size_t len);
+
 /* Makes job->dir, a view of the repository for git without the commands in its settings, then calls ready;
  * job->dir may exist already. On failure the job is freed. */
 void tfy__canvas_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job));
 
 /* Makes job->dir, empty, in the directory for temporary files. 0 or -errno. */
 int tfy__canvas_make_dir(TfyCanvasJob *job);
-/* "<temporary directory>/tfy-XXXXXX", owned; NULL: no memory. */
-char *tfy__canvas_temp_name(void);
+
+/* The same; git does not take it for a part of a surrounding repository. */
+int tfy__canvas_make_dir_apart(TfyCanvasJob *job);
+
+/* The options of every preview's `git diff`. */
+#define TFY_GIT_DIFF                                                                                                   \
+    "--no-index", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--text",            \
+        "--unified=3", "--diff-algorithm=histogram"
+/* Reads the file at job->path as it is now into job->text. 0 or a negative reason; an absent file is allowed. */
+int tfy__canvas_read_old(TfyCanvasJob *job);
+/* The same for a preview. False: the call has failed; the file must be text, and one that a run may write. */
+bool tfy__canvas_take_old(TfyCanvasJob *job);
+bool tfy__canvas_is_text(const TfyBuffer *text);
+/* Answers the call with the patch that makes the file at job->path, read before, into this text. */
+void tfy__canvas_preview(TfyCanvasJob *job, const char *text, size_t len);
+/* Git compared two files of ours, which have other names: adds the same diff about the file at the path. False: these
+ * are not git's words. */
+bool tfy__canvas_put_patch(TfyBuffer *out, const char *path, const char *diff, size_t len);
+/* A Patch; NULL: task->error is set. */
+TfyObj *tfy__canvas_patch_of(TfyTask *task, const char *path, const char *diff, size_t len);
+/* Ends the call with its result; NULL: there was no memory for it. mark: of the task before it was made. */
+void tfy__canvas_give(TfyCanvasJob *job, TfyObj *result, uint32_t mark);
+
+/* TfyPerformer.ask of those that leave something to compare. */
+int tfy__git_ask(const char *root, const char *const *words, const char *input, TfyBuffer *out);
 
 /* The same for all three performers. */
 void tfy__canvas_abort(TfyCall *call);

@@ -159,7 +159,8 @@ static void fail_files(TfyCanvasJob *job, const TfyProcessEnd *end, const char *
     const char *words;
     int len = tfy__git_words(end, &words);
     if (memmem(words, (size_t)len, " filter '", 9))
-        what = "cannot commit: a filter that only the repository's settings define is not run; define it in your own";
+        what = "cannot commit: a filter that only the repository's settings define is not run; define it in your own. "
+               "Your own filters run in a sandbox";
     tfy__git_fail(job, end, what);
 }
 
@@ -506,6 +507,8 @@ const TfyPerformer tfy__perform_commit = {.name = "commit",
                                           .start = commit_start,
                                           .abort = tfy__canvas_abort,
                                           .close = tfy__canvas_close,
+                                          .prepare = tfy__canvas_prepare,
+                                          .ask = tfy__git_ask,
                                           .recorded = tfy__wrote_commit_recorded,
                                           .save = tfy__wrote_save,
                                           .restore = tfy__wrote_restore,

@@ -69,44 +69,61 @@ static const char *find_index(const char *diff, size_t len, size_t *value_len)
     return NULL;
 }
 
-/* Git compared two nameless files; this writes the head for the real name before its hunks. */
-static bool write_diff(TfyCanvasJob *job, const TfyBuffer *git, TfyBuffer *diff)
+static const char *line_after(const char *line, const char *end)
 {
-    size_t ids_len = 0;
-    const char *text = git->data ? git->data : "", *ids = find_index(text, git->len, &ids_len);
-    const char *hunks = git->len && *text == '@' ? text : strstr(text, "\n@@ ");
-    const char *mode = job->executable ? "100755" : "100644";
-    if (!ids) return false;
-    tfy__buffer_text(diff, "diff --git ");
-    add_name(diff, "a/", job->path);
-    tfy__buffer_char(diff, ' ');
-    add_name(diff, "b/", job->path);
-    if (!job->exists) tfy__buffer_printf(diff, "\nnew file mode %s", mode);
-    tfy__buffer_printf(diff, "\nindex %.*s", (int)ids_len, ids);
-    tfy__buffer_printf(diff, job->exists ? " %s\n" : "\n", mode);
-    if (!hunks) return true; /* a new file without text */
-    add_side(diff, "---", job->exists ? "a/" : NULL, job->path);
-    add_side(diff, "+++", "b/", job->path);
-    hunks += *hunks == '\n';
-    tfy__buffer_add(diff, hunks, git->len - (size_t)(hunks - text));
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    return newline ? newline + 1 : end;
+}
+
+static bool begins(const char *line, const char *end, const char *with)
+{
+    return (size_t)(end - line) >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
+}
+
+bool tfy__canvas_put_patch(TfyBuffer *out, const char *path, const char *diff, size_t len)
+{
+    const char *end = diff + len, *head = len ? line_after(diff, end) : diff, *line = head;
+    if (!begins(diff, end, "diff --git ")) return false;
+    tfy__buffer_text(out, "diff --git ");
+    add_name(out, "a/", path);
+    tfy__buffer_char(out, ' ');
+    add_name(out, "b/", path);
+    tfy__buffer_char(out, '\n');
+    while (line < end && !begins(line, end, "--- ")) line = line_after(line, end);
+    tfy__buffer_add(out, head, (size_t)(line - head)); /* modes and ids, without names */
+    if (line == end) return true;                      /* no text changes */
+    const char *second = line_after(line, end), *hunks = line_after(second, end);
+    add_side(out, "---", begins(line, end, "--- /dev/null\n") ? NULL : "a/", path);
+    add_side(out, "+++", begins(second, end, "+++ /dev/null\n") ? NULL : "b/", path);
+    tfy__buffer_add(out, hunks, (size_t)(end - hunks));
     return true;
 }
 
-static void give_patch(TfyCanvasJob *job, const char *diff, size_t len)
+TfyObj *tfy__canvas_patch_of(TfyTask *task, const char *path, const char *diff, size_t len)
+{
+    TfyValue fields[2] = {tfy_of_obj(tfy_string_of(task, path, strlen(path)))};
+    fields[1].o = fields[0].o ? tfy_string_of(task, diff, len) : NULL;
+    return fields[1].o ? tfy_record_of(task, &tfy_type_patch, fields) : NULL;
+}
+
+void tfy__canvas_give(TfyCanvasJob *job, TfyObj *result, uint32_t mark)
 {
     TfyTask *task = job->call->task;
     TfyHeap *heap = task->heap;
-    uint32_t mark = tfy_mark(task);
-    TfyValue fields[2] = {tfy_of_obj(tfy_string_of(task, job->path, strlen(job->path)))};
-    fields[1].o = fields[0].o ? tfy_string_of(task, diff, len) : NULL;
-    TfyObj *patch = fields[1].o ? tfy_record_of(task, &tfy_type_patch, fields) : NULL;
-    if (patch) {
-        tfy__call_done(tfy__canvas_leave(job), tfy_of_obj(patch));
+    if (result) {
+        tfy__call_done(tfy__canvas_leave(job), tfy_of_obj(result));
     } else {
         tfy_drop(task, tfy_take_error(task));
         tfy__canvas_error(job, ENOMEM, "memory ran out");
     }
     if (heap->temp_count > mark) tfy__cut(heap, mark);
+}
+
+static void give_patch(TfyCanvasJob *job, const char *diff, size_t len)
+{
+    TfyTask *task = job->call->task;
+    const uint32_t mark = tfy_mark(task);
+    tfy__canvas_give(job, tfy__canvas_patch_of(task, job->path, diff, len), mark);
 }
 
 static void on_diff(TfyCanvasJob *job, const TfyProcessEnd *end)
@@ -118,7 +135,7 @@ static void on_diff(TfyCanvasJob *job, const TfyProcessEnd *end)
         tfy__canvas_error(job, EFBIG, "the diff of '%s' is too big", job->path);
     } else if (end->code == 0 && job->exists) {
         give_patch(job, "", 0);
-    } else if (!write_diff(job, &end->out, &diff) || diff.failed) {
+    } else if (!end->out.len || !tfy__canvas_put_patch(&diff, job->path, end->out.data, end->out.len) || diff.failed) {
         tfy__canvas_error(job, EIO, "git diff printed something unexpected");
     } else {
         give_patch(job, diff.data, diff.len);
@@ -126,8 +143,7 @@ static void on_diff(TfyCanvasJob *job, const TfyProcessEnd *end)
     tfy__buffer_free(&diff);
 }
 
-/* Reads the file as it is now. 0 or -errno; an absent file is allowed. */
-static int read_old(TfyCanvasJob *job)
+int tfy__canvas_read_old(TfyCanvasJob *job)
 {
     struct stat info;
     int root_fd = tfy__root_fd(job->call->loop);
@@ -141,34 +157,46 @@ static int read_old(TfyCanvasJob *job)
     return error == -ENOENT ? 0 : error;
 }
 
-static bool is_text(const TfyBuffer *text)
+bool tfy__canvas_is_text(const TfyBuffer *text)
 {
-    for (size_t at = 0; at < text->len;) {
-        int step = tfy__utf8_step((const unsigned char *)text->data + at, text->len - at);
-        if (step < 0) return false;
-        at += (size_t)step;
-    }
-    return true;
+    return tfy__utf8_broken(text->data ? text->data : "", text->len) == text->len;
 }
 
-/* A temporary file with a text, for git to read; *file is its owned name. 0 or -errno. */
-static int write_temp(char **file, const char *text, size_t len)
+/* A file in job->dir with a text, for git to read. 0 or -errno. */
+static int write_side(TfyCanvasJob *job, int side, const char *text, size_t len)
 {
-    char *name = tfy__canvas_temp_name();
-    if (!name) return -ENOMEM;
-    int fd = mkostemp(name, O_CLOEXEC), error = fd < 0 ? -errno : 0;
-    if (fd < 0) {
-        free(name);
-        return error;
+    static const char *const names[] = {"old", "new"};
+    job->files[side] = tfy__sys_printf("%s/%s", job->dir, names[side]);
+    if (!job->files[side]) return -ENOMEM;
+    const int error = tfy__git_write_text(job->dir_fd, names[side], text, len);
+    return !error && job->executable && fchmodat(job->dir_fd, names[side], 0700, 0) < 0 ? -errno : error;
+}
+
+bool tfy__canvas_take_old(TfyCanvasJob *job)
+{
+    const int error = tfy__canvas_read_old(job);
+    if (error)
+        tfy__canvas_file_error(job, "preview", -error);
+    else if (job->exists && !tfy__canvas_is_text(&job->text))
+        tfy__canvas_error(job, EILSEQ, "cannot preview '%s': it is not UTF-8 text", job->path);
+    else
+        return true;
+    return false;
+}
+
+void tfy__canvas_preview(TfyCanvasJob *job, const char *text, size_t len)
+{
+    int error = len > tfy__file_most(job->call->loop) ? -EFBIG : tfy__canvas_make_dir(job);
+    if (!error && job->exists) error = write_side(job, 0, job->text.data ? job->text.data : "", job->text.len);
+    if (!error) error = write_side(job, 1, text, len);
+    if (error) {
+        tfy__canvas_file_error(job, "preview", -error);
+        return;
     }
-    *file = name;
-    for (size_t done = 0; !error && done < len;) {
-        ssize_t n = write(fd, text + done, len - done);
-        if (n < 0 && errno != EINTR) error = -errno;
-        if (n > 0) done += (size_t)n;
-    }
-    close(fd);
-    return error;
+    if (!tfy__canvas_confine(job)) return;
+    TfyGit git = {
+        .args = {"-C", "/", "diff", TFY_GIT_DIFF, "--", job->files[0] ? job->files[0] : "/dev/null", job->files[1]}};
+    tfy__git_run(job, on_diff, &git);
 }
 
 static void preview_start(TfyCall *call)
@@ -177,22 +205,7 @@ static void preview_start(TfyCall *call)
     const TfyString *text = (const TfyString *)call->args[1].o;
     if (!job) return;
     call->record_type = TFY_R_PATCH_PREVIEW;
-    int error = read_old(job);
-    if (text->byte_len > tfy__file_most(call->loop)) error = -EFBIG;
-    if (!error && job->exists && !is_text(&job->text)) {
-        tfy__canvas_error(job, EILSEQ, "cannot preview '%s': it is not UTF-8 text", job->path);
-        return;
-    }
-    if (!error && job->exists) error = write_temp(&job->files[0], job->text.data, job->text.len);
-    if (!error) error = write_temp(&job->files[1], text->bytes, text->byte_len);
-    if (error) {
-        tfy__canvas_file_error(job, "preview", -error);
-        return;
-    }
-    TfyGit git = {.args = {"-C", "/", "diff", "--no-index", "--full-index", "--no-color", "--no-ext-diff",
-                           "--no-textconv", "--text", "--unified=3", "--diff-algorithm=histogram", "--",
-                           job->files[0] ? job->files[0] : "/dev/null", job->files[1]}};
-    tfy__git_run(job, on_diff, &git);
+    if (tfy__canvas_take_old(job)) tfy__canvas_preview(job, text->bytes, text->byte_len);
 }
 
 /* ---- apply ---- */
@@ -360,8 +373,7 @@ static void read_ids(TfyCanvasJob *job)
     job->new_id[new_len] = 0;
 }
 
-/* A separate directory for the copy; git must not take it for a part of a surrounding repository. 0 or -errno. */
-static int open_dir(TfyCanvasJob *job)
+int tfy__canvas_make_dir_apart(TfyCanvasJob *job)
 {
     char real[PATH_MAX], ceiling[PATH_MAX + 32];
     int error = tfy__canvas_make_dir(job);
@@ -374,15 +386,15 @@ static int open_dir(TfyCanvasJob *job)
 static void begin_apply(TfyCanvasJob *job)
 {
     bool replaced;
-    int error = read_old(job);
-    if (!error) error = open_dir(job);
+    int error = tfy__canvas_read_old(job);
+    if (!error) error = tfy__canvas_make_dir_apart(job);
     if (!error && job->exists) {
         TfyFileContent content = content_of(job);
         error = tfy__file_write(NULL, job->dir_fd, job->path, &content, &replaced);
     }
     if (error) {
         tfy__canvas_file_error(job, "apply a patch to", -error);
-    } else {
+    } else if (tfy__canvas_confine(job)) {
         run_apply(job, on_listed, "--numstat", "-z", "--summary");
     }
 }
@@ -399,15 +411,23 @@ static void apply_start(TfyCall *call)
     tfy__canvas_take_turn(job, begin_apply);
 }
 
+static int prepare_apply(TfyLoop *loop, char *error_text)
+{
+    const int code = tfy__protect_root(loop, error_text);
+    return code ? code : tfy__canvas_prepare(loop, error_text);
+}
+
 const TfyPerformer tfy__perform_preview = {.name = "preview",
                                            .start = preview_start,
                                            .abort = tfy__canvas_abort,
                                            .close = tfy__canvas_close,
+                                           .prepare = tfy__canvas_prepare,
+                                           .ask = tfy__git_ask,
                                            .end_former = tfy__former_end};
 const TfyPerformer tfy__perform_apply = {.name = "apply",
                                          .start = apply_start,
                                          .abort = tfy__canvas_abort,
                                          .close = tfy__canvas_close,
                                          .recorded = apply_recorded,
-                                         .prepare = tfy__protect_root,
+                                         .prepare = prepare_apply,
                                          .end_former = tfy__former_end};

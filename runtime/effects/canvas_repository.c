@@ -37,7 +37,7 @@ static const char *const harmless[] = {
     "i18n.commitencoding",    "index.version",
 };
 
-static bool is_harmless(const char *key)
+bool tfy__git_is_harmless(const char *key)
 {
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (strcasecmp(key, harmless[i]) == 0) return true;
@@ -84,6 +84,20 @@ static void add_quoted(TfyBuffer *out, const char *text, size_t len)
     tfy__buffer_char(out, '"');
 }
 
+void tfy__git_put_setting(TfyBuffer *out, const char *key, size_t key_len, const char *value)
+{
+    const char *first = memchr(key, '.', key_len), *last = memrchr(key, '.', key_len);
+    if (!first) return;
+    tfy__buffer_printf(out, "[%.*s", (int)(first - key), key);
+    if (first < last) {
+        tfy__buffer_char(out, ' ');
+        add_quoted(out, first + 1, (size_t)(last - first) - 1);
+    }
+    tfy__buffer_printf(out, "]\n\t%.*s = ", (int)(key + key_len - last) - 1, last + 1);
+    add_quoted(out, value, strlen(value));
+    tfy__buffer_char(out, '\n');
+}
+
 /* The name between "filter." and the last dot; false: it is another setting. */
 static bool filter_name(const Setting *setting, const char **name, size_t *len)
 {
@@ -119,16 +133,12 @@ static void add_setting(TfyBuffer *out, const TfyBuffer *list, const Setting *se
         return;
     }
     snprintf(key, sizeof key, "%.*s", (int)setting->key_len, setting->key);
-    if (!is_harmless(key)) return;
-    char *dot = strchr(key, '.');
-    tfy__buffer_printf(out, "[%.*s]\n\t%s = ", (int)(dot - key), key, dot + 1);
-    add_quoted(out, setting->value, strlen(setting->value));
-    tfy__buffer_char(out, '\n');
+    if (tfy__git_is_harmless(key)) tfy__git_put_setting(out, setting->key, setting->key_len, setting->value);
 }
 
 /* ---- the directory ---- */
 
-static int write_text(int dir, const char *name, const char *text, size_t len)
+int tfy__git_write_text(int dir, const char *name, const char *text, size_t len)
 {
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), error = fd < 0 ? -errno : 0;
     while (!error && len) {
@@ -145,7 +155,7 @@ static int fill_directory(TfyCanvasJob *job, char *const places[PLACES])
     static const char *const links[PLACES] = {[EXCLUDE] = "info/exclude", [ATTRIBUTES] = "info/attributes"};
     static const char head[] = "ref: refs/heads/none\n";
     static const char *const dirs[] = {"objects", "refs", "info"};
-    int error = write_text(job->dir_fd, "HEAD", head, sizeof head - 1);
+    int error = tfy__git_write_text(job->dir_fd, "HEAD", head, sizeof head - 1);
     for (size_t i = 0; !error && i < sizeof dirs / sizeof *dirs; i++)
         if (mkdirat(job->dir_fd, dirs[i], 0700) < 0) error = -errno;
     for (size_t i = 0; !error && i < PLACES; i++)
@@ -156,8 +166,7 @@ static int fill_directory(TfyCanvasJob *job, char *const places[PLACES])
 static int make_directory(TfyCanvasJob *job, char *const places[PLACES])
 {
     char objects[PATH_MAX + 32], index[PATH_MAX + 32];
-    int error = (job->tree = tfy__sys_strdup(places[TOP])) ? tfy__canvas_make_dir(job) : -ENOMEM;
-    if (error) return error;
+    if (!(job->tree = tfy__sys_strdup(places[TOP]))) return -ENOMEM;
     snprintf(objects, sizeof objects, "GIT_OBJECT_DIRECTORY=%s", places[OBJECTS]);
     snprintf(index, sizeof index, "GIT_INDEX_FILE=%s/index", job->dir);
     if (!tfy__canvas_add_env(job, objects) || !tfy__canvas_add_env(job, index)) return -ENOMEM;
@@ -181,7 +190,8 @@ static void on_settings(TfyCanvasJob *job, const TfyProcessEnd *end)
     const char *at = end->out.data ? end->out.data : "", *stop = at + end->out.len;
     for (Setting setting; next_setting(&at, stop, &setting);)
         if (is_repositorys(&setting)) add_setting(&config, &end->out, &setting);
-    int error = config.failed ? -ENOMEM : write_text(job->dir_fd, "config", config.data ? config.data : "", config.len);
+    int error = config.failed ? -ENOMEM
+                              : tfy__git_write_text(job->dir_fd, "config", config.data ? config.data : "", config.len);
     tfy__buffer_free(&config);
     if (error)
         fail_directory(job, error);
@@ -226,14 +236,24 @@ static void on_places(TfyCanvasJob *job, const TfyProcessEnd *end)
     }
 }
 
+static void ask_places(TfyCanvasJob *job)
+{
+    TfyGit git = {.args = {"rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "objects",
+                           "--git-path", "info/exclude", "--git-path", "info/attributes"}};
+    job->ready = job->begun;
+    tfy__git_run(job, on_places, &git);
+}
+
 void tfy__canvas_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job))
 {
-    job->ready = ready;
-    if (job->dir) {
+    if (job->tree) {
         ready(job);
         return;
     }
-    TfyGit git = {.args = {"rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "objects",
-                           "--git-path", "info/exclude", "--git-path", "info/attributes"}};
-    tfy__git_run(job, on_places, &git);
+    const int error = job->dir ? 0 : tfy__canvas_make_dir(job);
+    job->begun = ready;
+    if (error)
+        fail_directory(job, error);
+    else
+        tfy__canvas_confine_repository(job, ask_places);
 }

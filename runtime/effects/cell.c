@@ -1,5 +1,6 @@
 /* cell.c: see cell.h. */
 #include "effects/cell.h"
+#include "effects/git_dirs.h"
 #include "effects/protect.h"
 #include "base/sys_memory.h"
 
@@ -61,7 +62,7 @@ static void add_git(TfyCellPlan *plan, const char *root, const char *from, const
     if (!realpath(joined, real) || strcmp(real, root) == 0) return;
     if (tfy__cell_within(real, root))
         tfy__cell_add(plan, TFY_CELL_PROTECTED, real);
-    else if (!tfy__cell_within(root, real))
+    else if (!tfy__cell_within(root, real) && tfy__git_is_dir(real))
         tfy__cell_add(plan, TFY_CELL_READS, real);
 }
 
@@ -167,6 +168,38 @@ int tfy__cell_open(void)
     return copy_in_memory();
 }
 
+void tfy__cell_free_words(char **words)
+{
+    for (char **at = words; at && *at; at++) free(*at);
+    free(words);
+}
+
+char **tfy__cell_words(int socket, const char *const *argv, int argc)
+{
+    const char *path = getenv("PATH"), *name = argv[0];
+    size_t dirs = 1;
+    if (!path || !*path) path = "/usr/bin:/bin";
+    for (const char *at = path; *at; at++) dirs += *at == ':';
+    char **words = tfy__sys_calloc(dirs + (size_t)argc + 4, sizeof *words), **at = words + 3;
+    if (!words) return NULL;
+    if (strchr(name, '/')) *at++ = tfy__sys_strdup(name);
+    for (const char *dir = strchr(name, '/') ? NULL : path; dir;) {
+        const size_t len = strcspn(dir, ":");
+        if (*dir == '/') *at++ = tfy__sys_printf("%.*s/%s", (int)len, dir, name);
+        dir = dir[len] ? dir + len + 1 : NULL;
+    }
+    words[0] = tfy__sys_strdup("tfy-cell");
+    words[1] = tfy__sys_printf("%d", socket);
+    words[2] = tfy__sys_printf("%d", (int)(at - words) - 3);
+    for (int i = 0; i < argc; i++) *at++ = tfy__sys_strdup(argv[i]);
+    bool whole = true; /* with a word less, it would be another command */
+    for (char **word = words; word < at; word++) whole = whole && *word;
+    if (whole) return words;
+    while (at > words) free(*--at);
+    free(words);
+    return NULL;
+}
+
 int tfy__cell_datagram(const TfyCellPlan *plan, TfyBuffer *out)
 {
     TfyCellHead head = plan->head;
@@ -244,12 +277,39 @@ const char *const tfy__cell_proxy_variables[] = {"http_proxy=" WAY,   "https_pro
 
 /* ---- places ---- */
 
+static const char *const places[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/dev"};
+
 bool tfy__cell_is_system(const char *path)
 {
-    static const char *const places[] = {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/dev"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (tfy__cell_within(places[i], path)) return true;
     return false;
+}
+
+bool tfy__cell_in_system(const char *path)
+{
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (tfy__cell_within(path, places[i])) return true;
+    return false;
+}
+
+bool tfy__cell_reads_system(const char *path)
+{
+    static const char *const read[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt"};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        if (tfy__cell_within(path, read[i])) return true;
+    return false;
+}
+
+const char *tfy__cell_unwritable(const char *path, const char *root)
+{
+    char home[PATH_MAX];
+    const char *given = getenv("HOME");
+    if (tfy__cell_is_system(path) || tfy__cell_within(path, "/usr") || tfy__cell_within(path, "/etc"))
+        return "the system itself";
+    if (strcmp(path, root) != 0 && tfy__cell_within(root, path)) return "above the working root";
+    const bool is_home = given && realpath(given, home) && tfy__cell_within(home, path);
+    return is_home && !tfy__cell_within(path, root) ? "your home directory, or above it" : NULL;
 }
 
 bool tfy__cell_home(const char *root, char home[PATH_MAX])

@@ -14,6 +14,11 @@
 #include "base/buffer.h"
 #include "cell/policy.h"
 
+/* Limits where nothing else is said: bytes of memory, processes, bytes of one file. */
+#define TFY_CELL_MEMORY    (UINT64_C(4) << 30)
+#define TFY_CELL_PROCESSES UINT64_C(512)
+#define TFY_CELL_FILE      (UINT64_C(1) << 30)
+
 /* A zeroed struct with `head.level` and what else is wanted in the head is an empty plan. */
 typedef struct TfyCellPlan {
     TfyCellHead head;
@@ -48,6 +53,11 @@ extern const size_t tfy__cell_image_len;
  * the byte, since AppArmor knows programs by their paths, else of a copy in memory. Or -errno. */
 int tfy__cell_open(void);
 
+/* The argv of tfy-cell with its socket in this number and the files that may be the tool: by the PATH of this process,
+ * whose relative directories are left out. Owned; NULL: no memory. */
+char **tfy__cell_words(int socket, const char *const *argv, int argc);
+void tfy__cell_free_words(char **words);
+
 /* Writes the plan down as a datagram. 0 or an errno value; EMSGSIZE: it has too many paths. */
 int tfy__cell_datagram(const TfyCellPlan *plan, TfyBuffer *out);
 /* Sends the plan. 0 or an errno value; EMSGSIZE: it has too many paths. */
@@ -62,6 +72,12 @@ int tfy__cell_listener(int socket, int *listener, TfyCellAnswer *answer);
 extern const char *const tfy__cell_proxy_variables[];
 /* A directory of the system, or above one: nothing may be put over it. */
 bool tfy__cell_is_system(const char *path);
+/* Below a directory of the system, or one: a tool can read there. */
+bool tfy__cell_in_system(const char *path);
+/* What a directory is that no sandbox may write in, such as "the system itself"; NULL: one may. Both without links. */
+const char *tfy__cell_unwritable(const char *path, const char *root);
+/* The same, where every cell reads what nothing else closes: not /proc or /dev. */
+bool tfy__cell_reads_system(const char *path);
 /* The home directory that a full cell shows empty, for the plan; false: it would cover the system, or lies in the root:
  * then the variable leads to /tmp, which is empty, too. */
 bool tfy__cell_home(const char *root, char home[PATH_MAX]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "effects/secret.h"
+#include "effects/secret_source.h"
 
 /* Inserts the secrets into string parameters: in place, on the release stack, and released with it. False after
  * the call has failed. */
@@ -15,7 +16,7 @@ static bool fill_args(TfyCall *call, TfySecrets *secrets, TfyValue *filled)
         filled[i] = call->args[i];
         bool text = tool->params[i].type->kind == TFY_STRING;
         if (!text || !((const TfyString *)call->args[i].o)->secrets) continue;
-        const char *bytes = tfy__secrets_fill(secrets, call->loop, call->args[i].o, &len);
+        const char *bytes = tfy__secrets_fill(secrets, call, call->args[i].o, &len);
         filled[i].o = bytes ? tfy_string_of(call->task, bytes, len) : NULL;
         if (filled[i].o) continue;
         if (bytes)
@@ -55,8 +56,10 @@ static void start_with_secrets(TfyCall *call)
     TfyValue *filled = tfy__sys_calloc(call->tool->param_count, sizeof *filled);
     if (!filled)
         tfy__call_starved(call);
-    else if (fill_args(call, &secrets, filled))
+    else if (fill_args(call, &secrets, filled)) {
+        tfy__secrets_used(call, &secrets);
         call_tool(call, filled);
+    }
     free(filled);
     tfy__secrets_free(&secrets);
 }
@@ -78,4 +81,8 @@ static void abort_nothing(TfyCall *call)
 {
 }
 
-const TfyPerformer tfy__perform_extern = {.name = "extern", .start = start, .abort = abort_nothing};
+const TfyPerformer tfy__perform_extern = {.name = "extern",
+                                          .start = start,
+                                          .abort = abort_nothing,
+                                          .close = tfy__secret_close,
+                                          .prepare = tfy__secrets_prepare};

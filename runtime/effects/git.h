@@ -22,10 +22,11 @@
         "GIT_SSH_COMMAND=false"
 
 /* The run's branch, "tiffany/feature/…": from the first digits of its uuid, which are its whole millisecond. */
+#define TFY_BRANCHES   "tiffany/feature"
 #define TFY_RUN_BRANCH 32 /* bytes, with the NUL */
 static inline void tfy__run_branch(const char *uuid, char branch[TFY_RUN_BRANCH])
 {
-    snprintf(branch, TFY_RUN_BRANCH, "tiffany/feature/%.13s", uuid);
+    snprintf(branch, TFY_RUN_BRANCH, TFY_BRANCHES "/%.13s", uuid);
 }
 
 #endif

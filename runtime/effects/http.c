@@ -24,6 +24,7 @@
 #include "effects/proxy_rules.h"
 #include "effects/process.h"
 #include "effects/secret.h"
+#include "effects/secret_source.h"
 #include "value/heap.h"
 
 #define HEAD_MAX     ((size_t)64 << 10) /* bytes of a response's headers */
@@ -97,7 +98,7 @@ static bool fail_memory(const Request *request)
 
 static const char *text_of(Request *request, const TfyObj *string, size_t *len)
 {
-    const char *text = tfy__secrets_fill(&request->secrets, request->call->loop, string, len);
+    const char *text = tfy__secrets_fill(&request->secrets, request->call, string, len);
     if (!text) tfy__secrets_fail(request->call, &request->secrets);
     return text;
 }
@@ -603,6 +604,7 @@ static bool send_request(Request *request)
     bool ok = request->client && request->transfer.easy && set_options(request) &&
               tfy__http_start(request->client, &request->transfer);
     if (ok) request->call->outcome = TFY_UNKNOWN;
+    if (ok) tfy__secrets_used(request->call, &request->secrets);
     return ok || fail_memory(request);
 }
 
@@ -660,6 +662,54 @@ static void close_client(TfyLoop *loop)
     void **place = tfy__effect_slot(loop, TFY_M_HTTP);
     tfy__http_free(*place);
     *place = NULL;
+    tfy__secret_close(loop);
 }
 
-const TfyPerformer tfy__perform_http = {.name = "http", .start = start, .abort = abort_request, .close = close_client};
+/* The request line as the tool declares it; secrets stay names. */
+static void show_pieces(const TfyObj *pieces, TfyBuffer *out)
+{
+    TfyBuffer line = {0};
+    for (int64_t i = 0; i < tfy_list_len(pieces); i++) {
+        const TfyString *piece = (const TfyString *)tfy_list_item(pieces, i).o;
+        if (i % 3)
+            add_encoded(&line, piece->bytes, piece->byte_len, i % 3 == 2);
+        else
+            tfy__buffer_add(&line, piece->bytes, piece->byte_len);
+    }
+    const char *text = line.failed ? "" : line.data, *blank = strchr(text, ' ');
+    out->failed |= line.failed;
+    out->starved |= line.starved;
+    if (blank) tfy__show_word(out, text, (size_t)(blank - text));
+    if (blank) text = blank + 1;
+    tfy__show_word(out, text, strlen(text));
+    tfy__buffer_free(&line);
+}
+
+bool tfy__show_http(TfyTask *task, const TfyAsked *asked, const TfyValue *args, TfyBuffer *out)
+{
+    const TfyTool *tool = asked->tool;
+    TfyValue line = {.o = NULL}, headers = {.o = NULL}, body = {.o = NULL};
+    if (tool) {
+        if (!tool->argv(task, args, &line) || (tool->env && !tool->env(task, args, &headers)) ||
+            (tool->input && !tool->input(task, args, &body)))
+            return false;
+    } else {
+        headers = args[2];
+        body = args[3];
+    }
+    tfy__show_row(out, "sends");
+    if (tool)
+        show_pieces(line.o, out);
+    else
+        for (int i = 0; i < 2; i++) tfy__show_text(out, args[i].o);
+    tfy__buffer_char(out, ']');
+    tfy__show_entries(out, "header", ": ", headers.o);
+    if (!body.o) return true;
+    tfy__show_row(out, "body");
+    tfy__show_text(out, body.o);
+    tfy__buffer_char(out, ']');
+    return true;
+}
+
+const TfyPerformer tfy__perform_http = {
+    .name = "http", .start = start, .abort = abort_request, .close = close_client, .prepare = tfy__secrets_prepare};

@@ -13,6 +13,7 @@
  *   both to the model. A task has at most one open misfit, since it is at one place. */
 #include "effects/llm.h"
 #include "effects/llm_sent.h"
+#include "effects/llm_turn.h"
 #include "wal/rows/payload.h"
 #include "base/grow.h"
 #include "base/table.h"
@@ -259,6 +260,7 @@ static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t
     tfy__put_hex(extra, TFY_P_REQUEST, asking->digest);
     tfy__put_int(extra, TFY_P_OCCURRENCE, occurrence);
     tfy__put_bytes(extra, TFY_P_ANSWER, reply->answer, reply->answer_len);
+    if (reply->calls) tfy__put_json(extra, TFY_P_CALLS, reply->calls, strlen(reply->calls));
     if (reply->refusal) tfy__put_text(extra, TFY_P_REFUSAL, reply->refusal);
 }
 
@@ -270,6 +272,18 @@ static const char *split_path(char *error, const char **path)
     if (!colon) return error;
     *colon = '\0';
     return colon + 2;
+}
+
+static void complete_turn(TfyCall *call, const TfyLlmReply *reply)
+{
+    json_t *calls = reply->calls ? json_loads(reply->calls, JSON_ALLOW_NUL, NULL) : NULL;
+    TfyValue value;
+    if (reply->calls && !calls) tfy__starved(call->task);
+    if (!call->task->error && tfy__turn_decode(call->task, call->tool, reply->answer, reply->answer_len, calls, &value))
+        tfy__call_done(call, value);
+    else
+        tfy__call_panicked(call);
+    json_decref(calls);
 }
 
 /* A reply that is not an answer fails with the error in its record. An answer, also one that does not fit, is decoded
@@ -287,6 +301,11 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
     }
     call->value_in_extra = true;
     uint32_t mark = tfy_mark(task);
+    if (call->tool->agent) {
+        complete_turn(call, reply);
+        tfy_cut(task, mark);
+        return;
+    }
     if (tfy__llm_decode(task, call->result, reply->answer, reply->answer_len, &value, error)) {
         forget(llm, task);
         tfy__call_done(call, value);
@@ -541,6 +560,9 @@ static bool replay(TfyTask *task, const TfySite *site, const TfyPayload *payload
     } else {
         const char *bytes = json_is_string(answer) ? json_string_value(answer) : "";
         count_again(llm, task, payload);
+        if (site->tool->agent)
+            return answer && tfy__turn_decode(task, site->tool, bytes, json_string_length(answer),
+                                              tfy__payload_get(payload, TFY_P_CALLS), out);
         if (tfy__payload_int(payload, TFY_P_ATTEMPT) <= 1) forget(llm, task);
         ok = answer && tfy__llm_decode(task, site->result, bytes, json_string_length(answer), out, error);
         if (ok) forget(llm, task);

@@ -40,6 +40,7 @@ typedef struct TfyLlmReply {
     size_t answer_len;         /* bytes */
     char *model;               /* as the endpoint names it */
     char *finish_reason;       /* "stop", "length", …; "" if the endpoint gave none */
+    char *calls;               /* of tools: JSON, [{id, tool, args}, …]; NULL: none */
     char *refusal;             /* why the model does not answer; NULL: it answers */
     int64_t prompt_tokens;     /* -1: unknown */
     int64_t completion_tokens; /* -1: unknown */

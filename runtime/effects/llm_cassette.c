@@ -48,6 +48,7 @@ void tfy__llm_reply_clear(TfyLlmReply *reply)
     free(reply->model);
     free(reply->finish_reason);
     free(reply->refusal);
+    free(reply->calls);
     *reply = (TfyLlmReply){0};
 }
 
@@ -154,6 +155,7 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
         return "'model', 'finish_reason' and 'refusal' must be strings";
     if (!fits(line, "prompt_tokens", JSON_INTEGER) || !fits(line, "completion_tokens", JSON_INTEGER))
         return "token counts must be whole numbers";
+    if (!fits(line, "calls", JSON_ARRAY)) return "'calls' must be a list";
     reply->answer = copy_text(json_object_get(line, "answer"), &reply->answer_len);
     reply->model = copy_text(json_object_get(line, "model"), NULL);
     reply->finish_reason = copy_text(json_object_get(line, "finish_reason"), NULL);
@@ -161,6 +163,8 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
     reply->completion_tokens = tokens(line, "completion_tokens");
     const json_t *refusal = json_object_get(line, "refusal");
     if (refusal && !(reply->refusal = copy_text(refusal, NULL))) return "memory ran out";
+    const json_t *calls = json_object_get(line, "calls");
+    if (calls && !(reply->calls = json_dumps(calls, JSON_COMPACT))) return "memory ran out";
     return reply->answer && reply->model && reply->finish_reason ? NULL : "memory ran out";
 }
 
@@ -308,6 +312,7 @@ static void write_line(TfyBuffer *line, const json_t *request, uint64_t digest, 
     tfy__buffer_json_string(line, reply->finish_reason, strlen(reply->finish_reason));
     if (reply->refusal) tfy__buffer_text(line, ",\"refusal\":");
     if (reply->refusal) tfy__buffer_json_string(line, reply->refusal, strlen(reply->refusal));
+    if (reply->calls) tfy__buffer_printf(line, ",\"calls\":%s", reply->calls);
     tfy__buffer_text(line, "}\n");
 }
 

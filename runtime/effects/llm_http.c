@@ -209,11 +209,42 @@ static const json_t *refusal_of(const json_t *message)
     return json_is_string(refusal) && json_string_length(refusal) ? refusal : NULL;
 }
 
+static json_t *call_of(const json_t *given)
+{
+    const json_t *function = json_object_get(given, "function"), *text = json_object_get(function, "arguments");
+    json_t *args = json_is_string(text) ? json_loadb(json_string_value(text), json_string_length(text),
+                                                     JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL)
+                                        : json_incref((json_t *)text);
+    if (json_is_string(text) && !json_string_length(text)) args = json_object();
+    if (!args) args = text ? json_incref((json_t *)text) : json_object();
+    json_t *call = json_pack("{s:s*, s:s*, s:O}", "id", json_string_value(json_object_get(given, "id")), "tool",
+                             json_string_value(json_object_get(function, "name")), "args", args);
+    json_decref(args);
+    return call;
+}
+
+/* The calls of tools; *out is NULL when there is none. False: no memory. */
+static bool read_calls(const TfyLlmAsk *ask, const json_t *message, char **out)
+{
+    const json_t *given = json_object_get(message, "tool_calls"), *one;
+    json_t *calls = json_array_size(given) ? json_array() : NULL;
+    size_t i;
+    *out = NULL;
+    if (!json_array_size(given)) return true;
+    json_array_foreach(given, i, one) json_array_append_new(calls, call_of(one));
+    char *text = json_dumps(calls, JSON_COMPACT);
+    if (text) *out = without_key(text, strlen(text), NULL);
+    free(text);
+    json_decref(calls);
+    return *out;
+}
+
 static bool read_reply(const TfyLlmAsk *ask, const json_t *response, const json_t *content, TfyLlmReply *reply)
 {
     const json_t *choice = json_array_get(json_object_get(response, "choices"), 0),
                  *usage = json_object_get(response, "usage"), *words = refusal_of(json_object_get(choice, "message"));
     if (words && !(reply->refusal = public_text(ask, words, NULL))) return false;
+    if (!read_calls(ask, json_object_get(choice, "message"), &reply->calls)) return false;
     reply->answer = public_text(ask, content, &reply->answer_len);
     reply->model = public_text(ask, json_object_get(response, "model"), NULL);
     reply->finish_reason = public_text(ask, json_object_get(choice, "finish_reason"), NULL);
@@ -249,7 +280,7 @@ static void take_response(TfyLlmAsk *ask)
     if (!response)
         fail(ask, EBADMSG, "the model's endpoint %s answered with something that is not JSON (line %d, column %d)",
              ask->url, where.line, where.column);
-    else if (content || judged || refusal_of(message))
+    else if (content || judged || refusal_of(message) || json_array_size(json_object_get(message, "tool_calls")))
         succeed(ask, response, content);
     else if (reason && reason[0])
         fail(ask, EBADMSG, "the model returned no text (finish_reason %.40s) at %s", reason, ask->url);

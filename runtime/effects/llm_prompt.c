@@ -1,5 +1,6 @@
 /* llm_prompt.c: converts a call to the request that is sent, and the answer's text to a value. */
 #include "effects/llm.h"
+#include "effects/llm_turn.h"
 
 #include "value/json.h"
 
@@ -106,6 +107,21 @@ static json_t *build(const Texts *texts, const TfyBuffer *schema, const TfyLlmMi
     return NULL;
 }
 
+/* {"messages", "model", "tools"} of an agent. */
+static json_t *build_turn(TfyCall *call, const Texts *texts)
+{
+    json_t *messages = tfy__turn_messages(call, texts->system), *tools = messages ? tfy__turn_tools(call) : NULL;
+    const bool named = texts->model && texts->model->byte_len > 0;
+    json_t *request =
+        tools ? json_pack("{s:O, s:s, s:I}", "messages", messages, "model", named ? texts->model->bytes : "default",
+                          "most", (json_int_t)call->tool->agent->most)
+              : NULL;
+    if (request && json_array_size(tools)) json_object_set(request, "tools", tools);
+    json_decref(messages);
+    json_decref(tools);
+    return request;
+}
+
 json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit)
 {
     TfyTask *task = call->task;
@@ -114,8 +130,9 @@ json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit)
     json_t *request = NULL;
     uint32_t mark = tfy_mark(task);
     if (find_texts(call, &texts)) {
-        if (wants_json(call->result)) tfy__schema(&schema, call->result);
-        request = build(&texts, &schema, misfit);
+        const bool turn = call->tool->agent;
+        if (!turn && wants_json(call->result)) tfy__schema(&schema, call->result);
+        request = turn ? build_turn(call, &texts) : build(&texts, &schema, misfit);
         if (!request) tfy__starved(task);
     }
     tfy__buffer_free(&schema);
@@ -139,10 +156,55 @@ static json_t *response_format(const json_t *schema, const char *name)
     return json_pack("{s:s, s:{s:s, s:O}}", "type", "json_schema", "json_schema", "name", name, "schema", schema);
 }
 
+/* The neutral form of a message as chat completions have it. */
+static json_t *chat_message(const json_t *message)
+{
+    const json_t *calls = json_object_get(message, "calls"), *id = json_object_get(message, "id"), *call;
+    json_t *copy = json_copy((json_t *)message), *list = json_array_size(calls) ? json_array() : NULL;
+    size_t i;
+    json_array_foreach(calls, i, call)
+    {
+        char *args = json_dumps(json_object_get(call, "args"), JSON_COMPACT | JSON_ENCODE_ANY);
+        json_array_append_new(list, json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", json_object_get(call, "id"), "type",
+                                              "function", "function", "name", json_object_get(call, "tool"),
+                                              "arguments", args ? args : "{}"));
+        free(args);
+    }
+    json_object_del(copy, "calls");
+    if (list) json_object_set_new(copy, "tool_calls", list);
+    if (id) json_object_set(copy, "tool_call_id", (json_t *)id);
+    json_object_del(copy, "id");
+    return copy;
+}
+
+static json_t *chat_messages(const json_t *messages)
+{
+    json_t *list = json_array();
+    const json_t *message;
+    size_t i;
+    json_array_foreach(messages, i, message) json_array_append_new(list, chat_message(message));
+    return list;
+}
+
+static json_t *chat_tools(const json_t *tools)
+{
+    json_t *list = json_array();
+    const json_t *tool;
+    size_t i;
+    json_array_foreach(tools, i, tool) json_array_append_new(
+        list,
+        json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", json_object_get(tool, "name"),
+                  "description", json_object_get(tool, "description"), "parameters", json_object_get(tool, "schema")));
+    return list;
+}
+
 json_t *tfy__llm_body(const json_t *request, const char *model, const char *name)
 {
-    json_t *body =
-        json_pack("{s:s, s:O, s:b}", "model", model, "messages", json_object_get(request, "messages"), "stream", 0);
+    json_t *body = json_pack("{s:s, s:o, s:b}", "model", model, "messages",
+                             chat_messages(json_object_get(request, "messages")), "stream", 0);
+    const json_t *tools = json_object_get(request, "tools"), *most = json_object_get(request, "most");
+    if (body && most) json_object_set(body, "max_tokens", (json_t *)most);
+    if (body && tools) json_object_set_new(body, "tools", chat_tools(tools));
     json_t *format = response_format(json_object_get(request, "schema"), name);
     if (body && format) json_object_set(body, "response_format", format);
     json_decref(format);

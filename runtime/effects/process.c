@@ -756,7 +756,6 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     process->id = pool->last_id;
     process->cell = -1;
     process->cell_watch = -1;
-    process->cell_watch = -1;
     process->name = tfy__sys_strdup(spec->argv[0]);
     process->key = tfy__sys_strdup(spec->key);
     process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);

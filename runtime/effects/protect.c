@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* two places of the cache, the file of secrets, the file with a model's key */
-#define CLOSED_MAX 4
+/* two places of the cache, two of secrets, the file with a model's key */
+#define CLOSED_MAX 5
 
 const char *const tfy__protect_names[] = {".git",    ".envrc", ".vscode", ".idea", ".mcp.json",
                                           ".claude", ".codex", ".cursor", NULL};
@@ -57,13 +57,17 @@ TfyProtect *tfy__protect_new(TfyLoop *loop)
     TfyProtect *protect = tfy__sys_calloc(1, sizeof *protect);
     if (!protect) return NULL;
     const char *secrets = tfy__secrets_option(loop), *key = getenv("TFY_LLM_KEY_FILE");
+    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
     protect->loop = loop;
     protect->root_fd = tfy__root_fd(loop);
     protect->closed[0] = joined(getenv("XDG_CACHE_HOME"), "tfy");
     protect->closed[1] = joined(getenv("HOME"), ".cache/tfy");
     protect->closed[2] = secrets ? tfy__sys_strdup(secrets) : NULL;
     protect->closed[3] = key && *key ? tfy__sys_strdup(key) : NULL;
-    if (set_database(protect, tfy__lock_path(loop)) && !(secrets && !protect->closed[2])) return protect;
+    protect->closed[4] = joined(credentials, ".");
+    if (set_database(protect, tfy__lock_path(loop)) && !(secrets && !protect->closed[2]) &&
+        !(credentials && *credentials == '/' && !protect->closed[4]))
+        return protect;
     tfy__protect_free(protect);
     return NULL;
 }
@@ -88,8 +92,25 @@ const char *tfy__protect_reason(int reason)
     }
 }
 
+/* Is the working root this directory, or below it? */
+static bool is_root_in(TfyLoop *loop, const char *dir)
+{
+    char real[PATH_MAX], root[PATH_MAX];
+    if (!dir || !realpath(dir, real) || !realpath(tfy__root(loop), root)) return false;
+    const size_t len = strlen(real);
+    return strncmp(root, real, len) == 0 && (!root[len] || root[len] == '/');
+}
+
 int tfy__protect_root(TfyLoop *loop, char *error_text)
 {
+    const char *secrets = tfy__secrets_option(loop), *credentials = getenv("CREDENTIALS_DIRECTORY");
+    if (is_root_in(loop, secrets) || is_root_in(loop, credentials)) {
+        snprintf(error_text, TFY_ERROR_TEXT,
+                 "the working root is in the directory of secrets %s, and this program changes files or runs tools; "
+                 "keep the secrets elsewhere, or say --root DIR",
+                 is_root_in(loop, secrets) ? secrets : credentials);
+        return TFY_E_INVALID;
+    }
     const char *home = getenv("HOME");
     struct stat root, info;
     if (fstat(tfy__root_fd(loop), &root) < 0) return TFY_OK;
@@ -124,6 +145,15 @@ void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg
             visit_real(path, visit, arg);
     }
     if (dir) closedir(dir);
+}
+
+int tfy__protect_journal(const TfyProtect *protect, char **path)
+{
+    char real[PATH_MAX];
+    *path = NULL;
+    if (!protect->db_name || !realpath(protect->db_dir, real)) return 0;
+    *path = tfy__sys_printf("%s/%s-journal", real, protect->db_name);
+    return *path ? 0 : ENOMEM;
 }
 
 void tfy__protect_each_source(const TfyProtect *protect, const char *root, void (*visit)(void *arg, const char *path),

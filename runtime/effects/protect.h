@@ -44,7 +44,10 @@ int tfy__protect_root(TfyLoop *loop, char *error_text);
 /* Calls visit for each path that exists and is neither read nor written: the database with its companions, the cache,
  * files with secrets. Without links. */
 void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg, const char *path), void *arg);
-/* The same for the program's files, as far as they are found. root: without links. */
+/* Makes *path the path of a rollback journal beside the database, without links, owned by the caller; NULL for a log in
+ * memory and where the directory is not found. 0 or ENOMEM. */
+int tfy__protect_journal(const TfyProtect *protect, char **path);
+/* The same as tfy__protect_each_closed for the program's files, as far as they are found. root: without links. */
 void tfy__protect_each_source(const TfyProtect *protect, const char *root, void (*visit)(void *arg, const char *path),
                               void *arg);
 

@@ -15,11 +15,6 @@
 #include "effects/process.h"
 #include "effects/protect.h"
 
-/* Where a sandbox says nothing. */
-#define MEMORY_ELSE    (UINT64_C(4) << 30)
-#define PROCESSES_ELSE UINT64_C(512)
-#define FILE_ELSE      (UINT64_C(1) << 30)
-
 /* What the loop keeps. */
 typedef struct Place {
     uint32_t level;            /* 0: not known yet */
@@ -28,6 +23,7 @@ typedef struct Place {
     TfyCaretaker caretaker;    /* of the directory in which partial cells have theirs */
     uint64_t directories;      /* made so far */
     const TfyProtect *protect; /* owned */
+    TfyBuffer said;            /* the last sentence of tfy__sandbox_is_news */
 } Place;
 
 static const TfySandbox workspace = {.name = "workspace", .root = TFY_ROOT_WORKSPACE};
@@ -47,8 +43,19 @@ void tfy__sandbox_close(TfyLoop *loop)
     if (place->program >= 0) close(place->program);
     tfy__caretaker_end(&place->caretaker);
     tfy__protect_free((TfyProtect *)(uintptr_t)place->protect);
+    tfy__buffer_free(&place->said);
     free(place);
     *slot = NULL;
+}
+
+bool tfy__sandbox_is_news(TfyLoop *loop, const TfyBuffer *sentence)
+{
+    Place *place = place_of(loop);
+    if (!place || (place->said.len == sentence->len && memcmp(place->said.data, sentence->data, sentence->len) == 0))
+        return false;
+    tfy__buffer_free(&place->said);
+    tfy__buffer_add(&place->said, sentence->data, sentence->len);
+    return true;
 }
 
 int tfy__sandbox_program(TfyLoop *loop)
@@ -129,11 +136,27 @@ static int make_ready(TfyLoop *loop, Place *place, char *error_text)
     return code;
 }
 
+int tfy__sandbox_level(TfyLoop *loop, uint32_t *level, char *error_text)
+{
+    Place *place = place_of(loop);
+    const int code = place ? make_ready(loop, place, error_text) : TFY_E_NOMEM;
+    if (code == TFY_OK) *level = place->level;
+    return code;
+}
+
+const TfyProtect *tfy__sandbox_protect(TfyLoop *loop)
+{
+    Place *place = place_of(loop);
+    if (place && !place->protect) place->protect = tfy__protect_new(loop);
+    return place ? place->protect : NULL;
+}
+
 /* ---- one cell ---- */
 
 /* What is being described. */
 typedef struct Making {
     TfyCall *call;
+    const char *granted; /* to this call alone; NULL: nothing */
     Place *place;
     const TfySandbox *sandbox;
     TfyCeiling ceiling;
@@ -224,26 +247,41 @@ static void make_directory(Making *making, const char *written)
         tfy__file_make_parents(NULL, tfy__root_fd(making->call->loop), path);
 }
 
+/* The root's own `.git`, which is opened in part. */
+static int open_repository(Making *making)
+{
+    const TfyConfined *out = making->out;
+    TfyGitDirs dirs;
+    if (out->plan.head.level != TFY_CELL_FULL)
+        return refuse(making, ENOTSUP, "'.git' can be written only in a full sandbox; tfy doctor --sandbox");
+    if (!tfy__git_dirs_at(out->root, &dirs))
+        return refuse(making, ENOENT, "'.git', which the tool may write, is not a repository's; git init makes one");
+    return tfy__git_dirs_open(&dirs, out->root, &making->out->plan, &making->out->git);
+}
+
+static bool is_repository(const Making *making, const char *written)
+{
+    char path[PATH_MAX];
+    const char *root = making->out->root;
+    const size_t len = strlen(root);
+    return absolute(making, written, path) && strncmp(path, root, len) == 0 && strcmp(path + len, "/.git") == 0;
+}
+
 static int add_writes(Making *making, const char *written)
 {
-    char path[PATH_MAX], real[PATH_MAX], home[PATH_MAX];
-    const char *root = making->out->root, *given = getenv("HOME");
+    char path[PATH_MAX], real[PATH_MAX];
+    const char *root = making->out->root;
+    if (is_repository(making, written)) return open_repository(making);
     if (*written != '/' && *written != '~') make_directory(making, written);
     if (!absolute(making, written, path) || !realpath(path, real))
         return refuse(making, ENOENT, "'%s', which the tool may write, cannot be found: %s", written, strerror(errno));
     if (leads_out(making, path, real))
         return refuse(making, EXDEV, "'%s' leads out of what it is in, to '%s'", written, real);
-    const bool system = tfy__cell_is_system(real) || tfy__cell_within(real, "/usr") || tfy__cell_within(real, "/etc");
-    const bool above = tfy__cell_within(root, real);
-    const bool is_home = given && realpath(given, home) && tfy__cell_within(home, real);
+    const char *what = tfy__cell_unwritable(real, root);
     if (strcmp(real, root) == 0) return 0;
     if (is_in_plan(&making->out->plan, real, protected_kinds))
-        return refuse(making, EPERM, "'%s' is protected, and this version opens it for no sandbox", written);
-    if (system || above || is_home)
-        return refuse(making, EINVAL, "'%s' is %s; a sandbox may not write there", written,
-                      system  ? "the system itself"
-                      : above ? "above the working root"
-                              : "your home directory, or above it");
+        return refuse(making, EPERM, "'%s' is protected, and no sandbox opens it", written);
+    if (what) return refuse(making, EINVAL, "'%s' is %s; a sandbox may not write there", written, what);
     tfy__cell_add(&making->out->plan, TFY_CELL_WRITES, real);
     return 0;
 }
@@ -258,14 +296,14 @@ static int add_paths(Making *making)
     return error;
 }
 
-/* ---- what the command line grants, and where it ends ---- */
+/* ---- what the command line and people grant, and where it ends ---- */
 
 typedef int Granted(Making *making, const char *value);
 
-/* Calls granted for each grant of this kind to this tool, "TOOL:reads=VALUE". */
-static int each_grant(Making *making, const char *kind, Granted *granted)
+/* Calls granted for each line that is a grant of this kind to this tool, "TOOL:reads=VALUE". */
+static int each_line(Making *making, const char *line, const char *kind, Granted *granted)
 {
-    const char *line = making->ceiling.grants, *tool = making->call->tool->name;
+    const char *tool = making->call->tool->name;
     const size_t tool_len = strlen(tool), kind_len = strlen(kind);
     char value[PATH_MAX];
     int error = 0;
@@ -277,6 +315,15 @@ static int each_grant(Making *making, const char *kind, Granted *granted)
         if (snprintf(value, sizeof value, "%.*s", (int)strcspn(at, "\n"), at) < (int)sizeof value)
             error = granted(making, value);
     }
+    return error;
+}
+
+static int each_grant(Making *making, const char *kind, Granted *granted)
+{
+    const char *const all[] = {making->ceiling.grants, making->ceiling.granted, making->granted};
+    int error = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all && !error; i++)
+        if (all[i]) error = each_line(making, all[i], kind, granted);
     return error;
 }
 
@@ -334,32 +381,23 @@ static void add_closed(void *arg, const char *path)
     Making *making = arg;
     TfyCellPlan *plan = &making->out->plan;
     static const char reached[] = {TFY_CELL_ROOT, TFY_CELL_READS, TFY_CELL_WRITES, 0}, closed[] = {TFY_CELL_CLOSED, 0};
-    if (is_in_plan(plan, path, reached) && !is_in_plan(plan, path, closed) &&
+    if ((is_in_plan(plan, path, reached) || tfy__cell_reads_system(path)) && !is_in_plan(plan, path, closed) &&
         !tfy__cell_within(making->out->root, path))
         tfy__cell_add(plan, TFY_CELL_CLOSED, path);
 }
 
-/* SQLite would take a rollback journal beside the log for its own. */
+/* SQLite would take a rollback journal beside the log for its own. One that was there before is not the tool's. */
 static int look_for_journal(Making *making)
 {
     static const char reached[] = {TFY_CELL_ROOT, TFY_CELL_WRITES, 0};
-    const char *lock = tfy__lock_path(making->call->loop);
-    const size_t len = lock ? strlen(lock) : 0, ending = strlen("-tfy");
-    char dir[PATH_MAX], real[PATH_MAX];
     struct stat info;
-    if (len <= ending || len >= sizeof dir) return 0;
-    snprintf(dir, sizeof dir, "%.*s", (int)(len - ending), lock);
-    const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
-    char *path = NULL, above[PATH_MAX];
-    snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - dir) + 1 : 1, slash ? dir : ".");
-    if (!realpath(above, real) || !is_in_plan(&making->out->plan, real, reached)) return 0;
-    path = tfy__sys_printf("%s/%s-journal", real, name);
-    if (!path) return ENOMEM;
-    if (lstat(path, &info) == 0)
-        free(path); /* an older one is not the tool's */
-    else
+    char *path;
+    const int error = tfy__protect_journal(making->place->protect, &path);
+    if (path && is_in_plan(&making->out->plan, path, reached) && lstat(path, &info) != 0)
         making->out->journal = path;
-    return 0;
+    else
+        free(path);
+    return error;
 }
 
 static void add_source(void *arg, const char *path)
@@ -421,10 +459,10 @@ static void set_head(Making *making)
                   (making->network == TFY_NETWORK_LIST ? TFY_CELL_LISTENER : 0);
     /* Sanitizers and some languages reserve far more than they use: only a sandbox that names its memory limits that. */
     head->memory = sandbox->memory;
-    head->processes = sandbox->processes ? sandbox->processes : PROCESSES_ELSE;
-    head->file_bytes = sandbox->files ? sandbox->files : FILE_ELSE;
+    head->processes = sandbox->processes ? sandbox->processes : TFY_CELL_PROCESSES;
+    head->file_bytes = sandbox->files ? sandbox->files : TFY_CELL_FILE;
     head->cpu_s = (uint64_t)(sandbox->cpu_ms + 999) / 1000;
-    making->out->limits = (TfyLimits){.memory = sandbox->memory ? sandbox->memory : MEMORY_ELSE,
+    making->out->limits = (TfyLimits){.memory = sandbox->memory ? sandbox->memory : TFY_CELL_MEMORY,
                                       .processes = head->processes,
                                       .cpu_s = head->cpu_s,
                                       .file_bytes = head->file_bytes};
@@ -470,42 +508,106 @@ static const TfySandbox *sandbox_of(const TfyProgram *program, const TfyTool *to
     return tool->sandbox ? tool->sandbox : program->sandbox ? program->sandbox : &workspace;
 }
 
-int tfy__sandbox_confine(TfyCall *call, int cwd_fd, TfyConfined *out, char why[TFY_CONFINED_WHY])
+/* ---- runners ---- */
+
+/* The word with {root} and {cwd} filled in; NULL: no memory. */
+static char *fill_in(const char *word, const char *root, const char *cwd)
 {
-    Making making = {
-        .call = call, .out = out, .why = why, .place = place_of(call->loop), .ceiling = tfy__ceiling(call->task)};
+    TfyBuffer out = {0};
+    while (*word) {
+        const bool is_root = strncmp(word, "{root}", 6) == 0, is_cwd = strncmp(word, "{cwd}", 5) == 0;
+        if (is_root || is_cwd)
+            tfy__buffer_text(&out, is_root ? root : cwd);
+        else
+            tfy__buffer_char(&out, *word);
+        word += is_root ? 6 : is_cwd ? 5 : 1;
+    }
+    if (!out.failed) return out.data;
+    tfy__buffer_free(&out);
+    return NULL;
+}
+
+static int make_runner(Making *making, int cwd_fd)
+{
+    const char *const *words = making->sandbox->runner, *ceiling = making->ceiling.sandbox;
+    TfyConfined *out = making->out;
+    char cwd[PATH_MAX];
+    size_t count = 0;
+    if (!making->ceiling.runners)
+        return refuse(making, TFY_E_ABSENT, TFY_RUNNER_REFUSED, making->call->tool->name, words[0]);
+    if (ceiling && strcmp(ceiling, "open") != 0)
+        return refuse(making, EPERM, "no sandbox holds its runner, so '--sandbox %s' cannot hold it", ceiling);
+    if (!path_behind(tfy__root_fd(making->call->loop), out->root) || !path_behind(cwd_fd, cwd))
+        return refuse(making, ENOENT, "without /proc the working root cannot be found");
+    while (words[count]) count++;
+    out->runner = tfy__sys_calloc(count + 1, sizeof *out->runner);
+    for (size_t i = 0; out->runner && i < count; i++)
+        if (!(out->runner[i] = fill_in(words[i], out->root, cwd))) return ENOMEM;
+    out->open = true;
+    out->output = making->sandbox->output;
+    return out->runner ? 0 : ENOMEM;
+}
+
+int tfy__sandbox_confine(TfyCall *call, const char *granted, int cwd_fd, TfyConfined *out, char why[TFY_CONFINED_WHY])
+{
+    Making making = {.call = call,
+                     .granted = granted,
+                     .out = out,
+                     .why = why,
+                     .place = place_of(call->loop),
+                     .ceiling = tfy__ceiling(call->task)};
     const char *network = making.ceiling.network;
     *why = 0;
     if (!making.place) return ENOMEM;
     making.sandbox = sandbox_of(tfy__program_of(call->loop), call->tool);
     out->name = making.sandbox->name;
     const TfySandboxRoot root = root_of(making.sandbox, !call->tool->sandbox, &making.ceiling);
+    const bool has_runner = root != TFY_ROOT_OPEN && making.sandbox->runner;
     out->open = root == TFY_ROOT_OPEN;
     making.readonly = root == TFY_ROOT_READONLY;
-    if (out->open && network && strcmp(network, "any") != 0)
+    if ((out->open || has_runner) && network && strcmp(network, "any") != 0)
         return refuse(&making, EPERM, "it has none, so '--network %s' cannot hold it", network);
     if (out->open) return 0;
+    if (has_runner) return make_runner(&making, cwd_fd);
     const int code = make_ready(call->loop, making.place, why);
     if (code != TFY_OK) return code;
-    if (!making.place->protect) making.place->protect = tfy__protect_new(call->loop);
-    if (!making.place->protect) return ENOMEM;
+    if (!tfy__sandbox_protect(call->loop)) return ENOMEM;
     const int error = make_plan(&making, cwd_fd);
     return error ? error : out->plan.paths.failed ? ENOMEM : 0;
 }
 
-/* Does any tool of the program run in a cell? */
-static bool needs_cell(TfyLoop *loop, const TfyCeiling *ceiling)
+const char *tfy__sandbox_told(TfyTask *task, const TfyTool *tool, bool *readonly)
+{
+    const TfySandbox *sandbox = sandbox_of(tfy__program_of(task->loop), tool);
+    const TfyCeiling ceiling = tfy__ceiling(task);
+    const TfySandboxRoot root = root_of(sandbox, !tool->sandbox, &ceiling);
+    *readonly = root == TFY_ROOT_READONLY && sandbox->root != root;
+    return root == TFY_ROOT_OPEN ? NULL : sandbox->name;
+}
+
+/* What tools of the program need. */
+typedef struct Needs {
+    bool held, cell; /* one is held by a cell or a runner; one by a cell */
+} Needs;
+
+static void add_need(Needs *needs, const TfyProgram *program, const TfyTool *tool, const TfyCeiling *ceiling)
+{
+    const TfySandbox *sandbox = sandbox_of(program, tool);
+    if (root_of(sandbox, !tool->sandbox, ceiling) == TFY_ROOT_OPEN) return;
+    needs->held = true;
+    needs->cell |= !sandbox->runner;
+}
+
+static Needs needs_of(TfyLoop *loop, const TfyCeiling *ceiling)
 {
     const TfyProgram *program = tfy__program_of(loop);
-    for (uint32_t i = 0; i < program->tool_count; i++) {
-        const TfyTool *tool = program->tools[i];
-        if (tool->family == TFY_F_EXEC && root_of(sandbox_of(program, tool), !tool->sandbox, ceiling) != TFY_ROOT_OPEN)
-            return true;
-    }
+    Needs needs = {0};
+    for (uint32_t i = 0; i < program->tool_count; i++)
+        if (program->tools[i]->family == TFY_F_EXEC) add_need(&needs, program, program->tools[i], ceiling);
     for (uint32_t i = 0; program->sites && i < program->point_count; i++)
         if (program->sites[i] && program->sites[i]->tool == &tfy_effect_exec)
-            return root_of(sandbox_of(program, &tfy_effect_exec), true, ceiling) != TFY_ROOT_OPEN;
-    return false;
+            add_need(&needs, program, &tfy_effect_exec, ceiling);
+    return needs;
 }
 
 int tfy__sandbox_prepare(TfyLoop *loop, char *error_text)
@@ -513,9 +615,9 @@ int tfy__sandbox_prepare(TfyLoop *loop, char *error_text)
     const TfyCeiling ceiling = tfy__ceiling_option(loop);
     Place *place = place_of(loop);
     if (!place) return TFY_E_NOMEM;
-    if (!needs_cell(loop, &ceiling)) return TFY_OK;
-    const int code = tfy__protect_root(loop, error_text);
-    return code == TFY_OK ? make_ready(loop, place, error_text) : code;
+    const Needs needs = needs_of(loop, &ceiling);
+    const int code = needs.held ? tfy__protect_root(loop, error_text) : TFY_OK;
+    return code == TFY_OK && needs.cell ? make_ready(loop, place, error_text) : code;
 }
 
 const char *tfy__sandbox_made(const TfyConfined *confined)
@@ -523,7 +625,10 @@ const char *tfy__sandbox_made(const TfyConfined *confined)
     struct stat info;
     if (confined->open || !*confined->root) return NULL;
     if (confined->journal && lstat(confined->journal, &info) == 0) return confined->journal;
-    return tfy__cell_made(confined->root, &confined->names);
+    const char *made = tfy__git_names_made(&confined->git);
+    if (!made) return tfy__cell_made(confined->root, &confined->names);
+    const size_t len = strlen(confined->root);
+    return tfy__cell_within(made, confined->root) ? made + len + 1 : made;
 }
 
 static void free_list(char **list)
@@ -538,7 +643,9 @@ void tfy__confined_free(TfyConfined *confined)
     for (int i = 0; i < 2; i++) free(confined->variables[i]);
     free_list(confined->hosts);
     free_list(confined->most_hosts);
+    free_list(confined->runner);
     free(confined->journal);
+    tfy__git_names_free(&confined->git);
     if (confined->directory) tfy__remove_tree(AT_FDCWD, confined->directory);
     free(confined->directory);
     *confined = (TfyConfined){.open = false};

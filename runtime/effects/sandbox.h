@@ -13,6 +13,10 @@
 #include "core/effect.h"
 #include "effects/cell.h"
 #include "effects/family.h"
+#include "effects/git_dirs.h"
+
+/* Of a tool, and the program that runs it. */
+#define TFY_RUNNER_REFUSED "the tool '%s' is run by '%s', which no sandbox holds; --runners allows that"
 
 enum { TFY_CONFINED_WHY = TFY_ERROR_TEXT }; /* bytes of a sentence, with the NUL */
 
@@ -21,6 +25,9 @@ typedef struct TfyConfined {
     bool open;        /* no cell: it has the rights of this process */
     const char *name; /* of the sandbox */
     TfyCellPlan plan;
+    /* The words of its runner, filled in, which NULL ends; owned; NULL: it has none. With one it is `open`: the runner
+     * holds it, and nothing holds the runner. */
+    char **runner;
     char *variables[2]; /* "HOME=…", "TMPDIR=…"; owned */
     /* The hosts that it reaches by the proxy, and, if that is not NULL, those that the command line allows at most: each
      * ends with NULL; owned. hosts NULL: it has no proxy. */
@@ -28,6 +35,7 @@ typedef struct TfyConfined {
     /* partial: its private directory, which tfy__confined_free removes; owned; NULL: none */
     char *directory;
     TfyCellNames names; /* what no mount can hold, as it was before */
+    TfyGitNames git;    /* the same in its repository, if it writes that */
     char root[PATH_MAX];
     char *journal;    /* a file that must not come to be beside the log; owned; NULL: the tool could not make it */
     TfyLimits limits; /* of its family */
@@ -38,12 +46,24 @@ typedef struct TfyConfined {
  * cannot go on. 0, or a negative code with what is missing. */
 int tfy__sandbox_prepare(TfyLoop *loop, char *error_text);
 
-/* Describes the cell of a call; out is zeroed. cwd_fd: the directory to run in. 0; an errno value with a sentence; or a
- * negative code with one: the loop cannot go on. */
-int tfy__sandbox_confine(TfyCall *call, int cwd_fd, TfyConfined *out, char why[TFY_CONFINED_WHY]);
+/* Finds the level that cells have here, once for the loop: TFY_CELL_FULL or TFY_CELL_PARTIAL. 0, or a negative code with
+ * what is missing: the loop cannot go on. */
+int tfy__sandbox_level(TfyLoop *loop, uint32_t *level, char *error_text);
+/* What is protected in this loop, for plans; the loop's. NULL: no memory. */
+const struct TfyProtect *tfy__sandbox_protect(TfyLoop *loop);
+
+/* Describes the cell of a call; out is zeroed. granted: what a person lets this call have besides, as in
+ * TfyCeiling.grants; NULL: nothing. cwd_fd: the directory to run in. 0; an errno value with a sentence; or a negative
+ * code with one: the loop cannot go on. */
+int tfy__sandbox_confine(TfyCall *call, const char *granted, int cwd_fd, TfyConfined *out, char why[TFY_CONFINED_WHY]);
+/* For people: the name of the sandbox that a tool's process would run in; NULL: in none. readonly: the command line takes
+ * from it that it may write. */
+const char *tfy__sandbox_told(TfyTask *task, const TfyTool *tool, bool *readonly);
 /* A protected name in the root that was made or replaced since then, or the path of a journal that was made beside the
  * log; NULL: none. */
 const char *tfy__sandbox_made(const TfyConfined *confined);
+/* Is this sentence another than the last one that was asked about? So that a loop does not say it again and again. */
+bool tfy__sandbox_is_news(TfyLoop *loop, const TfyBuffer *sentence);
 void tfy__confined_free(TfyConfined *confined);
 
 /* tfy-cell, to execute (tfy__cell_open); kept for the loop. Or -errno. */

@@ -2,66 +2,55 @@
 #include "effects/secret.h"
 
 #include "effects/known.h"
+#include "effects/secret_source.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/grow.h"
 #include "value/heap.h"
+#include "wal/rows/payload.h"
 
 #define PREFIX "secret:"
 
 /* ---- finding ---- */
 
-/* The value after NAME= in the file, malloc'ed. NULL: it is not there, or *problem says why that cannot be
- * determined; *no_room: an error that says nothing about the file. */
-static char *find_in_file(const char *path, const char *name, char *problem, int *no_room)
+/* False: secrets->error says why, or the call waits. */
+static bool find_value(TfySecrets *secrets, const TfyCall *call, TfySecret *secret)
 {
-    char *line = NULL, *value = NULL;
-    size_t cap = 0, name_len = strlen(name);
-    struct stat st;
-    FILE *file = fopen(path, "re");
-    if (!file || fstat(fileno(file), &st) != 0) {
-        *no_room = !file && tfy__is_no_room(errno) ? errno : 0;
-        snprintf(problem, TFY_ERROR_TEXT, "cannot read the file of secrets %s: %s", path, strerror(errno));
-    } else if (st.st_mode & 077 && S_ISREG(st.st_mode)) {
-        snprintf(problem, TFY_ERROR_TEXT, "the file of secrets %s can be read by others; chmod 600 it", path);
-    } else {
-        errno = 0;
-        for (ssize_t len; !value && (len = getline(&line, &cap, file)) >= 0;) {
-            while (len && (line[len - 1] == '\n' || line[len - 1] == '\r')) line[--len] = '\0';
-            if (strncmp(line, name, name_len) == 0 && line[name_len] == '=')
-                value = tfy__sys_strdup(line + name_len + 1);
-        }
+    TfyLoop *loop = call->loop;
+    const char *path = tfy__secrets_option(loop), *command = tfy__secrets_command(loop);
+    TfySought sought = {.name = secret->name, .error = secrets->error};
+    const bool known = tfy__secret_look(loop, &sought);
+    if (!known && command && !tfy__secret_ask(call, &sought)) {
+        secrets->waits = true;
+        snprintf(secrets->error, sizeof secrets->error, "the secret %s is being asked for", secret->name);
+        return false;
     }
-    if (!value && errno == ENOMEM) tfy__sys_refused();
-    if (line) explicit_bzero(line, cap);
-    free(line);
-    if (file) fclose(file);
-    return value;
+    secrets->no_room = sought.no_room;
+    secret->value = sought.value;
+    secret->len = sought.len;
+    if (sought.value) return true;
+    if (*secrets->error) return false;
+    if (known || command)
+        snprintf(secrets->error, sizeof secrets->error, "memory ran out while a secret was read");
+    else
+        snprintf(secrets->error, sizeof secrets->error, "the secret %s is missing; set TFY_SECRET_%s%s%.400s",
+                 secret->name, secret->name, path ? ", or write it into " : "", path ? path : "");
+    return false;
 }
 
-static char *find_value(TfySecrets *secrets, const char *name)
+static bool learn(const TfySecret *secret)
 {
-    char variable[96];
-    const char *path = tfy__secrets_option(secrets->loop);
-    secrets->error[0] = '\0';
-    secrets->no_room = 0;
-    char *value = path ? find_in_file(path, name, secrets->error, &secrets->no_room) : NULL;
-    if (value || secrets->error[0]) return value;
-    snprintf(variable, sizeof variable, "TFY_SECRET_%s", name);
-    const char *plain = tfy__known_variable(variable);
-    if (plain && *plain) return tfy__sys_strdup(plain);
-    snprintf(secrets->error, sizeof secrets->error, "the secret %s is missing; set %s%s%s", name, variable,
-             path ? ", or write it into " : "", path ? path : "");
-    return NULL;
+    char label[96];
+    snprintf(label, sizeof label, "secret:%s", secret->name);
+    return tfy__known_add(label, secret->value, secret->len);
 }
 
 /* NULL: secrets->error is set. */
-static const TfySecret *need(TfySecrets *secrets, const char *name, size_t name_len)
+static const TfySecret *need(TfySecrets *secrets, const TfyCall *call, const char *name, size_t name_len)
 {
     for (int i = 0; i < secrets->count; i++)
         if (strlen(secrets->items[i].name) == name_len && memcmp(secrets->items[i].name, name, name_len) == 0)
@@ -73,13 +62,9 @@ static const TfySecret *need(TfySecrets *secrets, const char *name, size_t name_
     }
     memcpy(secret->name, name, name_len);
     secret->name[name_len] = '\0';
-    secret->value = find_value(secrets, secret->name);
-    if (!secret->value) return NULL;
-    secret->len = strlen(secret->value);
+    if (!find_value(secrets, call, secret)) return NULL;
     secrets->count++;
-    char label[96];
-    snprintf(label, sizeof label, "secret:%s", secret->name);
-    if (tfy__known_add(label, secret->value, secret->len)) return secret;
+    if (learn(secret)) return secret;
     snprintf(secrets->error, sizeof secrets->error, "memory ran out while a secret was read");
     return NULL;
 }
@@ -94,7 +79,7 @@ static bool keep_text(TfySecrets *secrets, char *text, size_t len)
 }
 
 /* The filled text is made in two passes: the first finds all values, and thereby the size. */
-static char *make_text(TfySecrets *secrets, const TfyString *text, size_t *len)
+static char *make_text(TfySecrets *secrets, const TfyCall *call, const TfyString *text, size_t *len)
 {
     const TfyStretch *stretches = tfy__string_secrets(&text->head);
     const size_t prefix_len = sizeof PREFIX - 1;
@@ -105,7 +90,7 @@ static char *make_text(TfySecrets *secrets, const TfyString *text, size_t *len)
         return NULL;
     }
     for (uint32_t i = 0; i < text->secrets; i++) {
-        found[i] = need(secrets, text->bytes + stretches[i].at + prefix_len, stretches[i].len - prefix_len);
+        found[i] = need(secrets, call, text->bytes + stretches[i].at + prefix_len, stretches[i].len - prefix_len);
         if (!found[i]) return NULL;
         *len += found[i]->len - stretches[i].len;
     }
@@ -120,19 +105,79 @@ static char *make_text(TfySecrets *secrets, const TfyString *text, size_t *len)
     return made;
 }
 
-const char *tfy__secrets_fill(TfySecrets *secrets, TfyLoop *loop, const TfyObj *string, size_t *len)
+const char *tfy__secrets_fill(TfySecrets *secrets, const TfyCall *call, const TfyObj *string, size_t *len)
 {
     const TfyString *text = (const TfyString *)string;
     *len = text->byte_len;
     if (!text->secrets) return text->bytes;
-    secrets->loop = loop;
     secrets->error[0] = '\0';
     secrets->no_room = 0;
-    char *made = make_text(secrets, text, len);
+    secrets->waits = false;
+    char *made = make_text(secrets, call, text, len);
     if (made && keep_text(secrets, made, *len)) return made;
     if (!secrets->error[0]) snprintf(secrets->error, sizeof secrets->error, "memory ran out while a secret was read");
     free(made);
     return NULL;
+}
+
+/* ---- what is known from the start ---- */
+
+int tfy__secrets_prepare(TfyLoop *loop, char *error_text)
+{
+    const char *const *names = tfy__program_of(loop)->secrets;
+    char error[TFY_ERROR_TEXT];
+    bool fine = true;
+    for (; names && *names && fine; names++) {
+        TfySought sought = {.name = *names, .error = error};
+        TfySecret secret = {.value = NULL};
+        if (!tfy__secret_look(loop, &sought) || !sought.value) continue;
+        snprintf(secret.name, sizeof secret.name, "%s", *names);
+        secret.value = sought.value;
+        secret.len = sought.len;
+        fine = learn(&secret);
+        explicit_bzero(sought.value, sought.len);
+        free(sought.value);
+    }
+    if (fine) return TFY_OK;
+    snprintf(error_text, TFY_ERROR_TEXT, "memory ran out while a secret was read");
+    return TFY_E_NOMEM;
+}
+
+/* ---- the call ---- */
+
+void tfy__secrets_fail(TfyCall *call, const TfySecrets *secrets)
+{
+    if (secrets->waits) {
+        tfy__call_no_room(call, 0);
+        return;
+    }
+    tfy__secret_asked(call);
+    if (secrets->no_room)
+        tfy__call_no_room(call, secrets->no_room);
+    else
+        tfy__call_tool_error(call, ENOENT, "%s", secrets->error);
+}
+
+static bool note(TfyCall *call, const char *name)
+{
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_text(&out, TFY_P_NAME, name);
+    tfy__put_text(&out, TFY_P_TOOL, call->tool->name);
+    tfy__put_text(&out, TFY_P_TASK, tfy__task_path(call->task));
+    tfy__put_int(&out, TFY_P_STEP, call->step);
+    tfy__put_end(&out);
+    const bool fine = tfy__call_note(call, TFY_R_SECRET, &out);
+    tfy__buffer_free(&out);
+    return fine;
+}
+
+void tfy__secrets_used(TfyCall *call, const TfySecrets *secrets)
+{
+    for (int i = 0; i < secrets->count; i++)
+        if (note(call, secrets->items[i].name))
+            tfy__activity(call->task, "SecretUsed", "%s by %s", secrets->items[i].name, call->tool->name);
+    if (secrets->count) tfy__secret_asked(call);
 }
 
 void tfy__secrets_free(TfySecrets *secrets)

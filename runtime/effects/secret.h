@@ -6,13 +6,10 @@
  * moment the work is done. From then on the values are known, and masked in everything that comes back, before any
  * other code sees it (known.h).
  *
- * A value is looked up in the file of --secrets (NAME=value lines), then in TFY_SECRET_NAME as it was when the
- * process started. It is read anew each time, so that it can be changed while a program runs, and wiped when the
- * call has finished. */
+ * A value is found where secret_source.h says, anew for each call, and wiped when the call has finished. Each use
+ * leaves a record with the names of the secret, the tool and the step. */
 #ifndef EFFECTS_SECRET_H
 #define EFFECTS_SECRET_H
-
-#include <errno.h>
 
 #include "core/effect.h"
 
@@ -32,27 +29,28 @@ typedef struct TfySecretText {
 
 /* The secrets that one call uses. All zero: none. */
 typedef struct TfySecrets {
-    TfyLoop *loop;
     TfySecret items[TFY_SECRETS_MAX];
     int count;
     TfySecretText *texts; /* filled texts */
     int text_count, text_cap;
     char error[TFY_ERROR_TEXT]; /* why the last fill failed … */
     int no_room;                /* … and 0, or the error for which its file could not be opened now */
+    bool waits;                 /* … or nothing is wrong: a command has not answered yet */
 } TfySecrets;
 
 /* The text with its secrets inserted: the string's own bytes if it has none, else owned by the set. *len receives
  * the number of bytes; NUL-terminated. NULL: secrets->error says which secret is missing. */
-const char *tfy__secrets_fill(TfySecrets *secrets, TfyLoop *loop, const TfyObj *string, size_t *len);
+const char *tfy__secrets_fill(TfySecrets *secrets, const TfyCall *call, const TfyObj *string, size_t *len);
 
-/* Fails a call after a failed fill; if there was no room for the file, the call waits. */
-static inline void tfy__secrets_fail(TfyCall *call, const TfySecrets *secrets)
-{
-    if (secrets->no_room)
-        tfy__call_no_room(call, secrets->no_room);
-    else
-        tfy__call_tool_error(call, ENOENT, "%s", secrets->error);
-}
+/* Ends a call after a failed fill: it fails; or it waits, if a command was asked or there was no room for a file, and
+ * start() is called again. */
+void tfy__secrets_fail(TfyCall *call, const TfySecrets *secrets);
+/* The work of the call has started: records each secret that it was given. */
+void tfy__secrets_used(TfyCall *call, const TfySecrets *secrets);
+
+/* Learns those secrets of the program that can be read now, so that what a resumed run used before is masked from the
+ * start. What cannot be read is reported when it is used. 0, or TFY_E_NOMEM. */
+int tfy__secrets_prepare(TfyLoop *loop, char *error_text);
 
 /* Wipes and frees all. */
 void tfy__secrets_free(TfySecrets *secrets);

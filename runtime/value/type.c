@@ -13,6 +13,7 @@ const TfyType tfy_type_time = {.kind = TFY_TIME, .scalar = true, .name = "time"}
 const TfyType tfy_type_string = {.kind = TFY_STRING, .name = "string"};
 const TfyType tfy_type_bytes = {.kind = TFY_BYTES, .name = "bytes"};
 const TfyType tfy_type_json = {.kind = TFY_JSON, .name = "json"};
+const TfyType tfy_type_thread = {.kind = TFY_LIST, .name = "thread", .elem = &tfy_type_json};
 const TfyType tfy_type_listener = {.kind = TFY_HANDLE, .scalar = true, .name = "listener"};
 const TfyType tfy_type_stream = {.kind = TFY_HANDLE, .scalar = true, .name = "stream"};
 const TfyType tfy_type_any_error = {.kind = TFY_ANY_ERROR, .name = "error"};
@@ -36,6 +37,9 @@ static const TfyField http_response_fields[] = {
 const TfyType tfy_type_http_response = {.kind = TFY_RECORD, .name = "HttpResponse", FIELDS(http_response_fields)};
 static const TfyField patch_fields[] = {{"path", &tfy_type_string, NULL, NULL}, {"diff", &tfy_type_string, NULL, NULL}};
 const TfyType tfy_type_exec_result = {.kind = TFY_RECORD, .name = "ExecResult", FIELDS(exec_result_fields)};
+static const TfyField edit_fields[] = {{"find", &tfy_type_string, NULL, NULL},
+                                       {"replace", &tfy_type_string, NULL, NULL}};
+const TfyType tfy_type_edit = {.kind = TFY_RECORD, .name = "Edit", FIELDS(edit_fields)};
 const TfyType tfy_type_patch = {.kind = TFY_RECORD, .name = "Patch", FIELDS(patch_fields)};
 
 static const TfyType groups_type = {.kind = TFY_LIST, .name = "list<string?>", .elem = &tfy_type_optional_string};

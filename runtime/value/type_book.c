@@ -47,9 +47,10 @@ static Entry *add_entry(TfyTypeBook *book, uint8_t kind, const char *name, size_
 static const TfyType *known(const TfyTypeBook *book, const char *name, size_t len)
 {
     static const TfyType *const built_in[] = {
-        &tfy_type_nothing,       &tfy_type_bool,   &tfy_type_int,   &tfy_type_float,    &tfy_type_duration,
-        &tfy_type_time,          &tfy_type_string, &tfy_type_bytes, &tfy_type_json,     &tfy_type_exec_result,
-        &tfy_type_http_response, &tfy_type_patch,  &tfy_type_match, &tfy_type_time_zone};
+        &tfy_type_nothing,  &tfy_type_bool,   &tfy_type_int,         &tfy_type_float,
+        &tfy_type_duration, &tfy_type_time,   &tfy_type_string,      &tfy_type_bytes,
+        &tfy_type_json,     &tfy_type_thread, &tfy_type_exec_result, &tfy_type_http_response,
+        &tfy_type_patch,    &tfy_type_edit,   &tfy_type_match,       &tfy_type_time_zone};
     for (const Entry *entry = book->entries; entry; entry = entry->next)
         if (strncmp(entry->type.name, name, len) == 0 && !entry->type.name[len]) return &entry->type;
     for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)

@@ -69,12 +69,12 @@ wanted() # LEVEL USER
     fi
 }
 
-judge() # LEVEL USER FILE: prints what is not as it should be
+judge() # WANTED FILE: prints what is not as it should be
 {
-    awk -v wanted="$(wanted "$1" "$2")" '
+    awk -v wanted="$1" '
         BEGIN { n = split(wanted, list, "|"); for (i = 1; i <= n; i++) { split(list[i], one, " "); want[one[1]] = one[2] } }
         { good = $1 in want ? $2 == want[$1] : $2 == "refused" || $2 == "works" }
-        !good { print }' "$3"
+        !good { print }' "$2"
 }
 
 attack() # USER LEVEL
@@ -97,7 +97,7 @@ attack() # USER LEVEL
         skipped "signals in partial: Landlock has ABI $abi here"
         sed -i '/^kill_runtime /d; /^unix_abstract OPEN/d' "$scratch/said"
     fi
-    wrong=$(judge "$2" "$1" "$scratch/said")
+    wrong=$(judge "$(wanted "$2" "$1")" "$scratch/said")
     count=$(grep -c . "$scratch/said")
     if [ "$count" -lt 95 ]; then
         not_ok "$1, $2: all attacks were tried" "only $count were"
@@ -183,7 +183,7 @@ command_line()
     run tfy sandbox --writes /usr/share -- true
     is "the system is not written" "64 tfy: '/usr/share' is the system itself; a sandbox may not write there" "$status $said"
     run tfy sandbox --writes .. -- true
-    is "... nor what is above the root" "64 tfy: '$dir' is above the current directory; a sandbox may not write there" "$status $said"
+    is "... nor what is above the root" "64 tfy: '$dir' is above the working root; a sandbox may not write there" "$status $said"
     run tfy sandbox --reads "$dir/nowhere" -- true
     is "what is read has to exist" "69 tfy: --reads $dir/nowhere: No such file or directory" "$status $said"
     (cd / && run tfy sandbox -- true && is "the system is no root" "64 tfy: '/' is a part of the system; a sandbox is for a directory with a project in it" "$status $said"; exit "$failed")
@@ -295,6 +295,134 @@ END
     is "in a chroot, a cell is partial" "0 known more refused 1" "$status $(echo "$said" | xargs) $(grep -c '^tfy: sandbox is partial here' "$scratch/jail/work/said")"
 }
 
+# The runtime's git. A filter of the person's stands for whatever a repository could make it run; its output is what is committed.
+runtime_git() # USER LEVEL
+{
+    world=$scratch/git-$1-$2
+    make_world "$world" "$1"
+    rm -f "$scratch/host"
+    as "$1" env CELL_SECRET=secret "$scratch/bin/cell_attack" host "$world" >"$scratch/host" &
+    hosts=$!
+    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
+    read -r port pid <"$scratch/host"
+    rm "$scratch/host"
+    printf '[user]\nname = Ann\nemail = ann@example.invalid\n[filter "spy"]\nclean = ./attack try %s %s %s few\n' "$world" "$port" "$pid" >"$world/home/.gitconfig"
+    echo 'spied filter=spy' >"$world/root/.gitattributes"
+    printf '#!/bin/sh\necho ran >"%s/outside/ran"\n' "$world" >"$world/root/.git/hooks/reference-transaction"
+    chmod 755 "$world/root/.git/hooks/reference-transaction"
+    for file in objects refs/heads logs/refs/heads; do mkdir -p "$world/root/.git/$file"; done
+    [ "$1" != other ] || chown -Rh 65534:65534 "$world/root" "$world/home"
+    # What a commit may change: objects, and the branch of the run.
+    unchanged() { picture "$world" "$2" | grep -v -e '/objects/' -e 'refs/heads/tiffany'; }
+    unchanged "$1" "$2" >"$scratch/before"
+    (cd "$world/root" && HOME=$world/home TFY_SECRET_X=secret as "$1" "$scratch/bin/committer" --sandbox-level "$2" --db "$world/runs.db") \
+        >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+    branch=$(git -C "$world/root" -c safe.directory='*' for-each-ref --format='%(refname)' refs/heads/tiffany)
+    is "$1, $2: a commit, in the person's name" "0, nothing said, Ann" \
+        "$status, $(head -c 300 "$scratch/err" | grep . || echo nothing said), $(git -C "$world/root" -c safe.directory='*' log -1 --format=%an "$branch")"
+    git -C "$world/root" -c safe.directory='*' cat-file blob "$branch:spied" >"$scratch/said"
+    { kill "$pid"; wait "$pid"; } 2>/dev/null
+    hosts=
+    if [ "$2" = partial ] && [ "${abi:-0}" -lt 6 ]; then sed -i '/^kill_runtime /d; /^unix_abstract OPEN/d' "$scratch/said"; fi
+    # Of the root, git reads what tools write.
+    more="write_sub fails|move_sub fails|read_shared fails|write_known fails|rename_in_root fails|new_in_root fails|much_memory OPEN"
+    [ "$2" = full ] || more="$more|chmod_outside OPEN|git_chmod OPEN|write_shm fails|serve fails"
+    is "$1, $2: what the runtime's git runs is refused" "" "$(judge "$more" "$scratch/said")"
+    count=$(grep -c . "$scratch/said")
+    if [ "$count" -ge 94 ]; then ok "$1, $2: ... all of it"; else not_ok "$1, $2: ... all of it" "only $count were"; fi
+    unchanged "$1" "$2" >"$scratch/after"
+    if cmp -s "$scratch/before" "$scratch/after"; then ok "$1, $2: ... and nothing outside has changed"; else not_ok "$1, $2: ... and nothing outside has changed" "$(diff "$scratch/before" "$scratch/after" | head -n 5)"; fi
+}
+
+# A tool whose sandbox writes `.git`: in a work tree, in one that is linked to it, and what no mount can hold.
+writes_git() # USER
+{
+    dir=$scratch/writes-$1
+    mkdir "$dir"
+    [ "$1" != other ] || chown 65534:65534 "$dir"
+    as "$1" sh -ec 'cd "$1" && git init -q r && cd r && git config user.name Ann && git config user.email a@example.invalid && echo 1 >text && git add text && git commit -q -m one
+        for tree in linked other; do git worktree add -q "../$tree" 2>/dev/null; done
+        mkdir .git/modules && : >.git/config.worktree' - "$dir" || exit 1
+    for tree in r linked; do
+        run in_git "$1" "$tree" "$(cat "$here/git_attack.sh")"
+        is "$1: what takes commands stays shut to a tool that writes .git, in $tree" "0 commits" "$status $(echo "$said" | sed 's/^"//; s/\\n/\n/g' | sed -n 's/ OPEN$//p' | xargs)"
+        count=$(echo "$said" | sed 's/\\n/\n/g' | grep -c refused)
+        if [ "$count" -ge 17 ]; then ok "$1: ... all was tried"; else not_ok "$1: ... all was tried" "$count" "$said"; fi
+    done
+    rmdir "$dir/r/.git/modules"
+    rm "$dir/r/.git/config.worktree"
+    for name in commondir config.worktree; do
+        run in_git "$1" r "echo . >.git/$name"
+        is "$1: a new $name fails the step" \
+            "1 'keep' made '.git/$name', from which git outside would take its configuration; look at it before you use git here (gitter.tfy:3)" \
+            "$status ${said#*ToolError: }"
+        rm "$dir/r/.git/$name"
+    done
+    run in_git "$1" linked 'echo x >"$(git rev-parse --git-dir)/config.worktree"'
+    is "$1: ... in a linked work tree, too" "1 1" "$status $(echo "$said" | grep -c "/r/.git/worktrees/linked/config.worktree', from which git outside would take")"
+    run in_git "$1" r "mkdir .git/modules"
+    is "$1: ... and so do new modules" "1 1" "$status $(echo "$said" | grep -c "made '.git/modules', from which programs outside the sandbox take commands")"
+}
+
+in_git() # USER TREE SCRIPT
+{
+    (cd "$dir/$2" && as "$1" "$scratch/bin/gitter" --script "$3" --db "$dir/runs.db" 2>&1 </dev/null)
+}
+
+# A program that commits, and starts nothing else; and one whose tool writes the repository.
+all_gits()
+{
+    printf 'workflow main() -> string {\n    yield write_file("spied", "x")\n    return yield commit("One")\n}\n' >"$scratch/committer.tfy"
+    printf 'sandbox git { writes [".git"] }\ntool keep(script: string) -> string pure sandbox git = exec ["sh", "-c", script]\nworkflow main(script: string) -> string { return yield keep(script) }\n' >"$scratch/gitter.tfy"
+    for program in committer gitter; do
+        "$build/tfy" build "$scratch/$program.tfy" -o "$scratch/bin/$program" >"$scratch/out" 2>&1 || break
+    done
+    if [ ! -x "$scratch/bin/gitter" ]; then
+        not_ok "a program that commits" "$(head -n 3 "$scratch/out")"
+        return
+    fi
+    for user in $users; do
+        for each in $levels; do
+            if [ "$each" != full ] || [ "$user" != other ] || [ "$(as other "$scratch/bin/cell_trials" probe full)" = yes ]; then
+                runtime_git "$user" "$each"
+                [ "$each" != full ] || writes_git "$user"
+            fi
+        done
+    done
+    mkdir "$scratch/bare" && cd "$scratch/bare" && git init -q && cp "$world/home/.gitconfig" "$scratch/.gitconfig" || exit 1
+    run env HOME="$scratch" cell_trials without 444 "$scratch/bin/committer" --db "$scratch/bare.db"
+    is "without Landlock no program that commits begins" "69 1 no" \
+        "$status $(echo "$said" | grep -c 'tools cannot be confined here') $([ -e spied ] && echo yes || echo no)"
+    run env HOME="$scratch" cell_trials without 444 "$scratch/bin/committer" --sandbox open --db "$scratch/bare.db"
+    is "... unless git may have the person's rights" "0 One" "$status $(git log -1 --format=%s "$(git for-each-ref --format='%(refname)' refs/heads/tiffany)")"
+    cd / || exit 1
+}
+
+# Where parts of /proc are covered, as in containers, the kernel refuses a new one: the given one stays, and Landlock guards it.
+covered_proc()
+{
+    if [ "$users" != "root other" ] || [ "$level" != full ] || ! unshare -m mount -t tmpfs none /proc/sys 2>/dev/null; then
+        skipped "a cell where /proc is covered: it cannot be covered here"
+        return
+    fi
+    make_world "$scratch/covered" other
+    rm -f "$scratch/host"
+    as other env CELL_SECRET=secret "$scratch/bin/cell_attack" host "$scratch/covered" >"$scratch/host" &
+    hosts=$!
+    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
+    read -r port pid <"$scratch/host"
+    cat >"$scratch/covered.sh" <<'END'
+mount -t tmpfs none /proc/sys && cd "$1/root" || exit 1
+HOME=$1/home exec setpriv --reuid 65534 --regid 65534 --clear-groups -- tfy sandbox --sandbox-level full --reads "$1/shared" -- ./attack try "$@"
+END
+    run unshare -m sh "$scratch/covered.sh" "$scratch/covered" "$port" "$pid"
+    { kill "$pid"; wait "$pid"; } 2>/dev/null
+    hosts=
+    echo "$said" >"$scratch/said"
+    is "where /proc is covered, all attacks are refused, too" "0 yes " "$status $([ "$(echo "$said" | wc -l)" -ge 95 ] && echo yes) $(judge "$(wanted full other)" "$scratch/said")"
+}
+
 # Machines that have less: a kernel without Landlock, and one that refuses namespaces, are made of this one.
 lesser()
 {
@@ -382,7 +510,9 @@ done
 command_line
 hosts
 lesser
+all_gits
 in_chroot
+covered_proc
 for each in $levels; do
     if cell_trials faults "$each" "$scratch/line/w" >"$scratch/out" 2>&1; then
         ok "$each: each system call that fails keeps the tool from starting ($(tail -n 1 "$scratch/out"))"

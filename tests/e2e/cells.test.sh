@@ -115,8 +115,8 @@ mkdir -p ../bin && printf '#!/bin/sh\n' >../bin/only-outside && chmod +x ../bin/
 rm -rf .tfy && run env PATH="$(realpath ../bin):$PATH" ../cells run --workflow loses
 check "a program outside is found and named" ended 1 "cannot run 'only-outside': its sandbox cannot read '$(realpath ../bin)/only-outside'"
 
-rm -rf .tfy && run ../cells run --workflow commits
-check "what is protected is opened for no sandbox, which is said" ended 1 "'.git' is protected, and this version opens it for no sandbox"
+rm -rf .tfy && run ../cells run --workflow commits --sandbox-level partial
+check "a partial sandbox opens no repository, which is said" ended 1 "'.git' can be written only in a full sandbox"
 
 # The command line.
 try main 'cat "'"$(realpath ../outside)"'/text"' --grant=any:reads=../outside

@@ -65,6 +65,34 @@ run tfy graph "$golden/agent.tfy" --format png
 check "graph: other formats are refused" ended 64 "mermaid or dot"
 run tfy graph one.tfy
 check "graph of a program with mistakes" ended 65 "one.tfy:1:"
+
+trusted=$here/../golden/trust
+run tfy check --trust "$trusted/all.tfy"
+check "what a program is trusted with" ended 0 "sees text from outside, and can send to a network"
+check "a table of tools" grep -q '^push  *[0-9]*  *once, dangerous  *open  *any' out
+run tfy check --trust --json "$trusted/all.tfy"
+check "the same as JSON" test "$(sqlite3 :memory: "select json_extract(cast(readfile('out') as text), '$.tools[2].name', '$.warnings[0].workflow')")" = '["push","main"]'
+run tfy check --trust --deny-warnings "$trusted/all.tfy"
+check "where warnings are denied, it is refused" sh -c '[ "$1" = 65 ] && grep -q "all.tfy:[0-9:]*: error: " err && [ ! -s out ]' sh "$status"
+run tfy check --trust one.tfy
+check "mistakes come first" sh -c '[ "$1" = 65 ] && [ ! -s out ]' sh "$status"
+run tfy check --trust fine.tfy one.tfy
+check "of one program" ended 64 "--trust is for one FILE.tfy"
+run tfy check --json fine.tfy
+check "--json without it" ended 64 "--json goes with --trust"
+run tfyc --trust fine.tfy
+check "--trust without --check" ended 64 "--trust goes with --check"
+told=
+for example in "$here"/../../examples/*/*.tfy; do
+    "$build/tfyc" --check --trust "$example" >text 2>/dev/null && "$build/tfyc" --check --trust --json "$example" >json 2>/dev/null &&
+        [ "$(sed -n '/^TRUSTED CODE$/{n;p}' text)" = "${example##*/}" ] &&
+        [ "$(sqlite3 :memory: "select json_valid(cast(readfile('json') as text))")" = 1 ] || told="$told $example"
+done
+check "the reports of all examples:$told" test -z "$told"
+printf 'workflow main(a: untrusted string) {\n    yield sleep(1ms)\n    let b = trust(a, "\033[2J\342\200\256")\n    print(b)\n}\n' >odd.tfy
+timeout 60 script -qec "$build/tfyc --check --trust odd.tfy" /dev/null >screen 2>&1 </dev/null
+check "a terminal does not obey what a program holds" sh -c 'grep -qF "\\u{1b}[2J" screen && ! grep -q "$(printf "\342\200\256")" screen'
+
 run tfyc --report --json "$golden/agent.tfy"
 check "the report as JSON" test "$(query out "group_concat(json_extract(value, '$.frame_bytes'))")" = 56,48,40,96,40,40
 check "with what is live" test "$(query out "max(json_array_length(value, '$.points[0].live'))")" = 5

@@ -84,7 +84,8 @@ run tfy run touch.tfy --workflow commit_all
 check "a filter of the repository's is not run" ended 1 "a filter that only the repository's settings define is not run"
 check "nothing the repository names was run" [ ! -e ran ]
 
-# Nor is it by the look at the repository when a run is resumed.
+# Nor is it by the look at the repository when a run is resumed: a filter would let it see another text.
+git config filter.x.clean "echo other"
 cat >later.tfy <<'END'
 workflow main() {
     let change = yield preview("new.txt", "changed\n")
@@ -94,6 +95,8 @@ workflow main() {
 END
 run tfy run later.tfy
 check "a run that waits" ended 75
+run tfy resume last
+check "what is as it was needs no word" [ "$(grep -c 'note:' err)" = 0 ]
 echo mine >new.txt
 run tfy resume last
 check "what was edited meanwhile is told" ended 75 "note: new.txt is neither as it was before"

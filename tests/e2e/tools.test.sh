@@ -75,3 +75,32 @@ within 20 grep -q begun out
 rm -rf vanishing
 finish
 check "a root that disappears is a ToolError" printed '"error"'
+
+# A text from outside would be an option of the program.
+cat >words.tfy <<'END'
+tool said(text: string) -> string pure = exec ["printf", "%s", text]
+tool touched(name: string) -> ExecResult once = exec ["touch", name]
+tool safe(name: string) -> ExecResult once = exec ["touch", "--", name]
+
+workflow main(text: string) {
+    let name = yield said(text)
+    yield safe(name)
+    yield touched(name)
+}
+
+workflow trusted(text: string) { yield touched(text) }
+END
+mkdir words
+run tfy run words.tfy --text=--version --root words
+check "a word that would be an option" ended 1 "'touched' was not started: 'name' begins with '-' and would be read as an option; put \"--\" before it (words.tfy:8)"
+check "behind -- it is a word" test -e words/--version
+run tfy replay last
+check "it replays" ended 0
+run tfy run words.tfy --text=-- --root words
+check "-- itself is one" ended 1 "'touched' was not started"
+run tfy run words.tfy --text=plain --root words
+check "another word is none" test "$status" = 0 -a -e words/plain
+run tfy run words.tfy --workflow trusted --text=--version --root words
+check "a person gives what a person likes" test "$status" = 0
+"$build/tfyc" --no-warnings --no-line words.tfy -o words.c
+check "the words stand at their points, and nowhere else" test "$(grep -c 'TfyWord' words.c) $(grep -c '{{1, .*name.*, false}, {0, NULL, false}}' words.c)" = "1 1"

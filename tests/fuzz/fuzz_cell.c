@@ -44,8 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                  (const uint8_t *)item->path + strlen(item->path) < datagram + len);
             must(item->path[0] == '/' && !strstr(item->path, "//") && !strstr(item->path, "/../") &&
                  !strstr(item->path, "/./"));
-            if (item->kind == TFY_CELL_PROTECTED)
-                must(tfy__cell_within(item->path, policy.root) && strcmp(item->path, policy.root) != 0);
+            bool inside = item->kind != TFY_CELL_PROTECTED;
+            for (uint32_t k = 0; k < policy.head.paths; k++) {
+                const TfyCellPath *above = &policy.paths[k];
+                inside = inside || ((above->kind == TFY_CELL_ROOT || above->kind == TFY_CELL_WRITES) &&
+                                    tfy__cell_within(item->path, above->path) && strcmp(item->path, above->path) != 0);
+            }
+            must(inside);
             if (item->kind == TFY_CELL_CLOSED || item->kind == TFY_CELL_WRITES)
                 must(!tfy__cell_within(policy.root, item->path));
         }

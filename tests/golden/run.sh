@@ -5,6 +5,7 @@
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
 #   NAME.mermaid, NAME.dot, NAME.report    what --graph=mermaid, --graph=dot and --report print
+#   NAME.trust, NAME.trust.json    what --check --trust writes, and the same with --json; what goes to stderr comes first
 #   NAME.formatted what `tfyc --format` makes of NAME.tfy; formatted again it must stay the same
 # lang/ is lang.sh's: those programs run. Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the
 # files anew instead; read the diff.
@@ -51,6 +52,16 @@ dump() {
     report "$1 ($2)" "$1.$2" "$work/out" ""
 }
 
+trust() { # NAME, SUFFIX, OPTIONS…
+    golden=$1.$2
+    name=$1
+    shift 2
+    problem=
+    "$tfyc" --check --trust "$@" "$name.tfy" >"$work/said" 2>"$work/out" || problem="exit status $?"
+    cat "$work/said" >>"$work/out"
+    report "$golden" "$golden" "$work/out" "$problem"
+}
+
 formatted() {
     "$tfyc" --format - <"$1.tfy" >"$work/out" 2>"$work/err" || cat "$work/err" >>"$work/out"
     problem=
@@ -66,6 +77,8 @@ for file in $(find "$@" -name lang -prune -o -name '*.tfy' -print | sed 's|^\./|
     for stage in tokens ast program machine mermaid dot report; do
         [ -e "$name.$stage" ] && dump "$name" "$stage"
     done
+    [ -e "$name.trust" ] && trust "$name" trust
+    [ -e "$name.trust.json" ] && trust "$name" trust.json --json
     [ -e "$name.formatted" ] && formatted "$name"
 done
 echo "$passed passed, $failed failed"

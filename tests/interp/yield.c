@@ -84,6 +84,9 @@ static bool ask_first(Frame *f, const Expr *e)
 {
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         if (policy->kind != POL_APPROVE) continue;
+        const Expr *call = e->left;
+        for (uint32_t i = 0; i < call->argc; i++)
+            if (call->argv[i] && !eval(f, call->argv[i])) return false; /* the call is shown with its arguments */
         const Value *question = eval(f, policy->value);
         if (!question || task_deliver(f->task) || !is_granted(f, question)) return false;
     }

@@ -17,7 +17,7 @@ static const TfyTool tool_llm = {.name = "llm",
                                  .params = llm_params,
                                  .param_count = 3,
                                  .result = &tfy_type_string};
-static const TfySite site_llm = {&point_llm, &tool_llm, &tfy_type_string, NULL};
+static const TfySite site_llm = {&point_llm, &tool_llm, &tfy_type_string, NULL, NULL};
 
 /* prompt plan(goal: string) -> Plan { system "You plan." user "${goal}" retry 2 } */
 static const TfyField plan_fields[] = {{"title", &tfy_type_string, NULL, NULL},
@@ -45,7 +45,7 @@ static const TfyTool tool_plan = {.name = "plan",
                                   .system = plan_system,
                                   .user = plan_user,
                                   .asks = 2};
-static const TfySite site_plan = {&point_llm, &tool_plan, &type_plan, NULL};
+static const TfySite site_plan = {&point_llm, &tool_plan, &type_plan, NULL, NULL};
 
 /* A prompt whose text panics. */
 static bool broken_user(TfyTask *task, const TfyValue *args, TfyValue *out)
@@ -59,6 +59,6 @@ static const TfyTool tool_broken = {.name = "broken",
                                     .param_count = 1,
                                     .result = &tfy_type_string,
                                     .user = broken_user};
-static const TfySite site_broken __attribute__((unused)) = {&point_llm, &tool_broken, &tfy_type_string, NULL};
+static const TfySite site_broken __attribute__((unused)) = {&point_llm, &tool_broken, &tfy_type_string, NULL, NULL};
 
 #endif

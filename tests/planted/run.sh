@@ -53,7 +53,7 @@ search_by()
         return 0
         ;;
     cell)
-        build tfy tfy-cell tests/cell/cell_attack tests/cell/cell_trials || return 70
+        build tfy tfyc tfy-cell runtime/libtfy.a tests/cell/cell_attack tests/cell/cell_trials || return 70
         sh tests/cell/run.sh build
         ;;
     labels)

@@ -22,7 +22,7 @@ typedef struct Number {
 
 static TfyStatus number_run(TfyTask *task, void *top)
 {
-    static const TfySite site = {&point_sleep, &tfy_effect_sleep, &tfy_type_nothing, NULL};
+    static const TfySite site = {&point_sleep, &tfy_effect_sleep, &tfy_type_nothing, NULL, NULL};
     Number *frame = top;
     if (!frame->head.pc) {
         frame->head.pc = 1;
@@ -48,8 +48,8 @@ static const TfyWorkflow number = {.name = "number",
 /* Spawns some, sleeps until all have ended, joins one of them twice; answers the sum. */
 static TfyStatus crowd_run(TfyTask *task, void *top)
 {
-    static const TfySite sleep = {&number_point, &tfy_effect_sleep, &tfy_type_nothing, NULL};
-    static const TfySite join = {&number_point, &tfy_effect_join, &tfy_type_int, NULL};
+    static const TfySite sleep = {&number_point, &tfy_effect_sleep, &tfy_type_nothing, NULL, NULL};
+    static const TfySite join = {&number_point, &tfy_effect_join, &tfy_type_int, NULL, NULL};
     Number *frame = top;
     switch (frame->head.pc++) {
     case 0:

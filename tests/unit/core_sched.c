@@ -84,7 +84,7 @@ static const TfyTool dig = {.name = "dig",
                             .param_count = 1,
                             .result = &tfy_type_int};
 static const TfyPoint point_dig = {.id = "ask/dig", .number = 4, .line = 20, .kind = TFY_POINT_EFFECT};
-static const TfySite site_dig = {&point_dig, &dig, &tfy_type_int, NULL};
+static const TfySite site_dig = {&point_dig, &dig, &tfy_type_int, NULL, NULL};
 
 static TfyStatus ask_run(TfyTask *t, void *frame)
 {
@@ -102,7 +102,7 @@ static const TfyWorkflow ask = {"ask", ask_run, sizeof(TfyFrame), NULL, 0, &tfy_
 
 /* nap(): sleeps an hour, then prints. */
 static const TfyPoint point_nap = {.id = "nap/sleep", .number = 5, .line = 30, .kind = TFY_POINT_EFFECT};
-static const TfySite site_nap = {&point_nap, &tfy_effect_sleep, &tfy_type_nothing, NULL};
+static const TfySite site_nap = {&point_nap, &tfy_effect_sleep, &tfy_type_nothing, NULL, NULL};
 static const TfyPoint point_woke = {.id = "nap/print", .number = 6, .line = 31, .kind = TFY_POINT_MARK};
 
 static TfyStatus nap_run(TfyTask *t, void *frame)
@@ -123,7 +123,7 @@ static const TfyWorkflow nap = {"nap", nap_run, sizeof(TfyFrame), NULL, 0, &tfy_
 /* boss(): spawns ask, joins it, answers its value. */
 static const TfyPoint point_hire = {.id = "boss/spawn", .number = 7, .line = 40, .kind = TFY_POINT_MARK};
 static const TfyPoint point_join = {.id = "boss/join", .number = 8, .line = 41, .kind = TFY_POINT_EFFECT};
-static const TfySite site_join = {&point_join, &tfy_effect_join, &tfy_type_int, NULL};
+static const TfySite site_join = {&point_join, &tfy_effect_join, &tfy_type_int, NULL, NULL};
 
 static TfyStatus boss_run(TfyTask *t, void *frame)
 {
@@ -140,7 +140,7 @@ static const TfyWorkflow boss = {"boss", boss_run, sizeof(TfyFrame), NULL, 0, &t
 
 /* gate(): asks a person. */
 static const TfyPoint point_gate = {.id = "gate/approve", .number = 9, .line = 50, .kind = TFY_POINT_EFFECT};
-static const TfySite site_gate = {&point_gate, &tfy_effect_approve, &tfy_type_bool, NULL};
+static const TfySite site_gate = {&point_gate, &tfy_effect_approve, &tfy_type_bool, NULL, NULL};
 
 static TfyStatus gate_run(TfyTask *t, void *frame)
 {

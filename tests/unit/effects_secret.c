@@ -24,6 +24,61 @@ const char *tfy__secrets_option(TfyLoop *loop)
     return secrets_file;
 }
 
+/* What else a loop does for the performers; nothing here gets so far that it would matter. */
+const char *tfy__secrets_command(TfyLoop *loop)
+{
+    return NULL;
+}
+static const char *const names[] = {"LATER", NULL};
+static TfyProgram program = {.secrets = names};
+const TfyProgram *tfy__program_of(TfyLoop *loop)
+{
+    return &program;
+}
+void **tfy__effect_slot(TfyLoop *loop, int module)
+{
+    static void *slot;
+    return &slot;
+}
+int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler handler, void *arg)
+{
+    return TFY_E_STATE;
+}
+void tfy__watch_del(TfyLoop *loop, int64_t handle)
+{
+}
+uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg)
+{
+    return 0;
+}
+void tfy__timer_del(TfyLoop *loop, uint64_t handle)
+{
+}
+int64_t tfy__now_ns(TfyLoop *loop)
+{
+    return 0;
+}
+const char *tfy__task_path(TfyTask *task)
+{
+    return "1";
+}
+void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
+{
+}
+bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload)
+{
+    return true;
+}
+void tfy__call_no_room(TfyCall *call, int error)
+{
+}
+void tfy__call_room_again(TfyLoop *loop)
+{
+}
+void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
+{
+}
+
 typedef struct World {
     TfyHeap heap;
     TfyTask task;
@@ -62,7 +117,7 @@ static TfyObj *secret(World *world, const char *name)
 static const char *filled(World *world, const TfyObj *string)
 {
     size_t len;
-    const char *bytes = tfy__secrets_fill(&world->secrets, NULL, string, &len);
+    const char *bytes = tfy__secrets_fill(&world->secrets, &(TfyCall){.key = "k"}, string, &len);
     if (bytes) assert_int_equal(strlen(bytes), len);
     return bytes;
 }
@@ -139,6 +194,80 @@ static void a_file_comes_first(void **state)
     unlink(path);
     assert_null(filled(&world, secret(&world, "A")));
     assert_non_null(strstr(world.secrets.error, "cannot read the file of secrets"));
+    world_close(&world);
+}
+
+static char directory[] = "/tmp/tfy_secrets_XXXXXX";
+
+static const char *in_directory(const char *name)
+{
+    static char path[sizeof directory + 64];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+static void put_file(const char *name, const char *text, mode_t mode)
+{
+    FILE *file = fopen(in_directory(name), "we");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    chmod(in_directory(name), mode);
+}
+
+static void expect_refused(World *world, const char *name, const char *why)
+{
+    tfy__secrets_free(&world->secrets);
+    assert_null(filled(world, secret(world, name)));
+    assert_non_null(strstr(world->secrets.error, why));
+}
+
+static void a_directory_has_a_file_for_each(void **state)
+{
+    World world;
+    char large[(64 << 10) + 2];
+    world_open(&world);
+    assert_non_null(mkdtemp(directory));
+    put_file("A", "line 1\nline 2\n", 0400);
+    put_file("PLAIN", "no line end", 0600);
+    put_file("OPEN", "x", 0644);
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    put_file("LARGE", large, 0600);
+    secrets_file = directory;
+    assert_string_equal(filled(&world, secret(&world, "A")), "line 1\nline 2");
+    assert_string_equal(filled(&world, secret(&world, "PLAIN")), "no line end");
+    assert_string_equal(filled(&world, secret(&world, "B")), "bee");
+    assert_int_equal(mkdir(in_directory("DIR"), 0700), 0);
+    expect_refused(&world, "DIR", "/DIR is not a file");
+    expect_refused(&world, "OPEN", "/OPEN can be read by others; chmod 600 it");
+    expect_refused(&world, "LARGE", "has more than 64 KiB");
+    put_file("A", "second", 0600);
+    assert_string_equal(filled(&world, secret(&world, "A")), "second"); /* a new call reads anew */
+    chmod(directory, 0711);
+    expect_refused(&world, "A", "can be read by others; chmod 700 it");
+
+    /* systemd's access lists look like permissions of the group */
+    secrets_file = NULL;
+    setenv("CREDENTIALS_DIRECTORY", directory, 1);
+    expect_refused(&world, "A", "can be read by others");
+    chmod(directory, 0550);
+    put_file("A", "from systemd", 0440);
+    tfy__secrets_free(&world.secrets);
+    assert_string_equal(filled(&world, secret(&world, "A")), "from systemd");
+    assert_string_equal(filled(&world, secret(&world, "B")), "bee");
+    put_file("LATER", "learned-at-once", 0400);
+    assert_int_equal(tfy__secrets_prepare(NULL, world.secrets.error), 0);
+    TfyBuffer masked = {0};
+    assert_true(tfy__known_mask("learned-at-once", 15, false, &masked));
+    assert_string_equal(masked.data, "[secret:LATER]");
+    tfy__buffer_free(&masked);
+    unsetenv("CREDENTIALS_DIRECTORY");
+    chmod(directory, 0700);
+    static const char *const made[] = {"A", "PLAIN", "OPEN", "LARGE", "LATER"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) unlink(in_directory(made[i]));
+    rmdir(in_directory("DIR"));
+    assert_int_equal(rmdir(directory), 0);
     world_close(&world);
 }
 
@@ -246,6 +375,7 @@ int main(void)
         cmocka_unit_test(what_changes_the_text_forgets_it),
         cmocka_unit_test(one_that_is_missing_is_named),
         cmocka_unit_test(a_file_comes_first),
+        cmocka_unit_test(a_directory_has_a_file_for_each),
         cmocka_unit_test(values_are_taken_out),
         cmocka_unit_test(every_spelling_is_taken_out),
         cmocka_unit_test(a_megabyte_is_searched_quickly),

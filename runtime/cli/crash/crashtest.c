@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/terminal.h"
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
@@ -113,9 +114,10 @@ static void add_word(CrashTest *test, char *word)
 /* The options that run and resume share, then the workflow, then the parameters. */
 static void make_words(CrashTest *test)
 {
-    static const TfyOption shared[] = {OPT_YES,        OPT_LLM,       OPT_SECRETS,         OPT_MAX_TASKS,
-                                       OPT_MAX_MEMORY, OPT_MAX_QUEUE, OPT_MAX_OUTPUT,      OPT_MAX_FILE,
-                                       OPT_POLICY,     OPT_CEILING,   OPT_CEILING_NETWORK, OPT_CELL_LEVEL};
+    static const TfyOption shared[] = {
+        OPT_CEILING,    OPT_CEILING_NETWORK, OPT_CELL_LEVEL,   OPT_LLM,       OPT_MAX_FILE,
+        OPT_MAX_MEMORY, OPT_MAX_OUTPUT,      OPT_MAX_QUEUE,    OPT_MAX_TASKS, OPT_POLICY,
+        OPT_RUNNERS,    OPT_SECRETS,         OPT_SECRETS_FROM, OPT_YES,       OPT_YOLO};
     const TfyArgs *args = test->args;
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
         const TfyOptionInfo *info = tfy__option_at((int)shared[i]);
@@ -155,12 +157,10 @@ static bool read_arguments(CrashTest *test)
 /* Quotes a word for a shell. */
 static char *quoted(const char *word)
 {
-    char *text = calloc(4 * strlen(word) + 3, 1), *to = text;
-    if (!text) crash_die("memory ran out");
-    *to++ = '\'';
-    for (; *word; word++) to = *word == '\'' ? stpcpy(to, "'\\''") : (*to = *word, to + 1);
-    *to = '\'';
-    return text;
+    TfyBuffer text = {0};
+    tfy__buffer_shell_word(&text, word);
+    if (text.failed) crash_die("memory ran out");
+    return text.data;
 }
 
 static void describe(CrashTest *test)
@@ -186,9 +186,9 @@ static bool undisturbed(CrashTest *test, Outcome *outcome, const char *which, co
     char *why = crash_trial_reference(&test->trial, outcome, answers, in_line);
     if (!why) return true;
     tfy__say("%s of %s cannot be compared with: %s%s", which, test->name, why,
-             outcome->status == EXIT_WAITING
-                 ? "crashtest answers nobody's questions; --yes answers every approval with yes"
-                 : "");
+             outcome->status == EXIT_WAITING ? "crashtest answers nobody's questions; --yes answers every approval "
+                                               "with yes, unless untrusted values reach its call (--yolo)"
+                                             : "");
     free(why);
     return false;
 }
@@ -332,7 +332,7 @@ static void print_command(const CrashTest *test, const Place *place)
         const bool own = files && (strcmp(word, "--at") == 0 || strcmp(word, "--jobs") == 0);
         files = files && strcmp(word, "--") != 0;
         if (!files && strcmp(word, "--") == 0) printf(" --at %s:%d", kinds[place->kind], place->count);
-        char *text = strpbrk(word, " '\"\\$&;|<>()*?[]{}!#~`\n") || !*word ? quoted(word) : crash_text("%s", word);
+        char *text = quoted(word);
         if (!own && !skip && !(files && (strncmp(word, "--at=", 5) == 0 || strncmp(word, "--jobs=", 7) == 0)))
             printf(" %s", text);
         skip = own;

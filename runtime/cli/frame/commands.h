@@ -7,10 +7,10 @@
 
 #define OPT(NAME) ((TfyOptionSet)1 << OPT_##NAME)
 #define TFY__RUNNING                                                                                                   \
-    (OPT(DB) | OPT(YES) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) |            \
-     OPT(CEILING) | OPT(CEILING_NETWORK) | OPT(GRANT) | OPT(CELL_LEVEL) | OPT(RECORD_PROMPTS) | OPT(LOG_LEVEL) |       \
-     OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(POLICY) | OPT(GRACE) |  \
-     OPT(RESULT_ONLY))
+    (OPT(DB) | OPT(YES) | OPT(YOLO) | OPT(ESCALATE) | OPT(DETAILS) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) |           \
+     OPT(SECRETS_FROM) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) | OPT(CEILING) | OPT(CEILING_NETWORK) | OPT(GRANT) |  \
+     OPT(RUNNERS) | OPT(CELL_LEVEL) | OPT(RECORD_PROMPTS) | OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) |        \
+     OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(POLICY) | OPT(GRACE) | OPT(RESULT_ONLY))
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
 #define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
 
@@ -24,7 +24,7 @@
     ROW(build, "build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable",                      \
         OPT(OUT) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS), 1, -1)                                                  \
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
-        OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                                                       \
+        OPT(TRUST) | OPT(JSON) | OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                              \
     ROW(graph, "graph", "FILE.tfy", "print the states of every workflow, and the edges between them",                  \
         OPT(FORMAT) | OPT(DIR) | OPT(DIAGNOSTICS), 1, 1)                                                               \
     ROW(fmt, "fmt", "[FILE.tfy|DIR ...]",                                                                              \
@@ -35,9 +35,10 @@
         OPT(FILTER) | OPT(JSON) | OPT(TAP) | OPT(VERBOSE) | OPT(DIR) | OPT(DENY_WARNINGS), 0, -1)                      \
     ROW(crashtest, "crashtest", "FILE.tfy [FILE.c ...] [--PARAM VALUE ...]",                                           \
         "kill a program at every commit and stop, resume it, and compare with an undisturbed run",                     \
-        OPT(WORKFLOW) | OPT(DIR) | OPT(YES) | OPT(LLM) | OPT(SECRETS) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) |             \
-            OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(CEILING) | OPT(CEILING_NETWORK) | OPT(CELL_LEVEL) | \
-            OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) | OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),                   \
+        OPT(WORKFLOW) | OPT(DIR) | OPT(YES) | OPT(YOLO) | OPT(LLM) | OPT(SECRETS) | OPT(SECRETS_FROM) |                \
+            OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(CEILING) |       \
+            OPT(CEILING_NETWORK) | OPT(RUNNERS) | OPT(CELL_LEVEL) | OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) |           \
+            OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),                                                            \
         1, -1, .takes_params = true)                                                                                   \
     ROW(sandbox, "sandbox", "-- COMMAND [ARGUMENT ...]", "run a command in a sandbox around the current directory",    \
         OPT(CELL) | OPT(CELL_NETWORK) | OPT(CELL_LEVEL) | OPT(CELL_READS) | OPT(CELL_WRITES) | OPT(CELL_MEMORY) |      \
@@ -47,7 +48,7 @@
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \
         0)                                                                                                             \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
-        OPT(DB) | OPT(JSON) | OPT(OUTPUT), 0, 1)                                                                       \
+        OPT(DB) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1)                                                        \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
         TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DRY_RUN) | OPT(DIR), 0, -1)                                          \
     OWN(replay, "replay", "RUN [FILE.c ...]", "run a history again without performing effects, and compare",           \

@@ -214,31 +214,17 @@ const char *tfy__db_path(const TfyArgs *args)
     return args->db ? args->db : default_db(); /* only --help is read */
 }
 
-/* Appends a word as a shell reads it back. */
-static size_t quote(char *out, size_t size, size_t len, const char *word)
-{
-    bool plain =
-        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-:@%,") == strlen(word);
-    if (!plain && len < size) out[len++] = '\'';
-    for (; *word; word++) {
-        const char *text = *word == '\'' ? "'\\''" : (char[]){*word, '\0'};
-        for (; *text && len < size; text++) out[len++] = *text;
-    }
-    if (!plain && len < size) out[len++] = '\'';
-    return len;
-}
-
 const char *tfy__tfy_command(const char *db_path)
 {
-    static char text[4 * 4096 + 16];
+    static TfyBuffer text;
     char usual[TFY_PLACE_BYTES];
     if (tfy__place_resolve(default_db(), usual, NULL) == 0 && strcmp(db_path, usual) == 0) return "tfy";
     const char *from_environment = getenv("TFY_DB");
     if (!(from_environment && *from_environment) && tfy__db_is_usual(db_path)) return "tfy";
-    size_t len = (size_t)snprintf(text, sizeof text, "tfy --db ");
-    len = quote(text, sizeof text - 1, len, db_path);
-    text[len] = '\0';
-    return text;
+    tfy__buffer_reset(&text);
+    tfy__buffer_printf(&text, "tfy --db ");
+    tfy__buffer_shell_word(&text, db_path);
+    return text.failed ? "tfy" : text.data;
 }
 
 static bool dies_of_pipe; /* SIGPIPE was not ignored when the process started */

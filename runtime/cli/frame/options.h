@@ -10,7 +10,11 @@
     O(DB, "db", "FILE", "the database (else $TFY_DB, else ./.tfy/runs.db)")                                            \
     O(JSON, "json", NULL, "print JSON")                                                                                \
     O(WORKFLOW, "workflow", "NAME", "the workflow to run (else main, or the only one)")                                \
-    O(YES, "yes", NULL, "answer yes (run, resume: to every approval)")                                                 \
+    O(YES, "yes", NULL, "answer yes (run, resume: unless untrusted values reach the call that is asked about)")        \
+    O(YOLO, "yolo", NULL, "answer yes to every approval; only where nothing can be lost, or with TFY_DISPOSABLE=1")    \
+    O(ESCALATE, "escalate", NULL,                                                                                      \
+      "ask on the terminal whether a pure or idempotent tool may have what its sandbox refused")                       \
+    O(DETAILS, "details", NULL, "show long arguments of a call that is asked about whole")                             \
     O(NO, "no", NULL, "answer no")                                                                                     \
     O(ANSWER, "answer", "CASE", "answer with this case of the enum that was asked for")                                \
     O(TASK, "task", "PATH", "the task, such as 1.2 (else the only one it can mean)")                                   \
@@ -22,7 +26,9 @@
     O(EVENTS, "events", NULL,                                                                                          \
       "print live activity as JSON lines on stderr (replay: what was live then, marked as ghosts)")                    \
     O(LLM, "llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one")           \
-    O(SECRETS, "secrets", "FILE", "lines NAME=value for secret(\"NAME\") (else TFY_SECRET_NAME in the environment)")   \
+    O(SECRETS, "secrets", "FILE", "lines NAME=value for secret(\"NAME\"), or a directory with a file for each name")   \
+    O(SECRETS_FROM, "secrets-from", "COMMAND",                                                                         \
+      "run COMMAND NAME for secrets that are nowhere else, and take the first line that it prints")                    \
     O(RECORD_PROMPTS, "record-prompts", "full|digest",                                                                 \
       "keep what models are sent in the log, or only its digest (resume: else as the run began)")                      \
     O(ROOT, "root", "DIR", "the working root of files, commits and tools (else the current directory)")                \
@@ -51,6 +57,7 @@
     O(DIAGNOSTICS, "diagnostics", "json|text", "print errors for people, or one JSON object per line")                 \
     O(FORMAT, "format", "mermaid|dot|svg|text",                                                                        \
       "for Mermaid (the default), for Graphviz (graph, tasks), or a picture or a chart of characters (timeline)")      \
+    O(TRUST, "trust", NULL, "print what each tool may do, and where untrusted values reach what matters")              \
     O(DENY_WARNINGS, "deny-warnings", NULL, "treat warnings as errors")                                                \
     O(SINCE, "since", "SEQ", "start at this event, as far as events are kept")                                         \
     O(LOG_FORMAT, "log-format", "json|text", "log lines as JSON objects, or as text (the default)")                    \
@@ -93,6 +100,7 @@
       "the most that tools may write: nothing, or the root; open: those that name no sandbox have your rights")        \
     O(CEILING_NETWORK, "network", "none|any|HOSTS",                                                                    \
       "the most that tools, http() and connect() may reach; HOSTS: host:port,*.host:port")                             \
+    O(RUNNERS, "runners", NULL, "let the runners of sandboxes start; no sandbox holds them")                           \
     O(GRANT, "grant", "TOOL:reads=PATH",                                                                               \
       "let a tool do this too, also writes=PATH, network=HOST:PORT; may be given several times")                       \
     O(CELL_NETWORK, "network", "none|any|HOSTS",                                                                       \

@@ -166,7 +166,7 @@ static void print_run(const json_t *run)
         if (json_object_get(item, "line"))
             printf(", line %lld", (long long)json_integer_value(json_object_get(item, "line")));
         putchar('\n');
-        tfy__inspect_waits(stdout, item, stopped);
+        tfy__inspect_waits(stdout, item, stopped, false);
     }
     json_array_foreach(next, i, item) printf("  type: %s\n", json_string_value(item));
 }

@@ -38,6 +38,15 @@ static const char *state_of(const Wall *wall)
     return !wall->tried ? "not tried" : wall->error ? strerror(wall->error) : "yes";
 }
 
+/* Does AppArmor let only those programs make user namespaces that have a rule? */
+static bool apparmor_restricts(void)
+{
+    FILE *file = fopen("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "re");
+    const bool restricts = file && getc(file) == '1';
+    if (file) fclose(file);
+    return restricts;
+}
+
 /* What to type for a wall that is missing; NULL: nothing is known. */
 static const char *advice_for(uint32_t stage, bool root)
 {
@@ -45,8 +54,11 @@ static const char *advice_for(uint32_t stage, bool root)
     case TFY_CELL_NAMESPACES:
     case TFY_CELL_MOUNTS:
         if (root) return "run it outside the container or chroot, or give the container CAP_SYS_ADMIN";
-        return "as root: sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 "
-               "kernel.apparmor_restrict_unprivileged_userns=0 (each where it exists)";
+        if (apparmor_restricts())
+            return "install tfy, then: sudo cp " TFY_CELL_PROFILE
+                   " /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/tfy-cell";
+        return "as root: sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 (each where "
+               "it exists)";
     case TFY_CELL_LANDLOCK:
         return "Linux 5.13 or later, with 'landlock' among its security modules: add lsm=landlock,… to the kernel's "
                "command line";

@@ -258,6 +258,12 @@ static void add_content(TfyBuffer *out, const TfyLogRecord *record)
     case TFY_R_TEXT:
         add_text(out, tfy__payload_get(&payload, TFY_P_OF) ? "… " : "", tfy__payload_text(&payload, TFY_P_TEXT));
         break;
+    case TFY_R_SECRET:
+        add_text(out, "", tfy__payload_text(&payload, TFY_P_NAME));
+        add_text(out, " by ", tfy__payload_text(&payload, TFY_P_TOOL));
+        add_text(out, ", step ", tfy__payload_text(&payload, TFY_P_TASK));
+        tfy__buffer_printf(out, "/%lld", (long long)tfy__payload_int(&payload, TFY_P_STEP));
+        break;
     case TFY_R_SNAPSHOT: tfy__buffer_printf(out, "%u bytes", (unsigned)record->payload_len); break;
     default: add_other(out, &payload, record);
     }

@@ -205,6 +205,23 @@ static void report_member(const Inspection *inspection, const TfyLogRecord *reco
     tfy__payload_close(&payload);
 }
 
+/* What people let single tools have while the run was under way. */
+static void report_grants(const Inspection *inspection)
+{
+    const TfyHistory *history = inspection->history;
+    json_t *grants = NULL;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        if (!tfy__record_is_grant(record)) continue;
+        if (!grants) json_object_set_new(inspection->report, "granted", grants = json_array());
+        json_t *grant = json_object();
+        set_member(grant, "grant", record, TFY_P_GRANT);
+        set_member(grant, "answer", record, TFY_P_ANSWER);
+        set_member(grant, "by", record, TFY_P_BY);
+        json_array_append_new(grants, grant);
+    }
+}
+
 static void report_plan(Inspection *inspection)
 {
     const TfyLogRecord *plan = newest(inspection->history, is_plan);
@@ -295,6 +312,11 @@ static const char *task_option(const Inspection *inspection, const TfyLogTask *t
     return text;
 }
 
+static void set_rows(json_t *object, const char *name, const json_t *rows)
+{
+    if (rows) json_object_set_new(object, name, json_deep_copy(rows));
+}
+
 static void report_question(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
 {
     char option[64];
@@ -304,6 +326,8 @@ static void report_question(Inspection *inspection, const TfyLogTask *task, cons
     set_text(object, "waits_for", "approval");
     set_member(object, "question", standing->open, TFY_P_QUESTION);
     if (tfy__record_has(standing->open, TFY_P_DETAILS)) set_member(object, "details", standing->open, TFY_P_DETAILS);
+    set_rows(object, "call", tfy__payload_get(&payload, TFY_P_CALL));
+    set_rows(object, "origins", tfy__payload_get(&payload, TFY_P_ORIGINS));
     task_option(inspection, task, option);
     if (tfy__record_is(standing->open, TFY_P_TYPE, "string")) {
         add_next(inspection, "approve %s TEXT%s", inspection->run, option);
@@ -537,6 +561,16 @@ static void report_deadlock(Inspection *inspection)
     add_next(inspection, "kill %s --task PATH", inspection->run);
 }
 
+/* Did --yolo answer questions of the run, or did it begin so? */
+static bool is_yolo(const TfyHistory *history)
+{
+    const TfyLogRecord *birth = birth_of(history);
+    bool found = birth && tfy__record_has(birth, TFY_P_YOLO);
+    for (uint32_t i = 0; !found && i < history->record_count; i++)
+        found = history->records[i].type == TFY_R_APPROVAL && tfy__record_is(&history->records[i], TFY_P_BY, "--yolo");
+    return found;
+}
+
 static void make_report(Inspection *inspection)
 {
     const TfyHistory *history = inspection->history;
@@ -549,10 +583,12 @@ static void make_report(Inspection *inspection)
     report_member(inspection, birth_of(history), TFY_P_ARGS, "args");
     set_text(report, "state", tfy__db_run_state(&history->run, inspection->held));
     set_time(report, "started", history->run.started_ms);
+    if (is_yolo(history)) json_object_set_new(report, "yolo", json_true());
     report_source(inspection, report);
     if (!unfinished) set_time(report, "ended", history->run.ended_ms);
     report_member(inspection, tfy__result_record(history), TFY_P_VALUE, "result");
     report_member(inspection, birth_of(history), TFY_P_CEILING, "ceiling");
+    report_grants(inspection);
     report_member(inspection, tfy__result_record(history), TFY_P_ERROR, "error");
     json_object_set_new(report, "records", json_integer(history->record_count));
     report_asked(inspection);
@@ -628,7 +664,16 @@ static void print_ceiling(const json_t *ceiling)
         for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n')
             printf(" --%s %.*s", i == 2 ? "grant" : options[i], (int)strcspn(text, "\n"), text);
     }
+    if (json_is_true(json_object_get(ceiling, "runners"))) printf(" --runners");
     putchar('\n');
+}
+
+static void print_grants(const json_t *grants)
+{
+    size_t i;
+    const json_t *grant;
+    json_array_foreach(grants, i, grant) printf("granted    %s (%s, by %s)\n", tfy__json_text(grant, "grant"),
+                                                tfy__json_text(grant, "answer"), tfy__json_text(grant, "by"));
 }
 
 static void print_head(const TfyHistory *history, const json_t *report)
@@ -636,6 +681,7 @@ static void print_head(const TfyHistory *history, const json_t *report)
     const json_t *part;
     printf("run        %s\nworkflow   %s\n", tfy__json_text(report, "run"), tfy__json_text(report, "workflow"));
     print_value("arguments", birth_of(history), TFY_P_ARGS);
+    if (json_object_get(report, "yolo")) printf("yolo       every approval is answered with yes\n");
     const long long doubts = tfy__json_number(report, "in_doubt");
     printf("state      %s, %lld records", tfy__json_text(report, "state"), tfy__json_number(report, "records"));
     if (doubts) printf(", %lld step%s in doubt", doubts, doubts == 1 ? "" : "s");
@@ -650,6 +696,7 @@ static void print_head(const TfyHistory *history, const json_t *report)
         printf("compacted  up to the snapshot, which is record %lld\n", tfy__json_number(report, "base"));
     if (json_object_get(report, "ended")) printf("ended      %s\n", tfy__json_text(report, "ended"));
     print_ceiling(json_object_get(report, "ceiling"));
+    print_grants(json_object_get(report, "granted"));
     print_value("result", tfy__result_record(history), TFY_P_VALUE);
     if (json_object_get(report, "deadlock"))
         printf("deadlock   nothing could move it any more:\n%s", tfy__json_text(report, "deadlock"));
@@ -676,12 +723,12 @@ static void print_head(const TfyHistory *history, const json_t *report)
     }
 }
 
-static void print_text(const TfyHistory *history, const json_t *report)
+static void print_text(const TfyHistory *history, const json_t *report, bool details)
 {
     const json_t *item, *next = json_object_get(report, "next");
     size_t i;
     print_head(history, report);
-    tfy__inspect_tasks(report);
+    tfy__inspect_tasks(report, details);
     if (json_array_size(next)) printf("next\n");
     json_array_foreach(next, i, item)
     {
@@ -719,7 +766,7 @@ static int inspect(const TfyArgs *args, const TfyHistory *history, bool held)
     if (args->option[OPT_JSON]) {
         tfy__report_print(report, 2);
     } else {
-        print_text(history, report);
+        print_text(history, report, args->option[OPT_DETAILS]);
         json_decref(report);
     }
     return EXIT_DONE;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "observe/asked.h"
 #include "observe/screen.h"
 
 #define GROUP_WHOLE 10 /* tasks of a group that are all shown */
@@ -39,12 +40,21 @@ static void print_doing(FILE *file, const json_t *task)
     tfy__buffer_free(&took);
 }
 
-void tfy__inspect_waits(void *to, const json_t *task, bool stopped)
+static void print_question(FILE *file, const json_t *task, bool details)
+{
+    TfyBuffer lines = {0};
+    fprintf(file, "    waits for an answer: %s\n", tfy__json_text(task, "question"));
+    tfy__asked_lines(&lines, "      ", json_object_get(task, "call"), json_object_get(task, "origins"), details);
+    if (lines.data && !lines.failed) fputs(lines.data, file);
+    tfy__buffer_free(&lines);
+}
+
+void tfy__inspect_waits(void *to, const json_t *task, bool stopped, bool details)
 {
     FILE *file = to;
     const char *waits = tfy__json_text(task, "waits_for");
     if (strcmp(waits, "approval") == 0)
-        fprintf(file, "    waits for an answer: %s\n", tfy__json_text(task, "question"));
+        print_question(file, task, details);
     else if (strcmp(waits, "signal") == 0)
         fprintf(file, "    waits for signal %s%s\n", tfy__json_text(task, "signal"),
                 json_object_get(task, "has_come") ? ", which has come" : "");
@@ -103,7 +113,7 @@ static json_int_t size_of_group(const json_t *groups, const json_t *task)
     return size;
 }
 
-static void print_task(const json_t *task, bool stopped)
+static void print_task(const json_t *task, bool stopped, bool details)
 {
     printf("  %s %s: %s", tfy__json_text(task, "task"), tfy__json_text(task, "workflow"),
            tfy__json_text(task, "state"));
@@ -114,7 +124,7 @@ static void print_task(const json_t *task, bool stopped)
         tfy__inspect_place(task);
         printf(": %s\n", tfy__json_text(task, "source"));
     }
-    tfy__inspect_waits(stdout, task, stopped);
+    tfy__inspect_waits(stdout, task, stopped, details);
 }
 
 /* Prints a line for the tasks of a group that are not shown. */
@@ -134,7 +144,7 @@ static void print_folded(const json_t *task, json_int_t shown, json_int_t size)
 }
 
 /* The first task is the run's own, and in no group. */
-void tfy__inspect_tasks(const json_t *report)
+void tfy__inspect_tasks(const json_t *report, bool details)
 {
     const json_t *task, *tasks = json_object_get(report, "tasks");
     const bool stopped = strcmp(tfy__json_text(report, "state"), "stopped") == 0;
@@ -148,7 +158,7 @@ void tfy__inspect_tasks(const json_t *report)
                          most = size <= GROUP_WHOLE   ? size
                                 : has_completed(task) ? 0
                                                       : GROUP_FIRST;
-        if (number <= most) print_task(task, stopped);
+        if (number <= most) print_task(task, stopped, details);
         if (size > most && number == (most ? most : 1)) print_folded(task, most, size);
     }
     json_decref(sizes);

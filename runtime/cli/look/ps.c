@@ -169,6 +169,7 @@ static void print_object(Listing *listing, uint32_t i, const Program *program, c
         tfy__buffer_json_string(&out, source_of(listing, i)->path, strlen(source_of(listing, i)->path));
     }
     add_raw(&out, "args", &birth, TFY_P_ARGS);
+    add_raw(&out, "yolo", &birth, TFY_P_YOLO);
     if (run->ended_ms) {
         tfy__buffer_text(&out, ",\"ended\":\"");
         tfy__write_time(&out, run->ended_ms);
@@ -282,6 +283,7 @@ static void print_row(Listing *listing, uint32_t i, const Program *program, cons
     add_took(&out, run);
     if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, program->hash);
     tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", listing->names[i]);
+    if (tfy__record_has(&birth, TFY_P_YOLO)) tfy__buffer_text(&what, " yolo");
     add_arguments(&what, &birth);
     add_rest(listing, &out, what.data && !what.failed ? what.data : listing->names[i]);
     end_row(&out);

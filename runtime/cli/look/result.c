@@ -22,7 +22,7 @@ static int not_ended(const TfyArgs *args, const TfyHistory *history, bool held)
     {
         if (*tfy__json_text(item, "waits_for"))
             fprintf(stderr, "  task %s %s:\n", tfy__json_text(item, "task"), tfy__json_text(item, "workflow"));
-        tfy__inspect_waits(stderr, item, stopped);
+        tfy__inspect_waits(stderr, item, stopped, false);
     }
     json_array_foreach(json_object_get(report, "next"), i, item) fprintf(stderr, "  %s\n", json_string_value(item));
     json_decref(report);

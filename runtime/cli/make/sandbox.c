@@ -30,9 +30,6 @@
 
 extern char **environ;
 
-#define MEMORY_ELSE    (UINT64_C(4) << 30)
-#define PROCESSES_ELSE UINT64_C(512)
-#define FILE_ELSE      (UINT64_C(1) << 30)
 #define CELL_FD        3
 #define NOT_FOUND      127
 #define NOT_EXECUTABLE 126
@@ -83,17 +80,12 @@ static int plan_given(Sandbox *sandbox, const TfyGiven *given)
 {
     char real[PATH_MAX];
     const bool writes = given->option == OPT_CELL_WRITES;
-    const char *home = getenv("HOME");
     if (writes && given->value[0] != '/' && !strstr(given->value, "..")) mkdir(given->value, 0777);
     if (!realpath(given->value, real))
         return tfy__fail(EXIT_MISSING, "--%s %s: %s", tfy__option_at(given->option)->name, given->value,
                          strerror(errno));
-    if (writes && (tfy__cell_is_system(real) || tfy__cell_within(real, "/usr") || tfy__cell_within(real, "/etc")))
-        return tfy__fail(EXIT_USAGE, "'%s' is the system itself; a sandbox may not write there", real);
-    if (writes && strcmp(real, sandbox->root) != 0 && tfy__cell_within(sandbox->root, real))
-        return tfy__fail(EXIT_USAGE, "'%s' is above the current directory; a sandbox may not write there", real);
-    if (writes && home && tfy__cell_within(home, real) && !tfy__cell_within(real, sandbox->root))
-        return tfy__fail(EXIT_USAGE, "'%s' is your home directory, or above it; a sandbox may not write there", real);
+    const char *what = writes ? tfy__cell_unwritable(real, sandbox->root) : NULL;
+    if (what) return tfy__fail(EXIT_USAGE, "'%s' is %s; a sandbox may not write there", real, what);
     if (strcmp(real, sandbox->root) != 0)
         tfy__cell_add(&sandbox->plan, writes ? TFY_CELL_WRITES : TFY_CELL_READS, real);
     return EXIT_DONE;
@@ -103,9 +95,9 @@ static bool plan_limits(const TfyArgs *args, TfyCellHead *head)
 {
     const char *cpu = args->option[OPT_CELL_CPU];
     int64_t ms = 0;
-    head->memory = MEMORY_ELSE;
-    head->processes = PROCESSES_ELSE;
-    head->file_bytes = FILE_ELSE;
+    head->memory = TFY_CELL_MEMORY;
+    head->processes = TFY_CELL_PROCESSES;
+    head->file_bytes = TFY_CELL_FILE;
     if (!tfy__args_limit(args, OPT_CELL_MEMORY, UINT64_C(1) << 46, true, &head->memory) ||
         !tfy__args_limit(args, OPT_CELL_PROCESSES, UINT32_MAX, false, &head->processes) ||
         !tfy__args_limit(args, OPT_CELL_FILES, UINT64_C(1) << 46, true, &head->file_bytes))
@@ -180,39 +172,6 @@ static char **environment(const Sandbox *sandbox)
     return list;
 }
 
-/* tfy-cell, its socket, the number of candidates, the candidates, the command. Relative directories of the PATH are left
- * out, as for tools. */
-static char **cell_words(const Sandbox *sandbox)
-{
-    const char *path = getenv("PATH"), *name = sandbox->args->words[0];
-    size_t dirs = 1;
-    for (const char *at = path; at && *at; at++) dirs += *at == ':';
-    char **words = tfy__sys_calloc(dirs + (size_t)sandbox->args->word_count + 4, sizeof *words), **at = words + 3;
-    if (!words) return NULL;
-    if (strchr(name, '/')) *at++ = tfy__sys_strdup(name);
-    for (const char *dir = strchr(name, '/') ? NULL : path && *path ? path : "/usr/bin:/bin"; dir;) {
-        const size_t len = strcspn(dir, ":");
-        if (*dir == '/') *at++ = tfy__sys_printf("%.*s/%s", (int)len, dir, name);
-        dir = dir[len] ? dir + len + 1 : NULL;
-    }
-    words[0] = tfy__sys_strdup("tfy-cell");
-    words[1] = tfy__sys_printf("%d", CELL_FD);
-    words[2] = tfy__sys_printf("%d", (int)(at - words) - 3);
-    for (int i = 0; i < sandbox->args->word_count; i++) *at++ = tfy__sys_strdup(sandbox->args->words[i]);
-    bool whole = true; /* with a word less, it would be another command */
-    for (char **word = words; word < at; word++) whole = whole && *word;
-    if (whole) return words;
-    while (at > words) free(*--at);
-    free(words);
-    return NULL;
-}
-
-static void free_words(char **words)
-{
-    for (char **at = words; at && *at; at++) free(*at);
-    free(words);
-}
-
 __attribute__((noreturn)) static void become_cell(const Sandbox *sandbox, pid_t parent, int socket, char **words,
                                                   char **env)
 {
@@ -245,7 +204,8 @@ static int start(Sandbox *sandbox, uint32_t level)
 {
     int ends[2], result = -ENOMEM;
     sandbox->plan.head.level = level;
-    char **words = cell_words(sandbox), **env = environment(sandbox);
+    char **words = tfy__cell_words(CELL_FD, (const char *const *)sandbox->args->words, sandbox->args->word_count),
+         **env = environment(sandbox);
     if (!words || !env || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) goto done;
     const pid_t parent = getpid();
     sandbox->pid = fork();
@@ -259,7 +219,7 @@ static int start(Sandbox *sandbox, uint32_t level)
     if (result && !failed) waitpid(sandbox->pid, NULL, 0);
 done:
     free(env);
-    free_words(words);
+    tfy__cell_free_words(words);
     return result;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Options of tfy that tfyc has too, under the same name. */
-static const int PASSED[] = {OPT_CHECK, OPT_DIFF, OPT_DIAGNOSTICS, OPT_DENY_WARNINGS};
+static const int PASSED[] = {OPT_CHECK, OPT_DIFF, OPT_TRUST, OPT_JSON, OPT_DIAGNOSTICS, OPT_DENY_WARNINGS};
 #define PASSED_COUNT ((int)(sizeof PASSED / sizeof *PASSED))
 
 /* Becomes `tfyc --MODE OPTIONS -- OPERANDS`, with the files of sources as operands, if given. Returns only on
@@ -52,6 +52,7 @@ static int on_sources(const TfyArgs *args, const char *mode)
 
 int tfy__cmd_check(const TfyArgs *args)
 {
+    if (args->option[OPT_JSON] && !args->option[OPT_TRUST]) return tfy__fail(EXIT_USAGE, "--json goes with --trust");
     return on_sources(args, "--check");
 }
 

@@ -23,6 +23,7 @@ typedef struct Question {
 struct TfyAsker {
     TfyLoop *loop;
     bool terminal;
+    bool details;           /* long arguments are shown whole */
     char *command;          /* owned */
     int64_t watch;          /* of standard input; -1: not watched */
     uint32_t told;          /* number of questions whose command was printed */
@@ -124,14 +125,15 @@ static void on_input(void *arg, uint32_t events)
     }
 }
 
-static char *text_of(const TfyQuestion *asked)
+/* NULL: no memory. */
+static char *text_of(const TfyAsker *asker, const TfyQuestion *asked)
 {
     char *text = NULL;
     const char *details = asked->details ? asked->details : "";
     if (asprintf(&text, "%s, line %u%s%s asks: %s%s%s", asked->workflow, asked->line, asked->file ? " of " : "",
                  asked->file ? asked->file : "", asked->question, *details ? "\n" : "", details) < 0)
         return NULL;
-    return text;
+    return asked->call ? asked->asked->by->tell(text, asked, asker->details) : text;
 }
 
 static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
@@ -140,7 +142,7 @@ static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
     if (!question) return;
     snprintf(question->run, sizeof question->run, "%s", asked->run);
     question->task = strdup(asked->task);
-    question->text = text_of(asked);
+    question->text = text_of(asker, asked);
     question->answers = strdup(asked->answers);
     question->step = asked->step;
     question->free_text = asked->free_text;
@@ -155,7 +157,7 @@ static void enqueue(TfyAsker *asker, const TfyQuestion *asked)
 /* Without a terminal the message names the command at once: other tasks may keep the process busy for a long time. */
 static void print_question(const TfyAsker *asker, const TfyQuestion *asked)
 {
-    char *text = text_of(asked);
+    char *text = text_of(asker, asked);
     bool plain = strcmp(asked->answers, "yes, no") == 0;
     const char *command = NULL;
     TfyBuffer out = {0};
@@ -208,12 +210,13 @@ static void on_question(void *state, const TfyQuestion *asked)
     }
 }
 
-TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command)
+TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, bool details, const char *command)
 {
     TfyAsker *asker = calloc(1, sizeof *asker);
     if (!asker) return NULL;
     asker->loop = loop;
     asker->terminal = terminal;
+    asker->details = details;
     asker->command = strdup(command);
     asker->watch = -1;
     if (!asker->command) {

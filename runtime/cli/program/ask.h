@@ -10,9 +10,10 @@
 
 typedef struct TfyAsker TfyAsker;
 
-/* Starts reporting the questions of this loop. terminal: ask on it. command: what people type to reach the run
+/* Starts reporting the questions of this loop. terminal: ask on it. details: show long
+ * arguments of a call whole. command: what people type to reach the run
  * ("tfy"). Returns NULL when memory runs out. */
-TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, const char *command);
+TfyAsker *tfy__ask_start(TfyLoop *loop, bool terminal, bool details, const char *command);
 /* Returns how many questions were reported by printing the command that answers them. */
 uint32_t tfy__ask_told(const TfyAsker *asker);
 /* true if a prompt is on the terminal's last line; asker may be NULL */

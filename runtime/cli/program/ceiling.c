@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "effects/proxy_rules.h"
+#include "effects/sandbox.h"
 
 enum { RULE_BYTES = 300 };
 
@@ -80,6 +81,23 @@ static void add_grant(TfyBuffer *lines, const char *grant)
                        is_path && realpath(value, real) ? real : value);
 }
 
+static const char *runner_of(const TfySandbox *sandbox)
+{
+    return sandbox && sandbox->runner ? *sandbox->runner : NULL;
+}
+
+int tfy__check_runners(const TfyProgram *program, const TfyArgs *args)
+{
+    const char *most = args->option[OPT_CEILING];
+    const bool lifted = most && strcmp(most, "open") == 0;
+    const char *tool = "exec", *runner = lifted ? NULL : runner_of(program->sandbox);
+    for (uint32_t i = 0; i < program->tool_count && !runner; i++) {
+        tool = program->tools[i]->name;
+        runner = runner_of(program->tools[i]->sandbox);
+    }
+    return runner && !args->option[OPT_RUNNERS] ? tfy__fail(EXIT_MISSING, TFY_RUNNER_REFUSED, tool, runner) : EXIT_DONE;
+}
+
 bool tfy__read_ceiling(const TfyProgram *program, const TfyArgs *args, TfyOptions *options, char **grants)
 {
     TfyBuffer lines = {0};
@@ -95,6 +113,7 @@ bool tfy__read_ceiling(const TfyProgram *program, const TfyArgs *args, TfyOption
     }
     options->sandbox = args->option[OPT_CEILING];
     options->sandbox_level = args->option[OPT_CELL_LEVEL];
+    options->runners = args->option[OPT_RUNNERS] != NULL;
     options->network = args->option[OPT_CEILING_NETWORK];
     options->grants = *grants = lines.data;
     return true;

@@ -37,6 +37,7 @@ static bool is_own(const char *stage)
     static const char *const others[] = {"ReceivedInstruction",
                                          "WaitingForLLM",
                                          "ToolExecutionStart",
+                                         "SecretUsed",
                                          "TaskStep",
                                          "AwaitingUserApproval",
                                          "PreviewingPatch",

@@ -197,6 +197,21 @@ static int open_other(Session *session, TfyOptions *options, char *error_text)
     return code;
 }
 
+static bool is_disposable(void)
+{
+    const char *said = getenv("TFY_DISPOSABLE");
+    return said && strcmp(said, "1") == 0;
+}
+
+/* Is --yolo for here? False after a message. */
+static bool may_answer_all(const Session *session)
+{
+    const char *root = session->root ? session->root : ".", *sandbox = session->args->option[OPT_CEILING];
+    const char *where = session->program->yolo_refused ? session->program->yolo_refused(root, sandbox) : NULL;
+    if (where) tfy__say("--yolo is refused %s; TFY_DISPOSABLE=1 says that this machine may be lost", where);
+    return !where;
+}
+
 static int open_session(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -205,7 +220,13 @@ static int open_session(Session *session)
     int status = read_log_format(args->option[OPT_LOG_FORMAT], &log_json);
     if (status != EXIT_DONE) return status;
     const char *log_level = args->option[OPT_LOG_LEVEL] ? args->option[OPT_LOG_LEVEL] : getenv("TFY_LOG");
-    bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !args->option[OPT_YES];
+    const bool risky = args->option[OPT_YOLO] && !is_disposable();
+    if (risky && !may_answer_all(session)) return EXIT_USAGE;
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !args->option[OPT_YOLO];
+    if (args->option[OPT_ESCALATE] && !terminal)
+        return tfy__fail(EXIT_USAGE, "--escalate asks a person on a terminal, and %s",
+                         args->option[OPT_YOLO] ? "with --yolo nobody is asked"
+                                                : "there is none; --grant is the other way");
     TfyOptions options = {
         .db_path = session->db_path,
         .root = session->root,
@@ -213,8 +234,11 @@ static int open_session(Session *session)
         .policy = args->option[OPT_POLICY],
         .llm = args->option[OPT_LLM],
         .secrets = args->option[OPT_SECRETS],
+        .secrets_from = args->option[OPT_SECRETS_FROM],
         .record_prompts = args->option[OPT_RECORD_PROMPTS],
-        .approve_all = args->option[OPT_YES] != NULL,
+        .approve_all = args->option[OPT_YOLO] != NULL,
+        .approve_trusted = args->option[OPT_YES] != NULL,
+        .escalate = args->option[OPT_ESCALATE] != NULL,
         .wait_people = terminal || args->option[OPT_WAIT],
         .on_event = args->option[OPT_EVENTS] ? print_event : NULL,
         .log_json = log_json,
@@ -235,10 +259,11 @@ static int open_session(Session *session)
         return tfy__fail(tfy__exit_status(code), "%s", error);
     }
     if (args->option[OPT_RESULT_ONLY]) tfy__print_to_stderr(session->loop);
+    if (risky) tfy__keep_sandboxes(session->loop);
     tfy__say_through(session->loop);
     tfy__on_notice(session->loop, print_notice, NULL);
     session->owner = tfy__owner_start(session->loop, session->db_path);
-    session->asker = tfy__ask_start(session->loop, terminal, session->command);
+    session->asker = tfy__ask_start(session->loop, terminal, args->option[OPT_DETAILS], session->command);
     if (!options.on_event && !options.quiet) session->live = tfy__live_start(session->loop, session->command);
     tfy__on_drain(session->loop, print_drain, NULL);
     catch_signals(session->loop, grace_ms);
@@ -444,7 +469,8 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
     session->may_move = tfy__db_is_default(session->args) && !session->program->saves && !id;
     int status;
     if (id && is_found(session, workflow, params, &status)) return status;
-    status = open_session(session);
+    status = tfy__check_runners(session->program, session->args);
+    if (status == EXIT_DONE) status = open_session(session);
     if (status != EXIT_DONE) return status;
     snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
     int code = tfy__submit_named(session->loop, workflow->name, params, id, &tid, error);
@@ -518,12 +544,12 @@ static int explain_worktree(const Session *session, const TfyHistory *tail, cons
     const char *root = session->root ? session->root : ".";
     TfyHistory *whole = NULL;
     if (!tail->snapshot) {
-        tfy__explain_worktree(tail, root);
+        tfy__explain_worktree(session->program, tail, root);
         return EXIT_DONE;
     }
     if (!tfy__touches_worktree(tail)) return EXIT_DONE;
     const int status = read_history(session->args, run, false, &whole);
-    if (status == EXIT_DONE) tfy__explain_worktree(whole, root);
+    if (status == EXIT_DONE) tfy__explain_worktree(session->program, whole, root);
     tfy__history_free(whole);
     return status;
 }

@@ -38,6 +38,7 @@ static Loudness loudness_of(const TaskRest *rest, const char *stage)
         {"AwaitingUserApproval", TFY_LEVEL_INFO, TFY_TARGET_STEP},
         {"ToolExecutionStart", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
         {"ToolExecutionComplete", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
+        {"SecretUsed", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
         {"WaitingForLLM", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
         {"PreviewingPatch", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},
         {"CommittingPatch", TFY_LEVEL_DEBUG, TFY_TARGET_EFFECT},

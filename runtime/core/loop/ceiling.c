@@ -14,7 +14,10 @@ const char *tfy__sandbox_level_option(TfyLoop *loop)
 TfyCeiling tfy__ceiling_option(TfyLoop *loop)
 {
     const TfyOptions *options = &loop->options;
-    return (TfyCeiling){.sandbox = options->sandbox, .network = options->network, .grants = options->grants};
+    return (TfyCeiling){.sandbox = options->sandbox,
+                        .network = options->network,
+                        .grants = options->grants,
+                        .runners = options->runners};
 }
 
 TfyCeiling tfy__ceiling(TfyTask *task)
@@ -24,12 +27,15 @@ TfyCeiling tfy__ceiling(TfyTask *task)
     if (!ceiling.sandbox) ceiling.sandbox = began->sandbox;
     if (!ceiling.network) ceiling.network = began->network;
     if (!ceiling.grants) ceiling.grants = began->grants;
+    ceiling.runners |= began->runners;
+    ceiling.granted = began->granted;
     return ceiling;
 }
 
 void tfy__ceiling_free(Run *run)
 {
-    const char *const texts[] = {run->ceiling.sandbox, run->ceiling.network, run->ceiling.grants, run->ceiling.level};
+    const char *const texts[] = {run->ceiling.sandbox, run->ceiling.network, run->ceiling.grants, run->ceiling.granted,
+                                 run->ceiling.level};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free((char *)(uintptr_t)texts[i]);
     run->ceiling = (TfyCeiling){.sandbox = NULL};
 }
@@ -43,19 +49,42 @@ static bool copy_text(const char **place, const char *text)
 bool tfy__ceiling_begin(Run *run)
 {
     const TfyCeiling now = tfy__ceiling_option(run->loop);
+    run->ceiling.runners = now.runners;
     return copy_text(&run->ceiling.sandbox, now.sandbox) && copy_text(&run->ceiling.network, now.network) &&
            copy_text(&run->ceiling.grants, now.grants) && copy_text(&run->ceiling.level, run->loop->cell_level);
+}
+
+bool tfy__ceiling_grant(Run *run, const char *grant)
+{
+    const char *before = run->ceiling.granted;
+    char *all = tfy__sys_printf("%s%s%s", before ? before : "", before ? "\n" : "", grant);
+    if (!all) return false;
+    free((char *)(uintptr_t)before);
+    run->ceiling.granted = all;
+    return true;
+}
+
+bool tfy__ceiling_pass(Run *run, const TfyLogRecord *record)
+{
+    if (!tfy__record_is_grant(record) || !tfy__record_is(record, TFY_P_ANSWER, "this run")) return true;
+    char *grant = tfy__record_text(record, TFY_P_GRANT);
+    const bool fine = grant && tfy__ceiling_grant(run, grant);
+    free(grant);
+    return fine;
 }
 
 void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member)
 {
     const TfyCeiling *began = &run->ceiling;
-    if (!began->sandbox && !began->network && !began->grants && !began->level) return;
+    if (!began->sandbox && !began->network && !began->grants && !began->granted && !began->level && !began->runners)
+        return;
     tfy__put(out, member);
     tfy__put_begin(out);
     if (began->sandbox) tfy__put_text(out, TFY_P_SANDBOX, began->sandbox);
     if (began->network) tfy__put_text(out, TFY_P_NETWORK, began->network);
     if (began->grants) tfy__put_text(out, TFY_P_GRANTS, began->grants);
+    tfy__put_true(out, TFY_P_RUNNERS, began->runners);
+    if (began->granted) tfy__put_text(out, TFY_P_GRANTED, began->granted);
     if (began->level) tfy__put_text(out, TFY_P_LEVEL, began->level);
     tfy__put_end(out);
 }
@@ -73,17 +102,39 @@ static int check_level(const Run *run, char *error_text)
     return TFY_E_ABSENT;
 }
 
+/* The option is refused beside --yolo, and so is a run that began with it. */
+static int check_open(const Run *run, char *error_text)
+{
+    const TfyLoop *loop = run->loop;
+    const char *began = run->ceiling.sandbox;
+    if (!loop->keep_sandboxes || loop->options.sandbox || !began || strcmp(began, "open") != 0) return TFY_OK;
+    snprintf(error_text, TFY_ERROR_TEXT,
+             "run %s began with --sandbox open, where --yolo is refused; --sandbox workspace "
+             "continues it in sandboxes",
+             run->uuid);
+    return TFY_E_INVALID;
+}
+
 int tfy__ceiling_read(Run *run, const json_t *json, char *error_text)
 {
     TfyCeiling *began = &run->ceiling;
     tfy__ceiling_free(run);
     if (!json) return TFY_OK;
+    began->runners = tfy__member_flag(json, TFY_P_RUNNERS);
     if (!copy_text(&began->sandbox, tfy__member_text(json, TFY_P_SANDBOX)) ||
         !copy_text(&began->network, tfy__member_text(json, TFY_P_NETWORK)) ||
         !copy_text(&began->grants, tfy__member_text(json, TFY_P_GRANTS)) ||
+        !copy_text(&began->granted, tfy__member_text(json, TFY_P_GRANTED)) ||
         !copy_text(&began->level, tfy__member_text(json, TFY_P_LEVEL)))
         return tfy__explained(TFY_E_NOMEM, error_text);
-    return run->loop->replay_only ? TFY_OK : check_level(run, error_text);
+    if (run->loop->replay_only) return TFY_OK;
+    const int code = check_open(run, error_text);
+    return code == TFY_OK ? check_level(run, error_text) : code;
+}
+
+void tfy__keep_sandboxes(TfyLoop *loop)
+{
+    loop->keep_sandboxes = true;
 }
 
 void tfy__set_cell_level(TfyLoop *loop, const char *level)

@@ -126,6 +126,10 @@ const char *tfy__secrets_option(TfyLoop *loop)
 {
     return loop->options.secrets;
 }
+const char *tfy__secrets_command(TfyLoop *loop)
+{
+    return loop->options.secrets_from;
+}
 
 const TfyProgram *tfy__program_of(TfyLoop *loop)
 {
@@ -429,6 +433,7 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
     tfy__ceiling_write(run, &out, TFY_P_CEILING);
     if (id) tfy__put_text(&out, TFY_P_ID, id);
     if (run->digests_only) tfy__put_text(&out, TFY_P_PROMPTS, DIGESTS_ONLY);
+    tfy__put_true(&out, TFY_P_YOLO, loop->options.approve_all);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);

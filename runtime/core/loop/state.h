@@ -55,13 +55,13 @@ struct TfyLoop {
     const char *cell_level; /* "full", "partial": what this machine can do; NULL: not needed yet */
     TfyWorld world;
     TfyHeap heap;
-    TfyLog *log; /* NULL in a replay */
-    bool replay_only, root_known; /* root_known: runs record it */
+    TfyLog *log;                      /* NULL in a replay */
+    bool replay_only, keep_sandboxes; /* keep_sandboxes: tfy__keep_sandboxes was called */
     TfyRoot root;
     int root_fd;
-    bool only_rooted;        /* also leaves runs that do not record where they work */
-    uint32_t left_elsewhere; /* by tfy_resume_all: runs of this program that work elsewhere */
-    struct {                 /* the parked runs among them that were found so far, ascending */
+    bool root_known, only_rooted; /* runs record it; also leaves runs that do not record where they work */
+    uint32_t left_elsewhere;      /* by tfy_resume_all: runs of this program that work elsewhere */
+    struct {                      /* the parked runs among them that were found so far, ascending */
         int64_t *ids;
         size_t count, room;
     } elsewhere;

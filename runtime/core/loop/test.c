@@ -105,10 +105,11 @@ static char *take_text(TfyBuffer *buffer)
 
 /* ---- counting ---- */
 
-/* The effect http is one tool for a test, whatever class its method gives it. */
-static const TfyTool *one_tool(const TfyTool *tool)
+/* The effect http is one tool for a test, whatever class its method gives it; and so is approve, whether or not a call
+ * is behind it. */
+static const TfyTool *called(const TfyCall *call)
 {
-    return tool && tool->family == TFY_F_HTTP && !tool->argv ? &tfy_effect_http : tool;
+    return call->tool->effect ? call->tool->effect : call->tool;
 }
 
 static Counter *counter_of(TfyTest *test, const void *what)
@@ -135,7 +136,7 @@ bool tfy_calls(TfyTask *task, uint32_t line, const TfyTool *tool, const TfyWorkf
 {
     TfyTest *test = task->loop->test;
     if (!test) return tfy_panic(task, line, "calls() is allowed only in a test");
-    const Counter *counter = counter_of(test, tool ? (const void *)one_tool(tool) : workflow);
+    const Counter *counter = counter_of(test, tool ? (const void *)tool : workflow);
     *out = counter ? counter->count : 0;
     return true;
 }
@@ -177,7 +178,7 @@ static uint32_t wildcards(const Mock *mock)
 
 static bool is_for(const Mock *mock, const TfyTool *tool, const TfyWorkflow *workflow)
 {
-    return one_tool(mock->tool) == one_tool(tool) && mock->workflow == workflow;
+    return mock->tool == tool && mock->workflow == workflow;
 }
 
 /* What a person is asked for, whether or not the place wants to know who answers. */
@@ -271,9 +272,8 @@ static void write_example(TfyBuffer *out, const TfyType *type)
 }
 
 /* The first call without an answer fails the test, even if the program handles the error. */
-static void note_unanswered(TfyTest *test, const TfyCall *call, const Mock *other)
+static void note_unanswered(TfyTest *test, const TfyCall *call, const TfyTool *tool, const Mock *other)
 {
-    const TfyTool *tool = call->tool;
     TfyBuffer out = {0};
     if (test->unanswered) return;
     tfy__buffer_text(&out, "no mock answers ");
@@ -305,9 +305,9 @@ static TfyValue value_for(TfyTask *task, const Answer *answer, const TfyType *wa
 static void note_call(const Step *step, const Answer *answer)
 {
     const TfyCall *call = &step->call;
+    const TfyTool *tool = called(call);
     TfyBuffer text = {0};
-    tfy__test_write_call(&text, call->tool->name, call->tool->params, call->tool->param_count, call->args,
-                         tfy__test_write_shown);
+    tfy__test_write_call(&text, tool->name, tool->params, tool->param_count, call->args, tfy__test_write_shown);
     note_answer(call->loop->test, &text, answer);
 }
 
@@ -316,7 +316,7 @@ static void give_answer(Step *step, const Answer *answer, const Mock *other)
 {
     TfyCall *call = &step->call;
     TfyTest *test = call->loop->test;
-    const TfyTool *tool = call->tool;
+    const TfyTool *tool = called(call);
     step->in_call = CALL_BEGUN;
     call->loop->in_flight++;
     bool done = answer && !answer->fails;
@@ -325,7 +325,7 @@ static void give_answer(Step *step, const Answer *answer, const Mock *other)
     if (answer) {
         note_call(step, answer);
     } else {
-        note_unanswered(test, call, other);
+        note_unanswered(test, call, tool, other);
         tfy_panic(call->task, call->site->point->line, "no mock answers %s", tool->name);
     }
     call->outcome = TFY_NOT_DONE; /* a mock that fails reports this; a missing one ends the test */
@@ -423,9 +423,10 @@ bool tfy__test_answers(Step *step)
         await_answer(step, find_waiting(stand_in->test, call->task)->answer);
         return true;
     }
-    count_call(test, one_tool(call->tool));
-    if (runs_here(call->tool)) return false;
-    const Answer *answer = find_answer(test, call->tool, NULL, call->args, call->result, &other);
+    const TfyTool *tool = called(call);
+    count_call(test, tool);
+    if (runs_here(tool)) return false;
+    const Answer *answer = find_answer(test, tool, NULL, call->args, call->result, &other);
     step->stage = STAGE_RUN;
     if (answer && answer->after_ms > 0)
         await_answer(step, answer);

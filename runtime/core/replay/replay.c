@@ -445,6 +445,15 @@ static int adapt_snapshot(const TfyLoop *loop, TfyHistory *history, char *error_
     return loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
 }
 
+/* What people granted to tools while the run was under way, behind its snapshot, which contains what was before. */
+static int take_grants(Run *run, const TfyHistory *history)
+{
+    const int64_t from = history->snapshot ? history->snapshot_lsn : 0;
+    for (uint32_t i = 0; i < history->record_count; i++)
+        if (history->records[i].lsn > from && !tfy__ceiling_pass(run, &history->records[i])) return TFY_E_NOMEM;
+    return 0;
+}
+
 static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, char *error_text)
 {
     Run *run = tfy__run_new(loop, &history->run);
@@ -459,6 +468,7 @@ static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, c
     if (!code)
         code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)
                                  : begin_from_history(loop, run, history, error_text);
+    if (!code) code = take_grants(run, history);
     if (code < 0) { /* nothing waits for it */
         run->ended = true;
         loop->runs_live--;

@@ -126,6 +126,10 @@ void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member);
 /* json: as it was written; NULL: there is none. 0, or a code with a sentence. */
 int tfy__ceiling_read(Run *run, const json_t *json, char *error_text);
 void tfy__ceiling_free(Run *run);
+/* A person grants its tools more: "TOOL:reads=PATH". False: no memory. */
+bool tfy__ceiling_grant(Run *run, const char *grant);
+/* The same by a record of its history; records of other kinds change nothing. */
+bool tfy__ceiling_pass(Run *run, const TfyLogRecord *record);
 
 /* prompts.c */
 #define DIGESTS_ONLY "digest" /* TfyOptions.record_prompts, and what such a run records */

@@ -33,7 +33,7 @@ static void put_question(TfyBuffer *out, const Step *step)
     answer_type(out, question_type(call));
 }
 
-static void start_payload(TfyBuffer *out, const Step *step)
+void tfy__step_start_payload(TfyBuffer *out, const Step *step)
 {
     const TfyCall *call = &step->call;
     tfy__put_begin(out);
@@ -110,11 +110,16 @@ static bool begin_deadline(Step *step, int64_t due_ms, bool bounded)
 static bool begin_start(Step *step)
 {
     const TfyLogRecord *record;
+    const TfyAsked *asked = step->call.site->asked;
     TfyRecordType type = is_io_wait(step->call.tool) ? TFY_R_TASK_WAIT_IO : TFY_R_STEP_START;
     if (!tfy__history_expect(step->rest, type, step->call.site->point->number, &record)) return false;
     if (!record && !tfy__history_live(step->rest)) return tfy__history_defer(step), false;
     TfyBuffer out = {0};
-    start_payload(&out, step);
+    tfy__step_start_payload(&out, step);
+    if (asked && asked->by->complete(step, record, &out)) {
+        tfy__buffer_free(&out);
+        return true;
+    }
     bool ok = !out.failed;
     if (record && ok && strcmp(record->payload, out.data) != 0) {
         tfy__history_diverge(step->rest, record, "it starts %s", out.data);

@@ -12,6 +12,9 @@ static const TfyField sleep_until_params[] = {{"time", &tfy_type_time, NULL, NUL
 static const TfyField join_params[] = {{"task", &any_task, NULL, NULL}};
 static const TfyField approve_params[] = {{"question", &tfy_type_string, NULL, NULL},
                                           {"details", &tfy_type_optional_string, NULL, NULL}};
+static const TfyField approve_call_params[] = {{"question", &tfy_type_string, NULL, NULL},
+                                               {"details", &tfy_type_optional_string, NULL, NULL},
+                                               {"call", &tfy_type_optional_string, NULL, NULL}};
 static const TfyField exec_params[] = {{"argv", &tfy_type_list_string, NULL, NULL},
                                        {"stdin", &tfy_type_optional_string, NULL, NULL},
                                        {"cwd", &tfy_type_optional_string, NULL, NULL},
@@ -29,6 +32,10 @@ static const TfyField write_bytes_params[] = {{"path", &tfy_type_string, NULL, N
 static const TfyField write_params[] = {{"path", &tfy_type_string, NULL, NULL}, {"text", &tfy_type_string, NULL, NULL}};
 static const TfyField preview_params[] = {{"path", &tfy_type_string, NULL, NULL},
                                           {"new_text", &tfy_type_string, NULL, NULL}};
+static const TfyType edits = {.kind = TFY_LIST, .name = "list<Edit>", .elem = &tfy_type_edit};
+static const TfyType patches = {.kind = TFY_LIST, .name = "list<Patch>", .elem = &tfy_type_patch};
+static const TfyField preview_edit_params[] = {{"path", &tfy_type_string, NULL, NULL}, {"changes", &edits, NULL, NULL}};
+static const TfyField preview_diff_params[] = {{"diff", &tfy_type_string, NULL, NULL}};
 static const TfyField apply_params[] = {{"patch", &tfy_type_patch, NULL, NULL}};
 static const TfyField commit_params[] = {{"message", &tfy_type_string, NULL, NULL}};
 static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL, NULL},
@@ -61,6 +68,14 @@ EFFECT(sleep, TFY_F_SLEEP, TFY_PURE, sleep_params, tfy_type_nothing);
 EFFECT(sleep_until, TFY_F_SLEEP_UNTIL, TFY_PURE, sleep_until_params, tfy_type_nothing);
 EFFECT(join, TFY_F_JOIN, TFY_PURE, join_params, tfy_type_nothing);
 EFFECT(approve, TFY_F_APPROVE, TFY_PURE, approve_params, tfy_type_bool);
+const TfyTool tfy_effect_approve_call = {.name = "approve",
+                                         .family = TFY_F_APPROVE,
+                                         .repeat = TFY_PURE,
+                                         .params = approve_call_params,
+                                         .param_count = 3,
+                                         .added = 1, /* call */
+                                         .result = &tfy_type_bool,
+                                         .effect = &tfy_effect_approve};
 EFFECT(exec, TFY_F_EXEC, TFY_ONCE, exec_params, tfy_type_exec_result);
 /* One effect in three classes: the method written at a place selects the class. */
 #define HTTP(Suffix, Repeat)                                                                                           \
@@ -69,7 +84,8 @@ EFFECT(exec, TFY_F_EXEC, TFY_ONCE, exec_params, tfy_type_exec_result);
                                              .repeat = Repeat,                                                         \
                                              .params = tfy_http_params,                                                \
                                              .param_count = sizeof tfy_http_params / sizeof *tfy_http_params,          \
-                                             .result = &tfy_type_http_response}
+                                             .result = &tfy_type_http_response,                                        \
+                                             .effect = &tfy_effect_http}
 HTTP(, TFY_ONCE);
 HTTP(_idempotent, TFY_IDEMPOTENT);
 HTTP(_pure, TFY_PURE);
@@ -90,6 +106,8 @@ EFFECT(make_dir, TFY_F_MAKE_DIR, TFY_IDEMPOTENT, path_params, tfy_type_nothing);
 EFFECT(env, TFY_F_ENV, TFY_PURE, signal_params, tfy_type_optional_string);
 EFFECT(zone, TFY_F_ZONE, TFY_PURE, signal_params, tfy_type_time_zone);
 EFFECT(preview, TFY_F_PREVIEW, TFY_PURE, preview_params, tfy_type_patch);
+EFFECT(preview_edit, TFY_F_PREVIEW_EDIT, TFY_PURE, preview_edit_params, tfy_type_patch);
+EFFECT(preview_diff, TFY_F_PREVIEW_DIFF, TFY_PURE, preview_diff_params, patches);
 EFFECT(apply, TFY_F_APPLY, TFY_IDEMPOTENT, apply_params, tfy_type_nothing);
 EFFECT(commit, TFY_F_COMMIT, TFY_IDEMPOTENT, commit_params, tfy_type_string);
 EFFECT(llm, TFY_F_LLM, TFY_IDEMPOTENT, llm_params, tfy_type_string);

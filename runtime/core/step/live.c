@@ -101,7 +101,9 @@ static const char *activity_stage(const TfyTool *tool)
     switch (tool->family) {
     case TFY_F_LLM:
     case TFY_F_PROMPT: return "WaitingForLLM";
-    case TFY_F_PREVIEW: return "PreviewingPatch";
+    case TFY_F_PREVIEW:
+    case TFY_F_PREVIEW_EDIT:
+    case TFY_F_PREVIEW_DIFF: return "PreviewingPatch";
     case TFY_F_COMMIT: return "CommittingPatch";
     default: return "ToolExecutionStart";
     }

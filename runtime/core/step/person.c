@@ -37,7 +37,7 @@ static bool answer_value(TfyTask *task, const TfyType *type, const char *answer,
 /* Names in records that are not a person's. "terminal" was recorded by versions that did not look who sat there. */
 static bool is_person(const char *by)
 {
-    static const char *const others[] = {"", "--yes", "embedding", "fork", "terminal"};
+    static const char *const others[] = {"", "--yes", "--yolo", "embedding", "fork", "terminal"};
     for (size_t i = 0; by && i < sizeof others / sizeof *others; i++)
         if (strcmp(by, others[i]) == 0) return false;
     return by;
@@ -104,6 +104,16 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
             len += (size_t)snprintf(text + len, cap - len, "%s%s", len ? ", " : "", type->cases[i].name);
 }
 
+/* The option that answers the question, as records name it; NULL: a person does. */
+static const char *answers_itself(const TfyCall *call)
+{
+    const TfyOptions *options = &call->loop->options;
+    const TfyAsked *asked = call->site->asked;
+    if (call->tool->family != TFY_F_APPROVE) return NULL;
+    if (options->approve_all) return "--yolo";
+    return options->approve_trusted && !(asked && asked->origins) ? "--yes" : NULL;
+}
+
 /* The question is durable: shows it. The step waits without end, or until its timeout. */
 void tfy__person_ask(Step *step)
 {
@@ -116,8 +126,9 @@ void tfy__person_ask(Step *step)
     if (step->due_ms) tfy__step_arm(step);
     loop->metrics.questions++;
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
-    if (loop->options.approve_all && call->tool->family == TFY_F_APPROVE) {
-        give_answer(step, first_answer(question_type(call)), "--yes");
+    const char *by = answers_itself(call);
+    if (by) {
+        give_answer(step, first_answer(question_type(call)), by);
         return;
     }
     if (!loop->on_question) return;
@@ -134,6 +145,9 @@ void tfy__person_ask(Step *step)
                          .line = line,
                          .question = question,
                          .details = call->args[1].o ? ((TfyString *)call->args[1].o)->bytes : NULL,
+                         .call = tfy__call_behind(call),
+                         .asked = call->site->asked,
+                         .not_by_yes = call->site->asked && loop->options.approve_trusted,
                          .answers = answers,
                          .free_text = question_type(call)->kind == TFY_STRING};
     loop->on_question(loop->question_state, &asked);
@@ -328,7 +342,8 @@ static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, 
     }
     Step *found = NULL, *other = NULL;
     for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) {
-        if (!waits_for_person(rest) || (rest->step->stage == STAGE_DOUBT) != doubt) continue;
+        const bool aside = rest->step && rest->step->aside;
+        if ((!aside && !waits_for_person(rest)) || (rest->step->stage == STAGE_DOUBT) != doubt) continue;
         if ((path && strcmp(rest->log.path, path) != 0) || (step && rest->step->call.step != step)) {
             other = rest->step;
             continue;
@@ -359,6 +374,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     int code = 0;
     Step *step = find_asking(loop, run, path, number, false, &code, error_text);
     if (!step) return code;
+    if (step->aside) return step->aside->answer(step, answer, by ? by : "", error_text);
     TfyCall *call = &step->call;
     const TfyType *type = question_type(call);
     TfyValue value;

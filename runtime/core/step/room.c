@@ -47,7 +47,7 @@ void tfy__call_no_room(TfyCall *call, int error)
         tfy__call_starved(call);
         return;
     }
-    tfy__room_tell(step, error);
+    if (error) tfy__room_tell(step, error);
     CHECK(step->in_call == CALL_BEGUN);
     step->in_call = CALL_NO_ROOM;
     step->waited_room = true;
@@ -55,6 +55,11 @@ void tfy__call_no_room(TfyCall *call, int error)
     *(loop->room_last ? &loop->room_last->room_next : &loop->room_first) = step;
     loop->room_last = step;
     if (!loop->room_timer) try_in(loop, ROOM_PAUSE_NS);
+}
+
+void tfy__call_room_again(TfyLoop *loop)
+{
+    if (loop->room_first) try_in(loop, 0);
 }
 
 void tfy__room_leave(Step *step)

@@ -151,6 +151,7 @@ void tfy__step_left_call(Step *step)
     const bool in_flight = step->in_call != CALL_UNANSWERED;
     CHECK(!in_flight || step->call.loop->in_flight > 0);
     step->in_call = CALL_NONE;
+    if (step->aside) step->aside->end(step);
     if (in_flight) step->call.loop->in_flight--;
 }
 
@@ -303,7 +304,7 @@ TfyBuffer *tfy__step_payload(TfyLoop *loop)
 }
 
 /* The digest of the request: results of tools and answers of people are compared with it. */
-static bool compute_digest(Step *step)
+bool tfy__step_digest(Step *step)
 {
     TfyCall *call = &step->call;
     if (tfy__step_wait_kind(step)) return true;
@@ -430,6 +431,7 @@ static void check_step(const Step *step)
     CHECK(!step->limiter || step->admission == ADMISSION_GRANTED);
     CHECK(!(step->queued & IN_DEFERRED) || step->rest->run->history);
     CHECK(!step->asking || stage == STAGE_RUN || stage >= STAGE_SETTLE);
+    CHECK(!step->aside || step->in_call);
     CHECK(step->counted || stage == STAGE_BEGIN || stage >= STAGE_SETTLE);
     CHECK(!step->in_call || step->begun_ns <= step->call.loop->now_ns);
     CHECK(!step->backoff_only || (!step->in_call && !step->started && !step->limiter));
@@ -503,7 +505,7 @@ Step *tfy__step_restore(TfyTask *task, const TfySite *site, const TfyValue *args
         step->call.result = &tfy_type_nothing;
         return step;
     }
-    if (!keep_args(step, args) || !compute_digest(step)) {
+    if (!keep_args(step, args) || !tfy__step_digest(step)) {
         tfy__step_free(step);
         return NULL;
     }
@@ -548,14 +550,19 @@ static TfyStatus run_step(TfyTask *task, Step *step)
 
 TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy)
 {
+    TfyValue asked[3];
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (tfy__cancel_ready(task)) {
         task->passages++;
         return TFY_AGAIN; /* prepare delivers it before the frame continues */
     }
+    if (site->asked) {
+        if (!site->asked->by->take(task, site, args, asked)) return TFY_AGAIN;
+        args = asked;
+    }
     if (rest_of(task)->undo_count) tfy__undo_attempt(task, site->tool->repeat == TFY_ONCE);
     Step *step = tfy__step_new(task, site);
-    const bool made = step && keep_args(step, args), encoded = made && compute_digest(step);
+    const bool made = step && keep_args(step, args), encoded = made && tfy__step_digest(step);
     if (!encoded || !set_key(step, policy ? policy->key : NULL)) {
         if (step) tfy__step_free(step);
         if (made && !encoded)

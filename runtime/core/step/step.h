@@ -30,6 +30,7 @@ void tfy__room_leave(Step *step);                 /* the step no longer waits fo
 void tfy__room_made(Step *step);
 
 /* begin.c */
+void tfy__step_start_payload(TfyBuffer *out, const Step *step);
 bool tfy__step_begin(Step *step); /* STAGE_BEGIN: one more fact; false: waits or halted */
 bool tfy__step_is_sleep(const Step *step);
 
@@ -56,6 +57,15 @@ extern const WaitKind tfy__wait_join, tfy__wait_group, tfy__wait_send, tfy__wait
 /* The recorded outcome must equal the step's outcome now; payload NULL: it has none yet. */
 bool tfy__step_same_outcome(Step *step, const TfyLogRecord *record, const char *payload);
 
+/* step.c */
+/* What stands behind the question of an `approve` policy, as JSON (asked.c); NULL: another step, or the question was
+ * recorded without it. */
+static inline const char *tfy__call_behind(const TfyCall *call)
+{
+    return call->site->asked && call->args[2].o ? ((const TfyString *)call->args[2].o)->bytes : NULL;
+}
+bool tfy__step_digest(Step *step); /* computes call.digest; false: no memory, or too long */
+
 /* person.c */
 /* The type of what people answer; the step gives it, or an Answer of it: {value, by, at}. */
 static inline const TfyType *question_type(const TfyCall *call)
@@ -65,6 +75,14 @@ static inline const TfyType *question_type(const TfyCall *call)
 /* The step's value for a recorded answer: an Answer, with who and when, if the program asks for one. False: it does not
  * fit, or no memory. */
 bool tfy__person_answered(const Step *step, const char *answer, const char *by, int64_t at_ms, TfyValue *out);
+
+/* A question to a person about the call under way (aside.c). A program that never asks one does not carry its code. */
+struct Aside {
+    /* The answer, which ends the question if it is one: TFY_OK, or a negative code with a sentence. answer NULL: none was
+     * given. */
+    int (*answer)(Step *step, const char *answer, const char *by, char *error_text);
+    void (*end)(Step *step); /* nobody is asked any more */
+};
 
 /* live.c */
 /* it only receives what has already arrived: nothing becomes visible outside */

@@ -143,6 +143,7 @@ struct Step {
     bool backoff_only; /* tfy_backoff: not an effect */
     bool told_idle;    /* a live event reported that it waits */
     bool asking;       /* approve, ask, in doubt: the question was shown */
+    struct Aside *aside; /* in_call: a person was asked about the call (aside.c); owned; NULL: nobody was */
     int64_t retry, backoff_ms, timeout_ms;
     int64_t asks;     /* prompts: attempts left */
     int64_t due_ms;   /* wall clock: the end of the timeout, the backoff or the sleep; 0: none */

@@ -52,11 +52,11 @@ static bool is_base(const TfyFork *fork, const TfyLogRecord *record)
 }
 
 /* A record of where the other run was says nothing about this one, unless this one starts there. What was sent to
- * models belongs to the records that are copied. */
+ * models, which secrets were used and what people granted to tools belongs to the records that are copied. */
 static bool is_copied(const TfyFork *fork, const TfyLogRecord *record)
 {
     return !tfy__record_is_nobodys(record) || record->type == TFY_R_MOVED || record->type == TFY_R_TEXT ||
-           is_base(fork, record);
+           record->type == TFY_R_SECRET || tfy__record_is_grant(record) || is_base(fork, record);
 }
 
 /* Counts the copied records behind that one. */

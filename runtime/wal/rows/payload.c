@@ -456,16 +456,16 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 
 /* The members that each type may have. Every payload of the type must have the first one, unless that is 0. Numbers
  * are members + 1. */
-#define MAX_MEMBERS 20
+#define MAX_MEMBERS 26
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
-                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID), P(PROMPTS)},
+                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID), P(PROMPTS), P(YOLO)},
     [TFY_R_LLM_PLAN] = {P(TOOL), P(DIGEST), P(MODEL), P(PROMPT_TOKENS), P(COMPLETION_TOKENS), P(FINISH_REASON), P(MS),
                         P(TRIES), P(REFUSAL), P(ATTEMPT), P(REQUEST), P(OCCURRENCE), P(AFTER), P(TEXTS), P(ANSWER),
-                        P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
+                        P(CALLS), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_STEP_START] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY), P(QUESTION), P(DETAILS), P(ID), P(DIGEST), P(TYPE),
-                          P(NAME)},
+                          P(NAME), P(CALL), P(ORIGINS)},
     [TFY_R_TOOL_RESULT] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_PATCH_PREVIEW] = {P(TOOL), P(DIGEST), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
     [TFY_R_COMMIT] = {P(TOOL), P(DIGEST), P(MESSAGE), P(KEY), P(PATHS), P(VALUE), P(ERROR), P(OUTCOME), P(BY)},
@@ -486,7 +486,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_CHANNEL_CLOSE] = {P(OBJ)},
     [TFY_R_LOCK_GRANTED] = {P(NAME), P(PERMITS), P(ERROR)},
     [TFY_R_LOCK_RELEASED] = {P(NAME)},
-    [TFY_R_APPROVAL] = {P(ID), P(DIGEST), P(ANSWER), P(BY)},
+    [TFY_R_APPROVAL] = {P(ID), P(DIGEST), P(ANSWER), P(BY), P(GRANT)},
     [TFY_R_SIGNAL] = {P(NAME), P(VALUE), P(ID), P(BY), P(PASSAGES), P(FORCE), P(WHY), P(IN_SLICE)},
     [TFY_R_WOKE] = {P(NAME), P(SEQ)},
     [TFY_R_TASK_WAIT_IO] = {P(TOOL), P(ARGS), P(ATTEMPT), P(KEY)},
@@ -499,6 +499,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},
     [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT)},
     [TFY_R_TEXT] = {P(DIGEST), P(TEXT), P(OF), P(AT)},
+    [TFY_R_SECRET] = {P(NAME), P(TOOL), P(TASK), P(STEP)},
 };
 #undef P
 

@@ -33,6 +33,7 @@
     M(BORN, "born", INT)                                                                                               \
     M(BY, "by", TEXT)                                                                                                  \
     M(BYTES, "bytes", TEXT)                                                                                            \
+    M(CALL, "call", LIST)                                                                                              \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CEILING, "ceiling", OBJECT)                                                                                      \
     M(CLOSED, "closed", FLAG)                                                                                          \
@@ -50,6 +51,8 @@
     M(FROM, "from", TEXT)                                                                                              \
     M(FUEL, "fuel", INT)                                                                                               \
     M(FULL, "full", INT)                                                                                               \
+    M(GRANT, "grant", TEXT)                                                                                            \
+    M(GRANTED, "granted", TEXT)                                                                                        \
     M(GRANTS, "grants", TEXT)                                                                                          \
     M(GRAPH, "graph", TEXT)                                                                                            \
     M(GROUP, "group", TEXT)                                                                                            \
@@ -75,6 +78,7 @@
     M(OCCURRENCE, "occurrence", INT)                                                                                   \
     M(OF, "of", TEXT)                                                                                                  \
     M(OK, "ok", FLAG)                                                                                                  \
+    M(ORIGINS, "origins", LIST)                                                                                        \
     M(OUTCOME, "outcome", TEXT)                                                                                        \
     M(PASSAGES, "passages", INT)                                                                                       \
     M(PATH, "path", TEXT)                                                                                              \
@@ -87,10 +91,12 @@
     M(QUESTION, "question", TEXT)                                                                                      \
     M(RECORDS, "records", INT)                                                                                         \
     M(REFUSAL, "refusal", TEXT)                                                                                        \
+    M(CALLS, "calls", LIST)                                                                                            \
     M(REQUEST, "request", TEXT)                                                                                        \
     M(ROOT, "root", OBJECT)                                                                                            \
     M(ROW, "row", OBJECT)                                                                                              \
     M(RUN, "run", TEXT)                                                                                                \
+    M(RUNNERS, "runners", FLAG)                                                                                        \
     M(RUNS, "runs", LIST)                                                                                              \
     M(SANDBOX, "sandbox", TEXT)                                                                                        \
     M(SAVE, "save", TEXT)                                                                                              \
@@ -111,7 +117,8 @@
     M(VALUE, "value", ANY)                                                                                             \
     M(VERSION, "version", TEXT)                                                                                        \
     M(WHY, "why", TEXT)                                                                                                \
-    M(WORKFLOW, "workflow", TEXT)
+    M(WORKFLOW, "workflow", TEXT)                                                                                      \
+    M(YOLO, "yolo", FLAG)
 
 typedef enum TfyMember {
 #define TFY__MEMBER(Name, Text, Kind) TFY_P_##Name,

@@ -47,6 +47,7 @@ static const char *const names[TFY_R_COUNT] = {
     [TFY_R_COMPACTED] = "Compacted",
     [TFY_R_MOVED] = "Moved",
     [TFY_R_TEXT] = "Text",
+    [TFY_R_SECRET] = "Secret",
 };
 
 char *tfy__record_workflow(const TfyLogRecord *birth)
@@ -73,10 +74,16 @@ int tfy__record_type_of(const char *name)
     return 0;
 }
 
+bool tfy__record_is_grant(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_APPROVAL && tfy__record_has(record, TFY_P_GRANT);
+}
+
 bool tfy__record_is_nobodys(const TfyLogRecord *record)
 {
     return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED ||
-           record->type == TFY_R_SHUTDOWN_MARKER || record->type == TFY_R_TEXT;
+           record->type == TFY_R_SHUTDOWN_MARKER || record->type == TFY_R_TEXT || record->type == TFY_R_SECRET ||
+           tfy__record_is_grant(record);
 }
 
 bool tfy__record_is_run_signal(const TfyLogRecord *record)

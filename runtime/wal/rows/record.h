@@ -8,21 +8,26 @@
  *   Opened            {"epoch", "pid", "version"}
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?,
  *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?},
- *                     "id"?, "prompts"?: "digest", "ceiling"?: {"sandbox"?, "network"?, "grants"?, "level"?}}
+ *                     "id"?, "prompts"?: "digest", "ceiling"?: {"sandbox"?, "network"?, "grants"?, "runners"?: true, "level"?},
+ *                     "yolo"?: true}
  *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h; id:
- *                       wal/log/run_id.h; prompts: the run keeps no Texts; ceiling: how far its tools may go
+ *                       wal/log/run_id.h; prompts: the run keeps no Texts; ceiling: how far its tools may go; yolo:
+ *                       every approval is answered with yes
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}
  *                       in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive
  *   StepStart         {"tool", "args": {…}, "attempt", "key"}   once tools
  *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}
  *                       for a person; type: "bool", "string" or [cases]
+ *                     {…, "call": [["runs", WORD, …], …], "origins"?: [[NAME, TEXT], …]}   of the policy `approve`: what
+ *                       is asked about, and where the untrusted values in it come from
  *                     {"tool": "signal", "name"}   waits for a signal
  *   ToolResult        {"tool", "digest": "hex16", "value": …}
  *                     or {…, "outcome"?: "unknown" | "not done", "error": {…}}
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms",
  *                      "answer"}
- *                     or {…, "error": {…}}. "tries": HTTP requests sent, if not 1; "refusal": why there is no answer
+ *                     or {…, "error": {…}}. "calls"?: [{"id", "tool", "args"}, …], of an agent;
+ *                     "tries": HTTP requests sent, if not 1; "refusal": why there is no answer
  *                     "after"?: step, "texts"?: [[role, "hex16"], …]
  *                       what was sent, by the digests of Texts: the messages of this task's newest earlier LLMPlan of
  *                       step `after`, then these; neither: only `request`, the digest of the whole, is known
@@ -44,7 +49,8 @@
  *   LockGranted       {"name", "permits"} or {"name", "permits", "error": {…}}
  *   LockReleased      {"name"}
  *   Value             {"now": ms}; {"save": table, "row": {…}}: a row added to that table in the same commit (saved.h)
- *   Approval          {"id", "digest", "answer": …, "by"}
+ *   Approval          {"id", "digest", "answer": …, "by", "grant"?}; grant: for the sandbox of a tool under way, and the
+ *                       record is of no step
  *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
  *   Retry             {"attempt", "error": {…}, "due": ms}
  *   InDoubt           {"tool", "key", "why", "error"?: {…}}
@@ -69,6 +75,9 @@
  *                     {"digest": "hex16", "text", "of": "hex16", "at": N}   the first N bytes of Text `of`, then `text`
  *                       a text that was sent to a model, in the root's chain: before the first LLMPlan that names it,
  *                       in the same commit; digest: XXH3-64 of the whole text, as it is recorded
+ *
+ *   Secret            {"name", "tool", "task", "step"}
+ *                       the value of secret(name) was given to a tool, in the root's chain; task: its path
  *
  * An error is {"error": "StepFailed", "message": "…", fields…, "line": N}, N counted over all files of the program.
  * "passages" counts the points passed since the task's previous record, so that an arrival from outside is delivered
@@ -118,6 +127,7 @@ typedef enum TfyRecordType {
     TFY_R_COMPACTED,
     TFY_R_MOVED, /* 36 to 40 are reserved: LLMRequest, McpRound, McpTask, Admin, Claimed */
     TFY_R_TEXT = 41,
+    TFY_R_SECRET,
     TFY_R_COUNT
 } TfyRecordType;
 
@@ -146,6 +156,8 @@ void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE]);
 
 /* Whether the record concerns the whole run: it is in the root's chain and is not a task's step. */
 bool tfy__record_is_nobodys(const TfyLogRecord *record);
+/* A person let a tool have more than its sandbox allows. */
+bool tfy__record_is_grant(const TfyLogRecord *record);
 
 /* Whether the record is a signal for the run. Other records of type Signal are kills. */
 bool tfy__record_is_run_signal(const TfyLogRecord *record);

@@ -173,8 +173,12 @@ static bool is_text(const char *ours, const char *text)
 {
     const char *newer = strstr(ours, SCHEMA_NEWER_TYPES);
     if (strcmp(ours, text) == 0 || !newer) return strcmp(ours, text) == 0;
-    const size_t before = (size_t)(newer - ours);
-    return strncmp(ours, text, before) == 0 && strcmp(newer + sizeof SCHEMA_NEWER_TYPES - 1, text + before) == 0;
+    const char *rest = newer + sizeof SCHEMA_NEWER_TYPES - 1;
+    const size_t before = (size_t)(newer - ours), len = strlen(text);
+    if (len < before + strlen(rest) || strncmp(ours, text, before) != 0) return false;
+    const size_t some = len - before - strlen(rest); /* bytes of the newer types */
+    return some < sizeof SCHEMA_NEWER_TYPES && strncmp(newer, text + before, some) == 0 &&
+           (!some || newer[some - 1] == '\'') && strcmp(rest, text + before + some) == 0;
 }
 
 /* Tables, indexes and triggers must be exactly those of schema.h: a foreign trigger could change what we write. */

@@ -1,0 +1,31 @@
+/* agent.h: what was made for a prompt that is an agent. */
+#ifndef DSL_AGENT_H
+#define DSL_AGENT_H
+
+#include "type.h"
+
+/* One offer, resolved. */
+typedef struct Target {
+    const Offer *offer;
+    const char *as;         /* what the model calls it, which is the name of its case */
+    Decl *decl;             /* a tool, prompt, workflow or fn, or NULL: */
+    const Builtin *builtin; /* an effect */
+    const Type *result;
+    const char *doc;
+    TypeField *params;
+    uint32_t param_count;
+    bool reads;    /* changes nothing, so it may run beside its neighbours */
+    int64_t times; /* at most; 0: as often as one likes */
+} Target;
+
+typedef struct Agent {
+    const Decl *prompt;
+    Decl *calls; /* enum NAME.Call: a case for each target, in their order, and answer */
+    Decl *next;  /* prompt NAME.next: asks the model once */
+    Decl *loop;  /* workflow NAME */
+    const Target *targets;
+    uint32_t target_count;
+    int64_t most; /* tokens of an answer */
+} Agent;
+
+#endif

@@ -1,0 +1,263 @@
+/* check_agent.c: a prompt with a row `tools`, or with a conversation that it continues, is a workflow that is written
+ * here. It is checked, labelled, compiled, recorded and killed like any other workflow.
+ *
+ * For `prompt coder(…) -> Report { tools { read_file, edit } }` there are made:
+ *
+ *   enum coder.Call         a case for each offer, with the offer's parameters, and answer(value: Report)
+ *   prompt coder.next       asks the model once: from a conversation to a turn {said, calls, ids, reads, unfit}, which
+ *                           follows from the recorded answer alone
+ *   workflow coder          the loop, of which this is the text:
+ *
+ *     let model = …, system = …                       the rows, once
+ *     var chat = thread().say(USER)                   or the prompt's own conversation
+ *     var rounds = 0, unfit = 0, uses.grep = 0        the last for each offer with `times`
+ *     while true {
+ *         rounds += 1
+ *         let turn = yield coder.next(chat, rounds >= ROUNDS, model, system)
+ *         chat = chat.join(turn.said)
+ *         if turn.unfit != null { unfit += 1 … }
+ *         var over = []                               by call: its offer was used so often as it may be
+ *         for call in turn.calls { … }
+ *         var at = 0
+ *         while at < turn.calls.len() {
+ *             let side = turn.reads[at]               so many neighbours from here only read
+ *             if side > 0 {
+ *                 let texts = parallel for i in at..at + side limit 8 { …perform turn.calls[i], give its text… }
+ *                 chat = chat.told(turn.ids.slice(at, at + side), texts)
+ *                 at += side
+ *             } else {
+ *                 …perform turn.calls[at]; answer(value) returns it…
+ *                 chat = chat.told([turn.ids[at]], [text])
+ *                 at += 1
+ *             }
+ *         }
+ *     }
+ *
+ * What fails is told and not raised, but for the errors that the prompt declares. Names of the loop's variables hold a
+ * dot, so that no program can name them; the parameters of an offer may be called like those of the prompt. */
+#include "check_agent.h"
+#include "made.h"
+
+enum {
+    MOST_MAX = 10000000, /* tokens of an answer */
+    MOST_USUAL = 8192,
+};
+
+/* ---- rows ---- */
+
+const PromptRow *agent_row(const Decl *prompt, const char *name)
+{
+    for (const PromptRow *row = prompt->rows; row; row = row->next)
+        if (row->name.text && strcmp(row->name.text, name) == 0) return row;
+    return NULL;
+}
+
+int64_t agent_number(const Make *m, const char *name, int64_t usual, int64_t least, int64_t most)
+{
+    const PromptRow *row = agent_row(m->prompt, name);
+    if (!row || !row->value) return usual;
+    if (row->value->kind == EX_INT && row->value->int_value >= least && row->value->int_value <= most)
+        return row->value->int_value;
+    diag_error(m->c->diags, row->value->span, "'%s' is a number from %lld to %lld", name, (long long)least,
+               (long long)most);
+    return usual;
+}
+
+static void take_rows(const Make *m)
+{
+    static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most"};
+    enum { COUNT = sizeof names / sizeof *names };
+    Check *c = m->c;
+    Table seen = {0};
+    for (PromptRow *row = m->prompt->rows; row; row = row->next) {
+        const char *name = row->name.text;
+        if (!name) continue;
+        if (name_table_get(&seen, name)) diag_error(c->diags, row->name.span, "'%s' is given twice", name);
+        name_table_put(c, &seen, name, row);
+        int i = 0;
+        while (i < COUNT && strcmp(names[i], name) != 0) i++;
+        if (i < COUNT) continue;
+        const char *near = diag_nearest(name, strlen(name), names, COUNT);
+        if (near)
+            diag_replace(diag_error(c->diags, row->name.span, "unknown row '%s'; did you mean '%s'?", name, near),
+                         near);
+        else
+            diag_error(c->diags, row->name.span,
+                       "unknown row '%s'; an agent has model, system, user, tools, rounds, "
+                       "most and retry",
+                       name);
+    }
+    if (!name_table_get(&seen, "user"))
+        diag_error(c->diags, m->prompt->name.span, "the prompt '%s' needs a row 'user'", m->prompt->name.text);
+}
+
+/* ---- declarations ---- */
+
+bool agent_is(const Decl *prompt)
+{
+    if (prompt->kind != DECL_PROMPT) return false;
+    if (agent_row(prompt, "tools")) return true;
+    for (const Field *f = prompt->params; f; f = f->next)
+        if (f->type_expr && f->type_expr->kind == TYX_NAME && !f->type_expr->qualifier.text &&
+            f->type_expr->name.text && strcmp(f->type_expr->name.text, "thread") == 0)
+            return true;
+    return false;
+}
+
+static Decl *declare(Check *c, Decl *prompt, DeclKind kind, const char *name, const char *c_name)
+{
+    Decl *decl = arena_new(c->arena, Decl);
+    decl->kind = kind;
+    decl->span = prompt->span;
+    decl->module = prompt->module;
+    decl->made_for = prompt;
+    decl->name =
+        (Name){*name ? arena_printf(c->arena, "%s.%s", prompt->name.text, name) : prompt->name.text, prompt->name.span};
+    decl->full_name = *name ? arena_printf(c->arena, "%s.%s", prompt->full_name, name) : prompt->full_name;
+    decl->c_name = arena_printf(c->arena, "%s%s", c_name, prompt->c_name);
+    return decl;
+}
+
+void agent_declare(Check *c, Decl *prompt)
+{
+    Agent *agent = prompt->agent = arena_new(c->arena, Agent);
+    agent->prompt = prompt;
+    agent->calls = declare(c, prompt, DECL_ENUM, "Call", "1c_");
+    agent->calls->type = type_declare(c, TYPE_ENUM, agent->calls->full_name, agent->calls);
+    agent->next = declare(c, prompt, DECL_PROMPT, "next", "1n_");
+    agent->loop = declare(c, prompt, DECL_WORKFLOW, "", "");
+    check_add_decl(c, agent->calls);
+}
+
+Decl *agent_member(const Decl *prompt, const char *name)
+{
+    if (!prompt->agent) return NULL;
+    if (strcmp(name, "Call") == 0) return prompt->agent->calls;
+    return strcmp(name, "next") == 0 ? prompt->agent->next : NULL;
+}
+
+typedef LIST(EnumCase) Cases;
+typedef LIST(Field) Fields;
+
+static void add_field(const Make *m, Fields *to, const TypeField *like)
+{
+    Field *f = arena_new(m->c->arena, Field);
+    *f = (Field){
+        .name = {like->name, m->at}, .span = m->at, .doc = like->doc, .type = like->type, .value = (Expr *)like->value};
+    LIST_APPEND(to, f, next);
+}
+
+static void add_case(const Make *m, Cases *to, const char *name, const char *doc, TypeField *fields, uint32_t count)
+{
+    Type *type = (Type *)m->prompt->agent->calls->type;
+    EnumCase *k = arena_new(m->c->arena, EnumCase);
+    Fields list = {0};
+    for (uint32_t i = 0; i < count; i++) add_field(m, &list, &fields[i]);
+    *k = (EnumCase){
+        .name = made_name(m, name), .span = m->at, .fields = list.first, .doc = doc, .has_fields = count > 0};
+    LIST_APPEND(to, k, next);
+    type->cases[type->case_count++] = (TypeCase){
+        .name = name, .fields = fields, .field_count = count, .has_fields = count > 0, .span = m->at, .doc = doc};
+}
+
+static void fill_calls(const Make *m)
+{
+    const Agent *agent = m->prompt->agent;
+    Type *type = (Type *)agent->calls->type;
+    Cases cases = {0};
+    type->cases = arena_alloc(m->c->arena, (agent->target_count + 1) * sizeof *type->cases);
+    for (uint32_t i = 0; i < agent->target_count; i++) {
+        const Target *t = &agent->targets[i];
+        add_case(m, &cases, t->as, t->doc, t->params, t->param_count);
+    }
+    TypeField *value = arena_new(m->c->arena, TypeField);
+    *value = (TypeField){.name = "value", .type = m->prompt->type};
+    add_case(m, &cases, "answer", NULL, value, m->prompt->type->kind != TYPE_NOTHING);
+    agent->calls->cases = cases.first;
+}
+
+static const Type *turn_type(const Make *m)
+{
+    Check *c = m->c;
+    const TypeField fields[] = {{.name = "said", .type = c->core->thread},
+                                {.name = "calls", .type = type_list(c, m->prompt->agent->calls->type)},
+                                {.name = "ids", .type = type_list(c, c->core->string)},
+                                {.name = "reads", .type = type_list(c, c->core->integer)},
+                                {.name = "unfit", .type = type_optional(c, c->core->string)}};
+    return type_of_bodies(c, TYPE_RECORD, fields, sizeof fields / sizeof *fields);
+}
+
+static void write_next(const Make *m)
+{
+    static const char *const given[] = {"model", "system"};
+    Check *c = m->c;
+    Decl *next = m->prompt->agent->next;
+    const TypeField own[] = {{.name = "chat", .type = c->core->thread}, {.name = "last", .type = c->core->boolean}};
+    Fields params = {0};
+    LIST(PromptRow) rows = {0};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) add_field(m, &params, &own[i]);
+    next->param_count = sizeof own / sizeof *own;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        if (!agent_row(m->prompt, given[i])) continue;
+        const TypeField like = {.name = given[i], .type = c->core->string};
+        PromptRow *row = arena_new(c->arena, PromptRow);
+        *row = (PromptRow){.name = made_name(m, given[i]), .value = made_id(m, given[i])};
+        LIST_APPEND(&rows, row, next);
+        add_field(m, &params, &like);
+        next->param_count++;
+    }
+    next->params = params.first;
+    next->rows = rows.first;
+    next->type = turn_type(m);
+    next->limit = m->prompt->limit;
+    next->rate = m->prompt->rate;
+    next->repeat = REPEAT_IDEMPOTENT;
+    name_table_put(c, &c->scopes[next->module->number], next->name.text, next);
+    check_add_decl(c, next);
+}
+
+static const Type *result_type(const Make *m)
+{
+    const TypeField fields[] = {{.name = "value", .type = m->prompt->type},
+                                {.name = "thread", .type = m->c->core->thread}};
+    if (!m->thread) return m->prompt->type;
+    const uint32_t without = m->prompt->type->kind == TYPE_NOTHING;
+    return type_of_bodies(m->c, TYPE_RECORD, fields + without, 2 - without);
+}
+
+/* Its signature, which calls are checked against whatever is wrong with its rows. */
+static void declare_loop(const Make *m)
+{
+    Decl *loop = m->prompt->agent->loop;
+    Fields params = {0};
+    for (const Field *f = m->prompt->params; f; f = f->next) {
+        Field *copy = arena_new(m->c->arena, Field);
+        *copy = *f;
+        LIST_APPEND(&params, copy, next);
+    }
+    loop->params = params.first;
+    loop->param_count = m->prompt->param_count;
+    loop->result = m->prompt->result;
+    loop->type = m->prompt->type->kind == TYPE_BAD ? m->prompt->type : result_type(m);
+    loop->doc = m->prompt->doc;
+    loop->has_fails = true;
+    loop->fails = m->prompt->fails;
+    loop->errors = m->prompt->errors;
+}
+
+void agent_write(Check *c, Decl *prompt)
+{
+    Make m = {.c = c, .prompt = prompt, .at = prompt->name.span};
+    for (const Field *f = prompt->params; f && !m.thread; f = f->next)
+        if (f->type == c->core->thread) m.thread = f;
+    const uint32_t errors = c->diags->errors;
+    declare_loop(&m);
+    take_rows(&m);
+    agent_offers(&m);
+    prompt->agent->most = agent_number(&m, "most", MOST_USUAL, 1, MOST_MAX);
+    fill_calls(&m);
+    write_next(&m);
+    if (prompt->type->kind == TYPE_BAD || c->diags->errors != errors) return;
+    prompt->agent->loop->block = agent_loop(&m);
+    check_add_decl(c, prompt->agent->loop);
+}

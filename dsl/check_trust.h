@@ -1,0 +1,49 @@
+/* check_trust.h: what the files of the pass of the labels share: its state, and how a value gets into a place.
+ *
+ * check_trust.c follows values through a program; check_place.c knows the places that take only trusted ones. */
+#ifndef DSL_CHECK_TRUST_H
+#define DSL_CHECK_TRUST_H
+
+#include "check_internal.h"
+#include "trust.h"
+
+/* Parameters behind this many share the last bit. */
+enum { PARAM_BITS = 63 };
+
+typedef struct Trust {
+    Check *c;
+    const Program *program;
+    Arena *arena;
+    Reach *reach; /* of the declaration at hand */
+    const Decl *decl;
+    Label *given;       /* what the innermost closure gives; NULL: none */
+    Table error_labels; /* full name of a declared error → Label *: what its fields hold */
+    bool approved;      /* the call at hand has `approve` */
+    TrustReport *notes; /* NULL: nobody asks for them */
+    Label decides;      /* what decides whether the statement at hand is reached; only for notes */
+    bool changed;
+    bool reports; /* the last round */
+} Trust;
+
+static inline uint64_t param_bit(uint32_t index)
+{
+    return UINT64_C(1) << (index < PARAM_BITS ? index : PARAM_BITS);
+}
+
+/* ---- check_trust.c ---- */
+Label label_expr(Trust *t, const Expr *e);
+Reach *reach_of(Trust *t, const Decl *decl); /* never NULL */
+/* A value stands in a place: a mistake if it comes from outside. */
+void into_place(Trust *t, Span span, Label label, const Place *place);
+/* A word of a command that a program may read as an option. */
+void into_word(Trust *t, Label label, const Expr *word);
+
+/* ---- check_place.c ---- */
+const Place *place_declared(Trust *t, const Decl *decl, uint32_t index); /* NULL: the parameter takes anything */
+void places_of_builtin(Trust *t, const Expr *call);
+void places_of_tool(Trust *t, const Decl *decl);
+void places_of_prompt(Trust *t, const Decl *decl);
+/* Reports a value from outside in a place, with the way that it took; once for each place in the source. */
+void place_refuse(Check *c, Span span, const Origin *origin, const Place *place);
+
+#endif

@@ -1,0 +1,325 @@
+/* llm_turn.c: see llm_turn.h. */
+#include "effects/llm_turn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "effects/llm.h"
+#include "value/heap.h"
+#include "value/json.h"
+#include "value/thread.h"
+
+enum { CALLS_MOST = 32 };
+
+static const TfyCase *answer_case(const TfyAgent *agent)
+{
+    return &agent->calls->cases[agent->calls->case_count - 1];
+}
+
+/* The agent's result; NULL: it has none. */
+static const TfyType *answer_type(const TfyAgent *agent)
+{
+    const TfyCase *last = answer_case(agent);
+    return last->field_count ? last->fields[0].type : NULL;
+}
+
+/* A text ends the work by itself. */
+static bool answers_by_text(const TfyAgent *agent)
+{
+    const TfyType *type = answer_type(agent);
+    return type && type->kind == TFY_STRING;
+}
+
+/* ---- the question ---- */
+
+static json_t *message_of(const TfyString *text)
+{
+    json_t *message = json_loadb(text->bytes, text->byte_len, JSON_ALLOW_NUL, NULL);
+    if (message && json_is_string(json_object_get(message, "role"))) return message;
+    json_decref(message);
+    return NULL;
+}
+
+json_t *tfy__turn_messages(TfyCall *call, const TfyString *system)
+{
+    const TfyList *chat = (const TfyList *)call->args[0].o;
+    json_t *messages = json_array();
+    bool ok = messages;
+    if (ok && system)
+        ok = json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", "system", "content", system->bytes,
+                                                       (size_t)system->byte_len)) == 0;
+    for (uint32_t i = 0; ok && i < chat->len; i++) {
+        json_t *message = message_of((const TfyString *)chat->items[i].o);
+        if (!message) break;
+        ok = json_array_append_new(messages, message) == 0;
+    }
+    if (ok) return messages;
+    json_decref(messages);
+    tfy__starved(call->task);
+    return NULL;
+}
+
+static json_t *schema_of(const TfyCase *offer)
+{
+    const TfyType params = {
+        .kind = TFY_RECORD, .name = offer->name, .fields = offer->fields, .field_count = offer->field_count};
+    TfyBuffer text = {0};
+    json_t *schema = tfy__schema(&text, &params) ? json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL) : NULL;
+    tfy__buffer_free(&text);
+    return schema;
+}
+
+static bool add_tool(json_t *tools, const TfyCase *offer, const char *doc)
+{
+    json_t *schema = schema_of(offer);
+    json_t *tool =
+        schema ? json_pack("{s:s, s:s, s:O}", "name", offer->name, "description", doc ? doc : "", "schema", schema)
+               : NULL;
+    json_decref(schema);
+    return json_array_append_new(tools, tool) == 0;
+}
+
+json_t *tfy__turn_tools(const TfyCall *call)
+{
+    const TfyAgent *agent = call->tool->agent;
+    const TfyType *calls = agent->calls;
+    const bool last = call->args[1].b;
+    json_t *tools = json_array();
+    bool ok = tools;
+    for (uint32_t i = 0; ok && !last && i + 1 < calls->case_count; i++)
+        ok = add_tool(tools, &calls->cases[i], calls->cases[i].doc);
+    if (ok && !answers_by_text(agent))
+        ok = add_tool(tools, answer_case(agent), "Ends the work. Call it when all is done, with the result.");
+    if (ok) return tools;
+    json_decref(tools);
+    tfy__starved(call->task);
+    return NULL;
+}
+
+/* ---- the answer ---- */
+
+/* A turn while it is made. */
+typedef struct Turn {
+    TfyTask *task;
+    const TfyAgent *agent;
+    json_t *calls; /* as they are told again: {args, id, tool} */
+    const char *ids[CALLS_MOST];
+    TfyValue values[CALLS_MOST];
+    bool reads[CALLS_MOST];
+    uint32_t count;
+    TfyBuffer told[2 * CALLS_MOST]; /* messages about calls that are not performed */
+    uint32_t told_count;
+    char unfit[TFY_ERROR_TEXT];
+} Turn;
+
+static void tell(Turn *turn, const char *id, const char *text)
+{
+    if (turn->told_count < sizeof turn->told / sizeof *turn->told)
+        tfy__thread_tell(&turn->told[turn->told_count++], id, text, strlen(text));
+}
+
+/* ids are what the endpoint gave, or made anew when they are missing or equal. */
+static const char *id_of(const Turn *turn, json_t *call, size_t at)
+{
+    const char *id = json_string_value(json_object_get(call, "id"));
+    bool ok = id && *id;
+    for (size_t i = 0; ok && i < at; i++)
+        ok = strcmp(json_string_value(json_object_get(json_array_get(turn->calls, i), "id")), id) != 0;
+    if (ok) return id;
+    char made[32];
+    snprintf(made, sizeof made, "call_%zu", at + 1);
+    json_object_set_new(call, "id", json_string(made));
+    return json_string_value(json_object_get(call, "id"));
+}
+
+static int32_t case_named(const TfyType *calls, const char *name)
+{
+    for (uint32_t i = 0; i < calls->case_count; i++)
+        if (strcmp(calls->cases[i].name, name) == 0) return (int32_t)i;
+    return -1;
+}
+
+static void tell_unknown(Turn *turn, const char *id, const char *name)
+{
+    const TfyType *calls = turn->agent->calls;
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "error: there is no tool '%.100s'; there are", name);
+    for (uint32_t i = 0; i < calls->case_count; i++)
+        tfy__buffer_printf(&text, "%s %s", i ? "," : "", calls->cases[i].name);
+    tell(turn, id, text.failed ? "error: there is no such tool" : text.data);
+    tfy__buffer_free(&text);
+}
+
+/* The arguments as a value; false: error says what does not fit, or the task has one. */
+static bool decode_case(Turn *turn, uint32_t index, const json_t *args, TfyValue *out, char *error)
+{
+    const TfyCase *offer = &turn->agent->calls->cases[index];
+    TfyBuffer text = {0};
+    TfyValue fields[64] = {{.i = 0}};
+    bool ok = false;
+    if (offer->field_count > sizeof fields / sizeof *fields) {
+        snprintf(error, TFY_ERROR_TEXT, "more than %zu arguments", sizeof fields / sizeof *fields);
+    } else if (!json_is_object(args)) {
+        snprintf(error, TFY_ERROR_TEXT, "the arguments are not a JSON object");
+    } else if (!tfy__encode_json(&text, args)) {
+        tfy__starved(turn->task);
+    } else if (tfy__decode_args(turn->task, offer->fields, offer->field_count, text.data, text.len, fields, error)) {
+        out->o = offer->field_count ? tfy_enum_of(turn->task, turn->agent->calls, index, fields) : offer->bare;
+        ok = out->o;
+    }
+    tfy__buffer_free(&text);
+    return ok;
+}
+
+static void add_call(Turn *turn, const char *id, uint32_t index, TfyValue value)
+{
+    turn->ids[turn->count] = id;
+    turn->reads[turn->count] = turn->agent->reads[index];
+    turn->values[turn->count++] = value;
+}
+
+static bool take_call(Turn *turn, json_t *call, const char *id)
+{
+    const char *name = json_string_value(json_object_get(call, "tool"));
+    const TfyType *calls = turn->agent->calls;
+    const int32_t index = case_named(calls, name ? name : "");
+    const bool is_answer = index >= 0 && (uint32_t)index + 1 == calls->case_count;
+    TfyValue value = {.o = NULL};
+    char error[TFY_ERROR_TEXT] = "", text[TFY_ERROR_TEXT + 64];
+    if (index < 0) {
+        tell_unknown(turn, id, name ? name : "");
+    } else if (turn->count == CALLS_MOST) {
+        snprintf(text, sizeof text, "error: not performed: an answer has %d calls at most", CALLS_MOST);
+        tell(turn, id, text);
+    } else if (decode_case(turn, (uint32_t)index, json_object_get(call, "args"), &value, error)) {
+        add_call(turn, id, (uint32_t)index, value);
+        if (is_answer) tell(turn, id, "done");
+    } else if (turn->task->error) {
+        return false;
+    } else {
+        snprintf(text, sizeof text, "error: the arguments do not fit: %s", error);
+        tell(turn, id, text);
+        if (is_answer) snprintf(turn->unfit, sizeof turn->unfit, "%s", error);
+    }
+    return true;
+}
+
+/* Without a call: a text is the answer where a text is wanted, and so is JSON that fits. */
+static bool take_text(Turn *turn, const char *answer, size_t len)
+{
+    const TfyType *type = answer_type(turn->agent);
+    const uint32_t index = turn->agent->calls->case_count - 1;
+    TfyValue value = {.o = NULL};
+    char error[TFY_ERROR_TEXT] = "";
+    if (type && tfy__llm_decode(turn->task, type, answer, len, &value, error)) {
+        TfyObj *call = tfy_enum_of(turn->task, turn->agent->calls, index, &value);
+        if (call) add_call(turn, "", index, tfy_of_obj(call));
+        return call;
+    }
+    if (turn->task->error) return false;
+    strcpy(turn->unfit, "the model called no tool; its work ends with a call of the tool answer");
+    TfyBuffer *told = &turn->told[turn->told_count++];
+    static const char ask[] = "Go on: call a tool, or end the work with a call of the tool answer.";
+    tfy__thread_user(told, ask, sizeof ask - 1);
+    return true;
+}
+
+static TfyObj *said(Turn *turn, const TfyType *type, const char *answer, size_t len)
+{
+    TfyBuffer message = {0};
+    TfyObj *thread = tfy_list_of(turn->task, type, 0, NULL);
+    tfy__buffer_char(&message, '{');
+    if (json_array_size(turn->calls)) {
+        tfy__buffer_text(&message, "\"calls\":");
+        tfy__encode_json(&message, turn->calls);
+        tfy__buffer_char(&message, ',');
+    }
+    tfy__buffer_text(&message, "\"content\":");
+    tfy__buffer_json_string(&message, answer, len);
+    tfy__buffer_text(&message, ",\"role\":\"assistant\"}");
+    if (thread) thread = tfy__thread_add(turn->task, 0, thread, &message);
+    for (uint32_t i = 0; thread && i < turn->told_count; i++)
+        thread = tfy__thread_add(turn->task, 0, thread, &turn->told[i]);
+    tfy__buffer_free(&message);
+    return thread;
+}
+
+static bool finish(Turn *turn, const TfyType *type, const char *answer, size_t len, TfyValue *out)
+{
+    TfyTask *task = turn->task;
+    TfyValue ids[CALLS_MOST + 1], reads[CALLS_MOST + 1] = {{.i = 0}}, fields[5] = {{.o = NULL}};
+    for (uint32_t i = 0; i < turn->count; i++)
+        if (!(ids[i].o = tfy_string_of(task, turn->ids[i], strlen(turn->ids[i])))) return false;
+    for (uint32_t i = turn->count; i-- > 0;) reads[i].i = turn->reads[i] ? reads[i + 1].i + 1 : 0;
+    fields[0].o = said(turn, type->fields[0].type, answer, len);
+    fields[1].o = fields[0].o ? tfy_list_of(task, type->fields[1].type, turn->count, turn->values) : NULL;
+    fields[2].o = fields[1].o ? tfy_list_of(task, type->fields[2].type, turn->count, ids) : NULL;
+    fields[3].o = fields[2].o ? tfy_list_of(task, type->fields[3].type, turn->count, reads) : NULL;
+    if (*turn->unfit && fields[3].o && !(fields[4].o = tfy_string_of(task, turn->unfit, strlen(turn->unfit))))
+        return false;
+    out->o = fields[3].o ? tfy_record_of(task, type, fields) : NULL;
+    return out->o;
+}
+
+/* Models give arguments as a text; what is no object stays as it is, and does not fit. */
+static json_t *copy_call(const json_t *call)
+{
+    const char *tool = json_string_value(json_object_get(call, "tool"));
+    const json_t *id = json_object_get(call, "id"), *args = json_object_get(call, "args");
+    json_t *copy = json_pack("{s:s, s:O}", "tool", tool ? tool : "", "args", args ? args : json_null());
+    if (copy && json_is_string(id)) json_object_set(copy, "id", (json_t *)id);
+    return copy;
+}
+
+/* {"name": value, …} of a call that a test writes. */
+static json_t *args_of(const TfyCase *offer, const TfyObj *call)
+{
+    TfyBuffer text = {0};
+    const TfyValue *fields = offer->field_count ? ((const TfyRecord *)call)->fields : NULL;
+    json_t *args = NULL;
+    if (tfy__encode_args(&text, offer->fields, offer->field_count, fields))
+        args = json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
+    tfy__buffer_free(&text);
+    return args;
+}
+
+TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls)
+{
+    const TfyList *chosen = (const TfyList *)calls;
+    json_t *list = json_array();
+    TfyValue turn = {.o = NULL};
+    bool ok = list;
+    for (uint32_t i = 0; ok && i < chosen->len; i++) {
+        const TfyCase *offer = &next->agent->calls->cases[tfy_tag(chosen->items[i].o)];
+        json_t *args = args_of(offer, chosen->items[i].o);
+        ok = args && json_array_append_new(list, json_pack("{s:s, s:O}", "tool", offer->name, "args", args)) == 0;
+        json_decref(args);
+    }
+    if (ok)
+        tfy__turn_decode(task, next, "", 0, list, &turn);
+    else
+        tfy__starved(task);
+    json_decref(list);
+    return turn.o;
+}
+
+bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const char *answer, size_t len, const json_t *calls,
+                      TfyValue *out)
+{
+    Turn *turn = tfy__sys_calloc(1, sizeof *turn);
+    bool ok = turn;
+    if (ok) *turn = (Turn){.task = task, .agent = tool->agent, .calls = json_array()};
+    const size_t count = json_array_size(calls);
+    for (size_t i = 0; ok && i < count && i < 2 * CALLS_MOST; i++) {
+        json_t *call = copy_call(json_array_get(calls, i));
+        const char *id = call ? id_of(turn, call, i) : NULL;
+        ok = id && json_array_append_new(turn->calls, call) == 0 && take_call(turn, call, id);
+    }
+    if (ok && !count) ok = take_text(turn, answer, len);
+    if (ok) ok = finish(turn, tool->result, answer, len, out);
+    if (!ok && !task->error) tfy__starved(task);
+    for (uint32_t i = 0; turn && i < turn->told_count; i++) tfy__buffer_free(&turn->told[i]);
+    if (turn) json_decref(turn->calls);
+    free(turn);
+    return ok;
+}

@@ -1,0 +1,30 @@
+/* llm_turn.h: one question of an agent to its model, and the turn that its answer is.
+ *
+ * An agent's loop is a workflow that the compiler writes (dsl/check_agent.c). Its step NAME.next asks the model and
+ * gives a turn, a record of
+ *
+ *   said   thread           what the conversation grows by: the answer, and what is told at once of calls that cannot be
+ *                           performed
+ *   calls  list<NAME.Call>  the calls to perform, 32 at most; `answer` is the last one that counts
+ *   ids    list<string>     of the calls, as the model is told of their results
+ *   reads  list<int>        by call: so many from here on only read
+ *   unfit  string?          why the answer is none: to be asked again
+ *
+ * A turn follows from the recorded answer alone, so a replay makes it again. */
+#ifndef EFFECTS_LLM_TURN_H
+#define EFFECTS_LLM_TURN_H
+
+#include <jansson.h>
+
+#include "core/effect.h"
+
+/* The messages and tools of a question, in the neutral form; the caller owns them. NULL: task->error is set. */
+json_t *tfy__turn_messages(TfyCall *call, const TfyString *system);
+json_t *tfy__turn_tools(const TfyCall *call);
+
+/* Makes the turn of an answer: its text and its calls, a list of {id, tool, args}, or NULL. The result is borrowed.
+ * False: task->error is set. */
+bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const char *answer, size_t len, const json_t *calls,
+                      TfyValue *out);
+
+#endif

@@ -1,0 +1,18 @@
+/* asked.h: what stands behind the question of an `approve` policy, as lines for people. */
+#ifndef TFY_OBSERVE_ASKED_H
+#define TFY_OBSERVE_ASKED_H
+
+#include <jansson.h>
+
+#include "base/buffer.h"
+
+/* A line for each row of `call`, then of `origins`, as records have them (either may be NULL): "  runs      rm -r",
+ * "  name      from the prompt 'plan', line 10". Words of an argv are quoted as a shell would read them. A word that is
+ * long is cut in the middle, with its length and digest, unless `details`. Line breaks within a word appear as \n, and
+ * the text is escaped for a terminal. Each line ends with a line break. */
+void tfy__asked_lines(TfyBuffer *out, const char *indent, const json_t *call, const json_t *origins, bool details);
+
+/* "  --yes does not answer this: 'summary' comes from the prompt 'coder'" and a line break; nothing without origins. */
+void tfy__asked_why(TfyBuffer *out, const char *indent, const json_t *origins);
+
+#endif

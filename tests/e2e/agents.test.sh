@@ -1,0 +1,175 @@
+#!/bin/sh
+# Prompts with tools: the loop that the compiler writes, what the model is told, what is raised, and what is recorded.
+. "$here/lib.sh"
+cat >agent.tfy <<'END'
+type Report { summary: string, files: list<string> }
+error Stuck
+
+/// Finds lines that have a word.
+tool grep(word: string, path: string = "notes") -> ExecResult pure = exec ["grep", "-n", "--", word, path]
+
+/// Builds the project.
+tool make() -> ExecResult idempotent = exec ["echo", "built"]
+
+/// Sends a message.
+tool mail(to: string, text: string) -> ExecResult once = exec ["sh", "-c", "echo \"$1\" >>sent", "sh", to]
+
+/// Ends the work: it cannot be done.
+workflow give_up(why: string) fails Stuck { fail Stuck(why) }
+
+/// Twice as much.
+fn double(n: int) -> int { return 2 * n }
+
+prompt helper(goal: string) -> Report fails Stuck {
+    system "You help."
+    user goal
+    tools {
+        read_file, grep times 2
+        make timeout 1m times 1
+        mail approve "mail ${to}?"
+        double
+        give_up
+    }
+    rounds 6
+    retry 1
+}
+
+/// Talks.
+prompt talk(chat: thread, said: string) -> string {
+    user said
+    tools { double }
+}
+
+workflow main(goal: string) -> string {
+    try {
+        let report = yield helper(goal)
+        return "${report}"
+    } catch e: Stuck {
+        return "stuck: ${e.message}"
+    } catch e: BadValue {
+        return "unfit: ${e.message}"
+    } catch e: ToolError {
+        return "ended: ${e.message}"
+    }
+}
+
+workflow chat() -> int {
+    let r = yield talk(thread(), "first")
+    let s = yield talk(r.thread, "second")
+    print("${r.value} ${s.value} ${s.thread.text()} ${r.thread.len()}")
+    return s.thread.messages().len()
+}
+
+test "what a model chooses is mocked, and its tools are" {
+    mock helper.next(_) => [helper.Call.read_file("a"), helper.Call.grep("x"), helper.Call.double(4)]
+    mock helper.next(_) => helper.Call.make
+    mock helper.next(_) => helper.Call.answer(Report(summary: "one", files: ["a"]))
+    mock read_file("a") => "text"
+    mock grep("x", _) => ExecResult()
+    mock make() => ExecResult()
+    let report = yield helper("it")
+    assert report.files == ["a"]
+    assert calls(make) == 1 && calls(helper.next) == 3
+}
+
+test "it can give up" {
+    mock helper.next(_) => helper.Call.give_up("no")
+    let said = yield main("it")
+    assert said == "stuck: no"
+}
+
+test "an agent is mocked as a whole" {
+    mock helper(_) => Report(summary: "s", files: [])
+    let said = yield main("it")
+    assert said.contains("\"s\"")
+}
+END
+echo "one word" >notes
+# call NAME ARGS…: an answer of the model that calls tools
+calls() {
+    printf '{"match": "%s", "message": {"content": null, "tool_calls": [' "$1"
+    shift
+    comma= n=0
+    while [ $# -gt 0 ]; do
+        printf '%s{"id": "id%d", "type": "function", "function": {"name": "%s", "arguments": "%s"}}' "$comma" $((n += 1)) "$1" "$(echo "$2" | sed 's/"/\\"/g')"
+        comma=', '
+        shift 2
+    done
+    echo ']}}'
+}
+text() { printf '{"match": "%s", "message": {"content": "%s"}}\n' "$1" "$2"; }
+report='{"value": {"summary": "done", "files": ["notes"]}}'
+{
+    calls whole grep '{"word": "word"}' read_file '{"path": "notes"}' read_file '{"path": "none"}' double '{"n": 21}' bogus '{}'
+    calls whole make '{}' make '{}'
+    calls whole grep '{"wrd": "x"}'
+    text whole hm
+    calls whole answer "$report"
+    calls stuck give_up '{"why": "no way"}'
+    text unfit one
+    calls unfit answer '{"value": {"summary": 1}}'
+    for round in 1 2 3 4 5 6; do calls endless double '{"n": 1}'; done
+    calls asks mail '{"to": "ann", "text": "hi"}' mail '{"to": "bob", "text": "hi"}'
+    calls asks answer "$report"
+    text first hello
+    text second "hello again"
+} >script
+"$build/tests/scripted_server" script --log requests >address &
+server=$!
+trap 'kill $server' EXIT
+await() { tries=0; until [ -s "$1" ] || [ $((tries += 1)) -gt 500 ]; do sleep 0.01; done; }
+await address
+TFY_LLM_URL=$(cat address) TFY_DB=$PWD/runs.db
+export TFY_LLM_URL TFY_DB no_proxy=127.0.0.1
+
+run tfy run agent.tfy --llm record:session --goal whole
+check "an agent works to its answer" printed '"{\"summary\":\"done\",\"files\":[\"notes\"]}"'
+cp session whole
+told() { python3 -c '
+import json, sys
+line = [json.loads(line) for line in open("session")][int(sys.argv[1])]
+print([m for m in line["request"]["messages"] if sys.argv[2] in json.dumps(m)])' "$@"; }
+check "what reads runs side by side and is told by its call" told 1 '1:one word'
+check "... a file that is not there" grep -q "error: cannot read 'none': there is no such file" session
+check "... what a fn gives" grep -q '"content":"42","id":"id4"' session
+check "an unknown tool is told, with those that there are" grep -q "there is no tool 'bogus'; there are read_file, grep, make, mail, double, give_up, answer" session
+check "a tool is used so often as its row says" grep -q 'error: this tool was used as often as it may be' session
+check "arguments that do not fit are told in the decoder's words" grep -q 'the arguments do not fit: there is no parameter \\\\\?"wrd' session
+check "an answer without a call is asked for again" grep -q 'Go on: call a tool, or end the work' session
+check "each question begins with the bytes of the one before" python3 -c '
+import json
+last, tools = [], None
+for line in open("whole"):
+    request = json.loads(line)["request"]
+    assert request["messages"][: len(last)] == last and request["tools"] == (tools or request["tools"])
+    last, tools = request["messages"], request["tools"]
+assert len(last) > 8'
+run tfy replay last
+check "a replay makes the same turns" printed " 0 divergences"
+run tfy run agent.tfy --llm cassette:whole --goal whole
+check "a recorded session plays it" printed '"summary\":\"done\"'
+run tfy crashtest agent.tfy --llm cassette:whole --goal whole
+check "killed at every commit it asks the same and ends the same" printed "the same, 0 differ"
+
+run tfy run agent.tfy --goal stuck
+check "an error that the prompt declares ends it" printed '"stuck: no way"'
+run tfy run agent.tfy --goal unfit
+check "a result that does not fit is asked for again, and then raised" printed 'unfit: $.value'
+run tfy run agent.tfy --goal endless
+check "after its rounds there is no answer" printed 'ended: helper gave no answer in 6 rounds'
+check "... in the last of which only the answer is offered" python3 -c '
+import json
+offered = [[tool["function"]["name"] for tool in json.loads(line)["tools"]] for line in open("requests") if line.startswith("{")]
+assert offered[-1] == ["answer"] and "double" in offered[-2], offered'
+run tfy run agent.tfy --goal asks
+check "a call that wants a person waits for one, who sees what the model chose" grep -q "sh -c 'echo .*' sh ann" err
+run tfy approve last --yes
+run tfy resume last
+run tfy approve last --no
+run tfy resume last
+check "... and is told of a no" grep -q "error: mail was not approved" requests
+check "... while the yes was carried out once" [ "$(cat sent)" = ann ]
+run tfy run agent.tfy --workflow chat
+check "a conversation is a value that the next question continues" printed "hello hello again hello again 2"
+run tfy test agent.tfy
+check "its tests mock what the model chooses" printed "3 passed, 0 failed"
