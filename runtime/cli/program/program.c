@@ -309,14 +309,19 @@ static int report_failure(Session *session, int64_t tid, const char *run)
     return tfy__fail(EXIT_RUN_FAILED, "%s failed: %s", session->workflow, error ? error : "no reason is known");
 }
 
+/* The line is let out as one text: a process killed at it leaves no half of a line that the next one would go on with. */
 static int report_result(Session *session, int64_t tid)
 {
     const char *result = tfy_task_result(session->loop, tid);
     if (!result) return EXIT_DONE;
     if (!session->stdout_open) return tfy__fail(EXIT_LOG, "standard output is closed; the result is in the log");
-    tfy__out_text(session->loop, STDOUT_FILENO, result, strlen(result));
-    tfy__out_text(session->loop, STDOUT_FILENO, "\n", 1);
-    const int reason = tfy__out_finish(session->loop);
+    char *line;
+    const int len = asprintf(&line, "%s\n", result);
+    if (len >= 0) {
+        tfy__out_text(session->loop, STDOUT_FILENO, line, (size_t)len);
+        free(line);
+    }
+    const int reason = len < 0 ? ENOMEM : tfy__out_finish(session->loop);
     if (!reason) return EXIT_DONE;
     if (reason == EINTR) return report_unread(session);
     if (reason == EPIPE) return EXIT_LOG; /* the reader has left, and knows it; the result is in the log */
