@@ -277,9 +277,10 @@ static const char *split_path(char *error, const char **path)
 static void complete_turn(TfyCall *call, const TfyLlmReply *reply)
 {
     json_t *calls = reply->calls ? json_loads(reply->calls, JSON_ALLOW_NUL, NULL) : NULL;
+    const TfyAnswer answer = {reply->answer, reply->answer_len, calls, tfy__llm_is_long(reply->finish_reason)};
     TfyValue value;
     if (reply->calls && !calls) tfy__starved(call->task);
-    if (!call->task->error && tfy__turn_decode(call->task, call->tool, reply->answer, reply->answer_len, calls, &value))
+    if (!call->task->error && tfy__turn_decode(call->task, call->tool, &answer, &value))
         tfy__call_done(call, value);
     else
         tfy__call_panicked(call);
@@ -287,7 +288,7 @@ static void complete_turn(TfyCall *call, const TfyLlmReply *reply)
 }
 
 /* A reply that is not an answer fails with the error in its record. An answer, also one that does not fit, is decoded
- * again by a replay. */
+ * again by a replay. An agent goes on with what it got of one that was cut off. */
 static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
 {
     TfyTask *task = call->task;
@@ -295,7 +296,8 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
     char error[TFY_ERROR_TEXT];
     const char *path, *message;
     int64_t code;
-    if (tfy__llm_is_refused(reply, &code, error)) {
+    const bool goes_on = call->tool->agent && !reply->refusal && tfy__llm_is_long(reply->finish_reason);
+    if (!goes_on && tfy__llm_is_refused(reply, &code, error)) {
         tfy__call_tool_error(call, code, "%s", error);
         return;
     }
@@ -549,6 +551,16 @@ static bool fail_again(TfyTask *task, const TfySite *site, char *error)
     return words && where && tfy_fail(task, &tfy_type_bad_value, site->point->line, fields);
 }
 
+static bool decode_turn(TfyTask *task, const TfyTool *tool, const TfyPayload *payload, const json_t *text,
+                        TfyValue *out)
+{
+    const char *bytes = json_string_value(text),
+               *reason = json_string_value(tfy__payload_get(payload, TFY_P_FINISH_REASON));
+    const TfyAnswer answer = {bytes ? bytes : "", json_string_length(text), tfy__payload_get(payload, TFY_P_CALLS),
+                              reason && tfy__llm_is_long(reason)};
+    return tfy__turn_decode(task, tool, &answer, out);
+}
+
 static bool replay(TfyTask *task, const TfySite *site, const TfyPayload *payload, TfyValue *out)
 {
     char error[TFY_ERROR_TEXT] = "the record has no answer";
@@ -560,9 +572,7 @@ static bool replay(TfyTask *task, const TfySite *site, const TfyPayload *payload
     } else {
         const char *bytes = json_is_string(answer) ? json_string_value(answer) : "";
         count_again(llm, task, payload);
-        if (site->tool->agent)
-            return answer && tfy__turn_decode(task, site->tool, bytes, json_string_length(answer),
-                                              tfy__payload_get(payload, TFY_P_CALLS), out);
+        if (site->tool->agent) return answer && decode_turn(task, site->tool, payload, answer, out);
         if (tfy__payload_int(payload, TFY_P_ATTEMPT) <= 1) forget(llm, task);
         ok = answer && tfy__llm_decode(task, site->result, bytes, json_string_length(answer), out, error);
         if (ok) forget(llm, task);

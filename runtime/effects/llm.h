@@ -67,6 +67,9 @@ uint64_t tfy__llm_digest(const json_t *request);
 /* The body for the endpoint. name: the schema's name. The caller owns it; NULL: no memory. */
 json_t *tfy__llm_body(const json_t *request, const char *model, const char *name);
 
+/* Whether an answer with this finish_reason was longer than the endpoint gives. */
+bool tfy__llm_is_long(const char *finish_reason);
+
 /* Whether an answer with this finish_reason is not the whole answer: it was cut off, or a filter stopped it. */
 bool tfy__llm_is_cut(const char *finish_reason);
 

@@ -156,6 +156,7 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
     if (!fits(line, "prompt_tokens", JSON_INTEGER) || !fits(line, "completion_tokens", JSON_INTEGER))
         return "token counts must be whole numbers";
     if (!fits(line, "calls", JSON_ARRAY)) return "'calls' must be a list";
+    if (!tfy__json_is_shallow(json_object_get(line, "calls"), 0)) return "'calls' nests too deeply";
     reply->answer = copy_text(json_object_get(line, "answer"), &reply->answer_len);
     reply->model = copy_text(json_object_get(line, "model"), NULL);
     reply->finish_reason = copy_text(json_object_get(line, "finish_reason"), NULL);

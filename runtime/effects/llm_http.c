@@ -7,6 +7,7 @@
 
 #include "effects/http_client.h"
 #include "effects/known.h"
+#include "value/json.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -35,6 +36,7 @@ struct TfyLlmAsk {
     char *body;
     TfyBuffer answer;      /* the response body */
     bool too_big;          /* the response exceeded the limit */
+    bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests sent */
     uint64_t timer;        /* before the next try; 0: none */
     char key[KEY_MAX + 1]; /* wiped with the ask; kept so long to search the response for it */
@@ -209,14 +211,24 @@ static const json_t *refusal_of(const json_t *message)
     return json_is_string(refusal) && json_string_length(refusal) ? refusal : NULL;
 }
 
-static json_t *call_of(const json_t *given)
+enum { CALL_DEPTH = 2 }; /* levels of a list of calls around the arguments of one */
+
+/* Arguments that are no JSON, or nest deeper than a record may, stay the text that they are: they do not fit. */
+static json_t *args_of(const json_t *text)
 {
-    const json_t *function = json_object_get(given, "function"), *text = json_object_get(function, "arguments");
+    if (!text || (json_is_string(text) && !json_string_length(text))) return json_object();
     json_t *args = json_is_string(text) ? json_loadb(json_string_value(text), json_string_length(text),
                                                      JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL)
                                         : json_incref((json_t *)text);
-    if (json_is_string(text) && !json_string_length(text)) args = json_object();
-    if (!args) args = text ? json_incref((json_t *)text) : json_object();
+    if (args && tfy__json_is_shallow(args, CALL_DEPTH)) return args;
+    json_decref(args);
+    return json_incref((json_t *)(json_is_string(text) ? text : json_null()));
+}
+
+static json_t *call_of(const json_t *given)
+{
+    const json_t *function = json_object_get(given, "function");
+    json_t *args = args_of(json_object_get(function, "arguments"));
     json_t *call = json_pack("{s:s*, s:s*, s:O}", "id", json_string_value(json_object_get(given, "id")), "tool",
                              json_string_value(json_object_get(function, "name")), "args", args);
     json_decref(args);
@@ -280,7 +292,7 @@ static void take_response(TfyLlmAsk *ask)
     if (!response)
         fail(ask, EBADMSG, "the model's endpoint %s answered with something that is not JSON (line %d, column %d)",
              ask->url, where.line, where.column);
-    else if (content || judged || refusal_of(message) || json_array_size(json_object_get(message, "tool_calls")))
+    else if (content || judged || refusal_of(message) || (ask->offers && json_is_object(message)))
         succeed(ask, response, content);
     else if (reason && reason[0])
         fail(ask, EBADMSG, "the model returned no text (finish_reason %.40s) at %s", reason, ask->url);
@@ -481,7 +493,8 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *bo
         snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
         return NULL;
     }
-    *ask = (TfyLlmAsk){.http = http, .again = again, .done = done, .arg = arg};
+    *ask =
+        (TfyLlmAsk){.http = http, .again = again, .done = done, .arg = arg, .offers = json_object_get(body, "tools")};
     if (prepare(ask, url, body, code, error)) return ask;
     free_ask(ask);
     return NULL;

@@ -213,14 +213,14 @@ json_t *tfy__llm_body(const json_t *request, const char *model, const char *name
 
 /* ---- answers ---- */
 
-static bool is_length(const char *finish_reason)
+bool tfy__llm_is_long(const char *finish_reason)
 {
     return strcmp(finish_reason, "length") == 0 || strcmp(finish_reason, "max_tokens") == 0;
 }
 
 bool tfy__llm_is_cut(const char *finish_reason)
 {
-    return is_length(finish_reason) || strcmp(finish_reason, "content_filter") == 0;
+    return tfy__llm_is_long(finish_reason) || strcmp(finish_reason, "content_filter") == 0;
 }
 
 bool tfy__llm_is_refused(const TfyLlmReply *reply, int64_t *code, char *error)
@@ -229,7 +229,7 @@ bool tfy__llm_is_refused(const TfyLlmReply *reply, int64_t *code, char *error)
         *code = EPERM;
         snprintf(error, TFY_ERROR_TEXT, "the model refused: %.400s; ask in another way, or another model",
                  reply->refusal);
-    } else if (is_length(reply->finish_reason)) {
+    } else if (tfy__llm_is_long(reply->finish_reason)) {
         *code = EMSGSIZE;
         snprintf(error, TFY_ERROR_TEXT,
                  "the model's answer was cut off after %lld tokens (finish_reason %s); ask for a shorter one, or let "

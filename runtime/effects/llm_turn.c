@@ -109,6 +109,7 @@ typedef struct Turn {
     uint32_t count;
     TfyBuffer told[2 * CALLS_MOST]; /* messages about calls that are not performed */
     uint32_t told_count;
+    const TfyAnswer *answer;
     char unfit[TFY_ERROR_TEXT];
 } Turn;
 
@@ -118,16 +119,22 @@ static void tell(Turn *turn, const char *id, const char *text)
         tfy__thread_tell(&turn->told[turn->told_count++], id, text, strlen(text));
 }
 
+static bool is_new(const Turn *turn, const char *id, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(turn->calls, i), "id")), id) == 0) return false;
+    return true;
+}
+
 /* ids are what the endpoint gave, or made anew when they are missing or equal. */
 static const char *id_of(const Turn *turn, json_t *call, size_t at)
 {
     const char *id = json_string_value(json_object_get(call, "id"));
-    bool ok = id && *id;
-    for (size_t i = 0; ok && i < at; i++)
-        ok = strcmp(json_string_value(json_object_get(json_array_get(turn->calls, i), "id")), id) != 0;
-    if (ok) return id;
+    if (id && *id && is_new(turn, id, at)) return id;
     char made[32];
-    snprintf(made, sizeof made, "call_%zu", at + 1);
+    size_t number = at;
+    do snprintf(made, sizeof made, "call_%zu", ++number);
+    while (!is_new(turn, made, at));
     json_object_set_new(call, "id", json_string(made));
     return json_string_value(json_object_get(call, "id"));
 }
@@ -160,7 +167,9 @@ static bool decode_case(Turn *turn, uint32_t index, const json_t *args, TfyValue
     if (offer->field_count > sizeof fields / sizeof *fields) {
         snprintf(error, TFY_ERROR_TEXT, "more than %zu arguments", sizeof fields / sizeof *fields);
     } else if (!json_is_object(args)) {
-        snprintf(error, TFY_ERROR_TEXT, "the arguments are not a JSON object");
+        snprintf(error, TFY_ERROR_TEXT, "%s",
+                 turn->answer->cut ? "the answer was cut off before they ended; give less in one answer"
+                                   : "they are not a JSON object, or nest too deeply");
     } else if (!tfy__encode_json(&text, args)) {
         tfy__starved(turn->task);
     } else if (tfy__decode_args(turn->task, offer->fields, offer->field_count, text.data, text.len, fields, error)) {
@@ -205,26 +214,33 @@ static bool take_call(Turn *turn, json_t *call, const char *id)
 }
 
 /* Without a call: a text is the answer where a text is wanted, and so is JSON that fits. */
-static bool take_text(Turn *turn, const char *answer, size_t len)
+static bool take_text(Turn *turn)
 {
+    static const char cut[] = "Your answer was cut off, since it was too long. Go on with less in one answer.";
+    static const char ask[] = "Go on: call a tool, or end the work with a call of the tool answer.";
+    static const char say[] = "Your answer is empty. Go on: call a tool, or end the work with an answer.";
+    const TfyAnswer *answer = turn->answer;
     const TfyType *type = answer_type(turn->agent);
     const uint32_t index = turn->agent->calls->case_count - 1;
     TfyValue value = {.o = NULL};
     char error[TFY_ERROR_TEXT] = "";
-    if (type && tfy__llm_decode(turn->task, type, answer, len, &value, error)) {
+    const bool whole = answer->len && !answer->cut;
+    if (type && whole && tfy__llm_decode(turn->task, type, answer->text, answer->len, &value, error)) {
         TfyObj *call = tfy_enum_of(turn->task, turn->agent->calls, index, &value);
         if (call) add_call(turn, "", index, tfy_of_obj(call));
         return call;
     }
     if (turn->task->error) return false;
-    strcpy(turn->unfit, "the model called no tool; its work ends with a call of the tool answer");
-    TfyBuffer *told = &turn->told[turn->told_count++];
-    static const char ask[] = "Go on: call a tool, or end the work with a call of the tool answer.";
-    tfy__thread_user(told, ask, sizeof ask - 1);
+    const bool empty = !answer->cut && answers_by_text(turn->agent);
+    const char *told = answer->cut ? cut : empty ? say : ask;
+    strcpy(turn->unfit, answer->cut ? "the model's answer was cut off, since it was too long"
+                        : empty     ? "the model's answer is empty"
+                                    : "the model called no tool; its work ends with a call of the tool answer");
+    tfy__thread_user(&turn->told[turn->told_count++], told, strlen(told));
     return true;
 }
 
-static TfyObj *said(Turn *turn, const TfyType *type, const char *answer, size_t len)
+static TfyObj *said(Turn *turn, const TfyType *type)
 {
     TfyBuffer message = {0};
     TfyObj *thread = tfy_list_of(turn->task, type, 0, NULL);
@@ -235,7 +251,7 @@ static TfyObj *said(Turn *turn, const TfyType *type, const char *answer, size_t 
         tfy__buffer_char(&message, ',');
     }
     tfy__buffer_text(&message, "\"content\":");
-    tfy__buffer_json_string(&message, answer, len);
+    tfy__buffer_json_string(&message, turn->answer->text, turn->answer->len);
     tfy__buffer_text(&message, ",\"role\":\"assistant\"}");
     if (thread) thread = tfy__thread_add(turn->task, 0, thread, &message);
     for (uint32_t i = 0; thread && i < turn->told_count; i++)
@@ -244,14 +260,14 @@ static TfyObj *said(Turn *turn, const TfyType *type, const char *answer, size_t 
     return thread;
 }
 
-static bool finish(Turn *turn, const TfyType *type, const char *answer, size_t len, TfyValue *out)
+static bool finish(Turn *turn, const TfyType *type, TfyValue *out)
 {
     TfyTask *task = turn->task;
     TfyValue ids[CALLS_MOST + 1], reads[CALLS_MOST + 1] = {{.i = 0}}, fields[5] = {{.o = NULL}};
     for (uint32_t i = 0; i < turn->count; i++)
         if (!(ids[i].o = tfy_string_of(task, turn->ids[i], strlen(turn->ids[i])))) return false;
     for (uint32_t i = turn->count; i-- > 0;) reads[i].i = turn->reads[i] ? reads[i + 1].i + 1 : 0;
-    fields[0].o = said(turn, type->fields[0].type, answer, len);
+    fields[0].o = said(turn, type->fields[0].type);
     fields[1].o = fields[0].o ? tfy_list_of(task, type->fields[1].type, turn->count, turn->values) : NULL;
     fields[2].o = fields[1].o ? tfy_list_of(task, type->fields[2].type, turn->count, ids) : NULL;
     fields[3].o = fields[2].o ? tfy_list_of(task, type->fields[3].type, turn->count, reads) : NULL;
@@ -296,27 +312,26 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls)
         json_decref(args);
     }
     if (ok)
-        tfy__turn_decode(task, next, "", 0, list, &turn);
+        tfy__turn_decode(task, next, &(TfyAnswer){.text = "", .calls = list}, &turn);
     else
         tfy__starved(task);
     json_decref(list);
     return turn.o;
 }
 
-bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const char *answer, size_t len, const json_t *calls,
-                      TfyValue *out)
+bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const TfyAnswer *answer, TfyValue *out)
 {
     Turn *turn = tfy__sys_calloc(1, sizeof *turn);
     bool ok = turn;
-    if (ok) *turn = (Turn){.task = task, .agent = tool->agent, .calls = json_array()};
-    const size_t count = json_array_size(calls);
+    if (ok) *turn = (Turn){.task = task, .agent = tool->agent, .answer = answer, .calls = json_array()};
+    const size_t count = json_array_size(answer->calls);
     for (size_t i = 0; ok && i < count && i < 2 * CALLS_MOST; i++) {
-        json_t *call = copy_call(json_array_get(calls, i));
+        json_t *call = copy_call(json_array_get(answer->calls, i));
         const char *id = call ? id_of(turn, call, i) : NULL;
         ok = id && json_array_append_new(turn->calls, call) == 0 && take_call(turn, call, id);
     }
-    if (ok && !count) ok = take_text(turn, answer, len);
-    if (ok) ok = finish(turn, tool->result, answer, len, out);
+    if (ok && !count) ok = take_text(turn);
+    if (ok) ok = finish(turn, tool->result, out);
     if (!ok && !task->error) tfy__starved(task);
     for (uint32_t i = 0; turn && i < turn->told_count; i++) tfy__buffer_free(&turn->told[i]);
     if (turn) json_decref(turn->calls);

@@ -22,9 +22,15 @@
 json_t *tfy__turn_messages(TfyCall *call, const TfyString *system);
 json_t *tfy__turn_tools(const TfyCall *call);
 
-/* Makes the turn of an answer: its text and its calls, a list of {id, tool, args}, or NULL. The result is borrowed.
- * False: task->error is set. */
-bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const char *answer, size_t len, const json_t *calls,
-                      TfyValue *out);
+/* What a turn is made of. */
+typedef struct TfyAnswer {
+    const char *text;
+    size_t len;          /* bytes */
+    const json_t *calls; /* a list of {id, tool, args}; NULL: none */
+    bool cut;            /* the answer was longer than the endpoint gives: its last call may be half of one */
+} TfyAnswer;
+
+/* Makes the turn of an answer. The result is borrowed. False: task->error is set. */
+bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const TfyAnswer *answer, TfyValue *out);
 
 #endif

@@ -26,6 +26,9 @@ bool tfy__encode(TfyBuffer *out, const TfyType *type, TfyValue value);
 /* Appends {"name":value,...}: the arguments of a tool or workflow. */
 bool tfy__encode_args(TfyBuffer *out, const TfyField *fields, uint32_t count, const TfyValue *values);
 
+/* Whether it nests no deeper than reading accepts, `above` levels below the top. */
+bool tfy__json_is_shallow(const json_t *json, int above);
+
 /* Appends the canonical text of any JSON: compact, keys sorted by bytes, numbers in our notation. */
 bool tfy__encode_json(TfyBuffer *out, const json_t *json);
 

@@ -212,6 +212,11 @@ static bool shallow(const json_t *json, int depth)
     return true;
 }
 
+bool tfy__json_is_shallow(const json_t *json, int above)
+{
+    return shallow(json, above);
+}
+
 static bool refuse_depth(Reader *reader, const Path *path)
 {
     TfyBuffer text = {0};

@@ -38,6 +38,7 @@ prompt helper(goal: string) -> Report fails Stuck {
 prompt talk(chat: thread, said: string) -> string {
     user said
     tools { double }
+    retry 1
 }
 
 workflow main(goal: string) -> string {
@@ -51,6 +52,11 @@ workflow main(goal: string) -> string {
     } catch e: ToolError {
         return "ended: ${e.message}"
     }
+}
+
+workflow talk_of(said: string) -> string {
+    let r = yield talk(thread(), said)
+    return r.value
 }
 
 workflow chat() -> int {
@@ -111,6 +117,22 @@ report='{"value": {"summary": "done", "files": ["notes"]}}'
     for round in 1 2 3 4 5 6; do calls endless double '{"n": 1}'; done
     calls asks mail '{"to": "ann", "text": "hi"}' mail '{"to": "bob", "text": "hi"}'
     calls asks answer "$report"
+    python3 -c '
+import json
+def answer(match, *calls, content=None, **more):
+    calls = [{"id": id, "type": "function", "function": {"name": "double", "arguments": text}} for id, text in calls]
+    message = {"content": content, **({"tool_calls": calls} if calls else {})}
+    print(json.dumps({"match": match, "message": message, **more}))
+for depth in (126, 500, 2045, 2060):
+    answer("deep", ("d%d" % depth, "{\"n\": %s}" % ("[" * depth + "]" * depth)))
+answer("deep", content="deep end")
+answer("same", *[(id, "{\"n\": %d}" % n) for n, id in enumerate(("call_2", "call_2", "", "call_3"))])
+answer("same", content="same end")
+answer("blank")
+answer("blank", content="")
+answer("long", ("whole", "{\"n\": 4}"), ("half", "{\"n\": "), finish_reason="length")
+answer("long", content="It is", finish_reason="length")
+answer("long", content="long end")'
     text first hello
     text second "hello again"
 } >script
@@ -128,7 +150,7 @@ cp session whole
 told() { python3 -c '
 import json, sys
 line = [json.loads(line) for line in open("session")][int(sys.argv[1])]
-print([m for m in line["request"]["messages"] if sys.argv[2] in json.dumps(m)])' "$@"; }
+assert [m for m in line["request"]["messages"] if sys.argv[2] in json.dumps(m)]' "$@"; }
 check "what reads runs side by side and is told by its call" told 1 '1:one word'
 check "... a file that is not there" grep -q "error: cannot read 'none': there is no such file" session
 check "... what a fn gives" grep -q '"content":"42","id":"id4"' session
@@ -171,5 +193,33 @@ check "... and is told of a no" grep -q "error: mail was not approved" requests
 check "... while the yes was carried out once" [ "$(cat sent)" = ann ]
 run tfy run agent.tfy --workflow chat
 check "a conversation is a value that the next question continues" printed "hello hello again hello again 2"
+# mistaken GOAL: a talk with a model that makes mistakes
+mistaken() {
+    run tfy run agent.tfy --workflow talk_of --said "$1" --llm "record:$1"
+    cat out err >"$1.out"
+    run tfy replay last
+}
+mistaken deep
+check "arguments that nest too deeply are told" grep -q '"deep end"' deep.out
+check "... all of them" [ "$(grep -c 'nest too deeply' deep)" = 4 ]
+check "... and replayed" printed " 0 divergences"
+run tfy run agent.tfy --workflow talk_of --said deep --llm cassette:deep
+check "... and played again" printed '"deep end"'
+mistaken same
+check "equal and missing ids are made anew" python3 -c '
+import json
+said = [json.loads(line) for line in open("same")][1]["request"]["messages"]
+ids = [call["id"] for message in said for call in message.get("calls", [])]
+assert len(set(ids)) == 4 and [m["id"] for m in said if m["role"] == "tool"] == ids, ids'
+mistaken blank
+check "an answer of nothing is asked for again, and then raised" grep -q "BadValue: the model's answer is empty" blank.out
+check "... and replayed" printed " 0 divergences"
+mistaken long
+check "an answer that is cut off is told" grep -q "Your answer was cut off" long
+check "... so is a call that is half of one" grep -q "the answer was cut off before they ended" long
+check "... whole calls are performed" grep -q '"content":"8","id":"whole"' long
+check "... and the work goes on" grep -q '"long end"' long.out
+check "... and is replayed" printed " 0 divergences"
+
 run tfy test agent.tfy
 check "its tests mock what the model chooses" printed "3 passed, 0 failed"
