@@ -425,6 +425,8 @@ typedef enum AttrKind {
     ATTR_IDEMPOTENT,
     ATTR_ONCE,
     ATTR_DANGEROUS,
+    ATTR_LOCAL,
+    ATTR_PRIVATE,
     ATTR_LIMIT,
     ATTR_RATE,
     ATTR_SANDBOX
@@ -500,10 +502,12 @@ struct Decl {
     uint32_t param_count; /* parameters or fields */
     RepeatClass repeat;   /* tool */
     bool dangerous;       /* tool: every call carries `approve` */
+    bool is_local;        /* tool: it changes nothing outside the root and the database */
+    bool is_private;      /* tool: its result is not for strangers */
     /* tool, prompt: how much it is used; NULL: as much as one likes */
     const Attr *limit, *rate;
-    Decl *probe; /* tool: the tool named by `probe` */
-    struct Agent *agent; /* prompt that is one: what was made for it (check_agent.c) */
+    Decl *probe;          /* tool: the tool named by `probe` */
+    struct Agent *agent;  /* prompt that is one: what was made for it (check_agent.c) */
     const Decl *made_for; /* … and the prompt that a declaration was made for, which nobody wrote */
     /* sandbox: itself; exec tool: the one it names; NULL: the default of the program */
     const Sandbox *sandbox;

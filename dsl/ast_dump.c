@@ -305,7 +305,8 @@ static void dump_cases(Dump *d, const EnumCase *cases)
 
 static void dump_attrs(Dump *d, const Attr *attrs)
 {
-    static const char *const names[] = {"pure", "idempotent", "once", "dangerous", "limit", "rate", "sandbox"};
+    static const char *const names[] = {"pure",    "idempotent", "once", "dangerous", "local",
+                                        "private", "limit",      "rate", "sandbox"};
     for (; attrs; attrs = attrs->next) {
         fprintf(d->out, " %s", names[attrs->kind]);
         if (attrs->kind == ATTR_LIMIT) fprintf(d->out, " %lld", (long long)attrs->value);

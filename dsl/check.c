@@ -322,9 +322,10 @@ static void register_workflow(Check *c, Decl *decl)
 static void check_labels(Check *c, const Decl *decl)
 {
     for (const Field *f = decl->params; f; f = f->next)
-        if (f->label == LABEL_UNTRUSTED && decl->kind != DECL_WORKFLOW)
-            diag_error(c->diags, f->label_span,
-                       "only a parameter of a workflow is declared untrusted; elsewhere the compiler knows it");
+        if (f->label == LABEL_UNTRUSTED && decl->kind != DECL_WORKFLOW && decl->kind != DECL_PROMPT)
+            diag_error(
+                c->diags, f->label_span,
+                "only a parameter of a workflow or a prompt is declared untrusted; elsewhere the compiler knows it");
     if (decl->result_label == LABEL_NONE || (decl->kind == DECL_TOOL && decl->result_label == LABEL_TRUSTED)) return;
     Diag *diag = diag_error(c->diags, decl->result_label_span, "only the result of a tool is declared trusted");
     if (decl->kind == DECL_TOOL)

@@ -37,6 +37,7 @@ typedef struct Reach {
     Label *sent;          /* by parameter: what goes into its channels */
     Label *given;         /* by parameter: what any caller gives for it */
     uint32_t count;
+    struct Sight *sight; /* of a workflow, in programs with agents (agent_trust.c) */
 } Reach;
 
 /* "from the prompt 'plan', line 10": the source of a value, in the words of an approval. */

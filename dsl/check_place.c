@@ -102,7 +102,7 @@ static void program_place(Trust *t, const Expr *argv, const char *what)
 /* Where a sandbox lets a command reach the network, or there is none, every word of it decides what it does there. */
 static void words_place(Trust *t, const Expr *argv, const Sandbox *sandbox)
 {
-    if (!argv || !sandbox || (sandbox->root != SANDBOX_OPEN && sandbox->network == NETWORK_NONE)) return;
+    if (!argv || !sandbox_reaches_out(sandbox)) return;
     const char *what = sandbox->root == SANDBOX_OPEN ? "is a word of a command without a sandbox"
                                                      : "is a word of a command that can reach the network";
     const Expr *list = expr_strip((Expr *)argv);

@@ -1,5 +1,6 @@
 /* check_tool.c: tools and prompts: attributes, providers with their options, probes, rows. */
 #include "check_internal.h"
+#include "sandbox.h"
 
 /* ---- attributes ---- */
 
@@ -81,6 +82,14 @@ void check_attrs(Check *c, Decl *decl)
         case ATTR_DANGEROUS:
             decl->dangerous = true;
             if (decl->kind == DECL_PROMPT) diag_error(c->diags, attr->span, "only a tool can be dangerous");
+            break;
+        case ATTR_LOCAL:
+            decl->is_local = true;
+            if (decl->kind == DECL_PROMPT) diag_error(c->diags, attr->span, "only a tool can be local");
+            break;
+        case ATTR_PRIVATE:
+            decl->is_private = true;
+            if (decl->kind == DECL_PROMPT) diag_error(c->diags, attr->span, "only a tool can be private");
             break;
         case ATTR_LIMIT: check_limit_attr(c, attr, &decl->limit); break;
         case ATTR_RATE: check_limit_attr(c, attr, &decl->rate); break;
@@ -342,6 +351,21 @@ static void check_http(Check *c, Decl *decl)
     decl->pieces = make_pieces(c, line);
 }
 
+/* What a `local` tool promises is kept by its sandbox. */
+static void check_local(Check *c, const Decl *decl)
+{
+    const Sandbox *sandbox = decl->sandbox ? decl->sandbox : c->program->sandbox;
+    const Attr *attr = decl->attrs;
+    while (attr && attr->kind != ATTR_LOCAL) attr = attr->next;
+    if (!attr || decl->provider == PROV_EXTERN) return;
+    if (decl->provider != PROV_EXEC) {
+        diag_error(c->diags, attr->span, "a tool that asks a server is not local");
+    } else if (sandbox_reaches_out(sandbox)) {
+        Diag *diag = diag_error(c->diags, attr->span, "a tool that reaches a network is not local");
+        diag_hint(c->diags, diag, "give it a sandbox without one, or leave 'local' out");
+    }
+}
+
 void check_tool(Check *c, Decl *decl)
 {
     Body body = {.kind = BODY_TOOL, .decl = decl};
@@ -363,6 +387,7 @@ void check_tool(Check *c, Decl *decl)
     case PROV_MCP: diag_not_yet(c->diags, head, "an mcp tool"); break;
     }
     if (decl->provider != PROV_MCP) check_options(c, decl);
+    check_local(c, decl);
     c->secret_ok = false;
     check_scope_leave(c, scope);
     c->body = NULL;

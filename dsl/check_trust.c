@@ -427,8 +427,9 @@ static Label label_tool(Trust *t, const Expr *e, const Decl *tool)
     (void)label_call(t, e, tool);
     if (tool->result_label == LABEL_TRUSTED) return clean;
     const char *what = tool->kind == DECL_PROMPT ? "the prompt" : "the tool";
+    const Decl *named = tool->made_for ? tool->made_for : tool;
     return from_outside(t, e->span, tool->kind == DECL_PROMPT ? "a model chose this" : "this comes from a tool",
-                        arena_printf(t->arena, "it comes from %s '%s'", what, tool->name.text));
+                        arena_printf(t->arena, "it comes from %s '%s'", what, named->name.text));
 }
 
 static Label label_error(Trust *t, const Expr *e, const Decl *error)
@@ -446,7 +447,7 @@ static Label label_any_call(Trust *t, const Expr *e)
 {
     if (e->call == CALL_METHOD && e->left->optional) /* left?.name(): the hidden variable holds left */
         into_variable(t, e->left->variable, label_expr(t, e->left->left));
-    if (t->notes && t->reports) trust_note_call(t->arena, t->notes, t->decl, e);
+    if (t->calls && t->reports) trust_note_call(t->arena, t->calls, (TrustCall){t->decl, e, t->approved});
     switch (e->call) {
     case CALL_FN:
     case CALL_WORKFLOW: return label_call(t, e, e->decl);
@@ -751,9 +752,13 @@ static void walk_program(Trust *t)
 
 void check_trust(Check *c, TrustReport *report)
 {
-    Trust trust = {.c = c, .program = c->program, .arena = c->arena, .notes = report};
+    TrustReport calls = {0};
+    Trust trust = {.c = c, .program = c->program, .arena = c->arena, .notes = report, .calls = report};
+    const bool has_agents = agents_offer(c->program);
+    if (has_agents && !report) trust.calls = &calls;
     do walk_program(&trust);
     while (trust.changed);
     trust.reports = true;
     walk_program(&trust);
+    if (has_agents) agents_trust(&trust);
 }

@@ -20,6 +20,7 @@ typedef struct Trust {
     Table error_labels; /* full name of a declared error → Label *: what its fields hold */
     bool approved;      /* the call at hand has `approve` */
     TrustReport *notes; /* NULL: nobody asks for them */
+    TrustReport *calls; /* where calls are noted; NULL: nowhere */
     Label decides;      /* what decides whether the statement at hand is reached; only for notes */
     bool changed;
     bool reports; /* the last round */
@@ -45,5 +46,12 @@ void places_of_tool(Trust *t, const Decl *decl);
 void places_of_prompt(Trust *t, const Decl *decl);
 /* Reports a value from outside in a place, with the way that it took; once for each place in the source. */
 void place_refuse(Check *c, Span span, const Origin *origin, const Place *place);
+
+/* ---- agent_trust.c ---- */
+
+/* Whether a program has prompts that offer something to a model. */
+bool agents_offer(const Program *program);
+/* Refuses agents that see what strangers write, see what is private, and act outside with nobody asked. */
+void agents_trust(Trust *t);
 
 #endif

@@ -22,7 +22,7 @@
 %token BAD.
 %fallback ID TOOL TYPE ERROR TEST ENUM CONST IMPORT TASK EXEC MCP EXTERN HTTP MOCK AS LIMIT DETACHED FAILS PURE
   IDEMPOTENT ONCE DANGEROUS RATE PROMPT RETRY BACKOFF TIMEOUT UNDO KEY APPROVE JSON ON AFTER NEVER TRUSTED
-  UNTRUSTED SANDBOX TOOLS TIMES.
+  UNTRUSTED SANDBOX TOOLS TIMES LOCAL PRIVATE.
 %left OR.
 %left AND.
 %left EQ NE LT LE GT GE.
@@ -91,6 +91,8 @@ attr(A) ::= PURE(K). { A = ast_attr(b, ATTR_PURE, K); }
 attr(A) ::= IDEMPOTENT(K). { A = ast_attr(b, ATTR_IDEMPOTENT, K); }
 attr(A) ::= ONCE(K). { A = ast_attr(b, ATTR_ONCE, K); }
 attr(A) ::= DANGEROUS(K). { A = ast_attr(b, ATTR_DANGEROUS, K); }
+attr(A) ::= LOCAL(K). { A = ast_attr(b, ATTR_LOCAL, K); }
+attr(A) ::= PRIVATE(K). { A = ast_attr(b, ATTR_PRIVATE, K); }
 attr(A) ::= LIMIT(K) INT(N). { A = ast_attr_limit(b, K, N); }
 attr(A) ::= RATE(K) INT(N) SLASH DUR(D). { A = ast_attr_rate(b, K, N, D); }
 attr(A) ::= SANDBOX(K) qid(Q). { A = ast_attr_sandbox(b, K, Q); }

@@ -46,8 +46,8 @@ static const int infix[] = {TOK_OR,  TOK_AND,      TOK_EQ,   TOK_NE,    TOK_LT, 
                             TOK_DOT, TOK_QDOT,     TOK_LSQ,  TOK_LP,    0};
 static const int policies[] = {TOK_RETRY, TOK_BACKOFF, TOK_TIMEOUT, TOK_ELSE, TOK_UNDO,
                                TOK_AS,    TOK_KEY,     TOK_APPROVE, 0};
-static const int attributes[] = {TOK_PURE,  TOK_IDEMPOTENT, TOK_ONCE,    TOK_DANGEROUS,
-                                 TOK_LIMIT, TOK_RATE,       TOK_SANDBOX, 0};
+static const int attributes[] = {TOK_PURE,    TOK_IDEMPOTENT, TOK_ONCE, TOK_DANGEROUS, TOK_LOCAL,
+                                 TOK_PRIVATE, TOK_LIMIT,      TOK_RATE, TOK_SANDBOX,   0};
 static const int pattern_starts[] = {TOK_ID,    TOK_INT,  TOK_FLOAT, TOK_DUR,  TOK_STR_BEG, TOK_TRUE,
                                      TOK_FALSE, TOK_NULL, TOK_MINUS, TOK_ELSE, TOK_NL,      0};
 

@@ -53,4 +53,10 @@ const Sandbox *sandbox_given(const char *name);
 const char *const *sandbox_given_names(void);
 const char *const *sandbox_rows(void);
 
+/* Whether a tool in it can reach a network; NULL is the sandbox of a program that names none. */
+static inline bool sandbox_reaches_out(const Sandbox *sandbox)
+{
+    return sandbox && (sandbox->root == SANDBOX_OPEN || sandbox->network != NETWORK_NONE);
+}
+
 #endif

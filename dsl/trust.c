@@ -13,14 +13,15 @@ void trust_note(Arena *arena, TrustReport *report, TrustNote note)
     report->notes[report->note_count++] = note;
 }
 
-void trust_note_call(Arena *arena, TrustReport *report, const Decl *in, const Expr *call)
+void trust_note_call(Arena *arena, TrustReport *report, TrustCall noted)
 {
+    const Expr *call = noted.call;
     const bool is_effect =
         (call->call == CALL_BUILTIN || call->call == CALL_METHOD) && (call->builtin->effect || call->builtin->suspends);
     const bool is_step = call->call == CALL_TOOL || call->call == CALL_PROMPT || call->call == CALL_WORKFLOW;
     if (!is_effect && !is_step) return;
     report->calls = arena_grow(arena, report->calls, &report->call_cap, report->call_count + 1, sizeof *report->calls);
-    report->calls[report->call_count++] = (TrustCall){in, call};
+    report->calls[report->call_count++] = noted;
 }
 
 /* ---- each once, in source order ---- */
@@ -68,8 +69,9 @@ typedef struct Finding {
     TrustTool *tool;
 } Finding;
 
-static void add_secret(const Finding *f, const Expr *call)
+static void add_secret(void *finding, const Expr *call)
 {
+    const Finding *f = finding;
     const Expr *name = call->argc ? expr_strip(call->argv[0]) : NULL;
     if (!name) return;
     const Expr *text = name->kind == EX_STRING ? name->parts : NULL;
@@ -85,22 +87,29 @@ static void add_secret(const Finding *f, const Expr *call)
     secrets->items[secrets->count++] = found;
 }
 
-static void find_secrets(const Finding *f, const Expr *e)
+void trust_secrets(const Expr *e, void (*found)(void *state, const Expr *call), void *state)
 {
     if (!e) return;
     if (e->kind == EX_CALL && e->call == CALL_BUILTIN && e->builtin->id == BI_SECRET) {
-        add_secret(f, e);
+        found(state, e);
         return;
     }
-    find_secrets(f, e->left);
-    find_secrets(f, e->right);
-    find_secrets(f, e->cond);
-    for (const Expr *part = e->parts; part; part = part->next) find_secrets(f, part);
-    for (const Arg *arg = e->args; arg; arg = arg->next) find_secrets(f, arg->value);
+    trust_secrets(e->left, found, state);
+    trust_secrets(e->right, found, state);
+    trust_secrets(e->cond, found, state);
+    for (const Expr *part = e->parts; part; part = part->next) trust_secrets(part, found, state);
+    for (const Arg *arg = e->args; arg; arg = arg->next) trust_secrets(arg->value, found, state);
     for (const MapEntry *entry = e->entries; entry; entry = entry->next) {
-        find_secrets(f, entry->key);
-        find_secrets(f, entry->value);
+        trust_secrets(entry->key, found, state);
+        trust_secrets(entry->value, found, state);
     }
+}
+
+void trust_tool_secrets(const Decl *tool, void (*found)(void *state, const Expr *call), void *state)
+{
+    trust_secrets(tool->provider_value, found, state);
+    for (const ProviderOption *option = tool->options; option; option = option->next)
+        trust_secrets(option->value, found, state);
 }
 
 /* ---- tools ---- */
@@ -165,12 +174,10 @@ static void list_tool(const Program *program, TrustReport *report, const Decl *d
                                            .dangerous = decl->dangerous,
                                            .keeper = KEPT_BY_NOBODY,
                                            .network = NETWORK_ANY});
-    const Finding finding = {program, tool};
+    Finding finding = {program, tool};
     if (decl->provider == PROV_EXEC) put_in_cell(program, tool, decl->sandbox);
     if (decl->provider == PROV_HTTP) keep_to_address(program, tool);
-    find_secrets(&finding, decl->provider_value);
-    for (const ProviderOption *option = decl->options; option; option = option->next)
-        find_secrets(&finding, option->value);
+    trust_tool_secrets(decl, add_secret, &finding);
 }
 
 static bool is_listed(const Builtin *builtin)
@@ -203,7 +210,7 @@ static void list_call(const Program *program, TrustReport *report, const Expr *c
         if (call->builtin->id == BI_EXEC) put_in_cell(program, tool, NULL);
     }
     if (is_effect && builtin_repeat(call) < tool->repeat) tool->repeat = builtin_repeat(call);
-    for (uint32_t i = 0; i < call->argc; i++) find_secrets(&(Finding){program, tool}, call->argv[i]);
+    for (uint32_t i = 0; i < call->argc; i++) trust_secrets(call->argv[i], add_secret, &(Finding){program, tool});
 }
 
 static void list_tools(const Program *program, TrustReport *report)

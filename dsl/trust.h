@@ -68,6 +68,7 @@ typedef struct TrustMixed {
 typedef struct TrustCall {
     const Decl *in;
     const Expr *call;
+    bool approved; /* a person sees it first */
 } TrustCall;
 
 /* A zeroed one is ready to be filled. Everything is in the arena of the compilation. */
@@ -88,7 +89,10 @@ Program *trust_check_program(Module *module, const SourceSet *sources, Arena *ar
 
 /* For the pass of the labels. */
 void trust_note(Arena *arena, TrustReport *report, TrustNote note);
-void trust_note_call(Arena *arena, TrustReport *report, const Decl *in, const Expr *call);
+void trust_note_call(Arena *arena, TrustReport *report, TrustCall call);
+/* Calls `found` for each use of a secret in an expression, or in a tool's command or request. */
+void trust_secrets(const Expr *e, void (*found)(void *state, const Expr *call), void *state);
+void trust_tool_secrets(const Decl *tool, void (*found)(void *state, const Expr *call), void *state);
 void trust_finish(const Program *program, DiagList *diags, TrustReport *report);
 
 #endif

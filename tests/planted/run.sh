@@ -60,6 +60,10 @@ search_by()
         build tests/interp/interp tests/diff/diff_gen || return 70
         sh tests/diff/labels.sh build 1..10000
         ;;
+    golden)
+        build tfyc || return 70
+        sh tests/golden/run.sh build/tfyc
+        ;;
     e2e | crash)
         build all || return 70
         suite=$1

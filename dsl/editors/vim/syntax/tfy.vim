@@ -8,7 +8,7 @@ syntax keyword tfySuspend detached parallel race spawn with yield
 syntax keyword tfyControl assert break catch continue else fail finally for give if in match return try while
 syntax keyword tfyDeclare const enum error fn import let mock prompt test tool type var workflow
 syntax keyword tfyPolicy after approve as backoff key limit never on retry timeout times tools undo
-syntax keyword tfyModifier dangerous exec extern fails http idempotent mcp once pure rate sandbox trusted untrusted
+syntax keyword tfyModifier dangerous exec extern fails http idempotent local mcp once private pure rate sandbox trusted untrusted
 syntax keyword tfyTypeWord json task
 syntax keyword tfyType bool bytes channel duration float int list map string thread time
 
