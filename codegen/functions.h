@@ -166,6 +166,8 @@
     X(UNLOCK, tfy_unlock, RECORDS, TASK, NONE)                               \
     X(DEADLINE_BEGIN, tfy_deadline_begin, RECORDS, TASK, INT)                \
     X(DEADLINE_END, tfy_deadline_end, VALUE, TASK, NONE)                     \
+    X(BUDGET_BEGIN, tfy_budget_begin, CHECKS, LINE, NONE)                    \
+    X(BUDGET_END, tfy_budget_end, VALUE, TASK, NONE)                         \
     X(UNDO_PUSH, tfy_undo_push, RECORDS, TASK, NONE)                         \
     X(UNDO_DONE, tfy_undo_done, VALUE, TASK, NONE)                           \
     X(UNDO_FAILED, tfy_undo_failed, VALUE, TASK, NONE)                       \

@@ -369,9 +369,26 @@ static void hold_deadline(Lower *l, const Stmt *s, Scope *scope)
     scope->held = val_of(l, number);
 }
 
+/* The parts that are given are bits, as in tfy_program.h. */
+static void hold_budget(Lower *l, const Stmt *s)
+{
+    const Expr *call = s->value;
+    Val *parts[3];
+    int64_t given = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        const Expr *part = i < call->argc ? call->argv[i] : NULL;
+        if (part) given |= INT64_C(1) << i;
+        parts[i] = part ? lower_expr(l, part) : i == 1 ? val_float(l, 0) : val_int(l, 0);
+    }
+    lower_call(l, RT_BUDGET_BEGIN, NULL, 4, val_int(l, given), parts[0], parts[1], parts[2]);
+    lower_end(l);
+}
+
 void lower_let_go(Lower *l, const Scope *scope)
 {
-    if (scope->stmt->value->builtin->id == BI_DEADLINE) {
+    if (scope->stmt->value->builtin->id == BI_BUDGET) {
+        lower_call(l, RT_BUDGET_END, NULL, 0);
+    } else if (scope->stmt->value->builtin->id == BI_DEADLINE) {
         lower_call(l, RT_DEADLINE_END, NULL, 2, val_int(l, lower_line_of(l, scope->stmt->span)), scope->held);
     } else {
         Point *point = lower_point(l, ASK_MARK, NULL, "unlock", NULL);
@@ -384,7 +401,9 @@ void lower_with(Lower *l, const Stmt *s)
 {
     MBlock *outer = l->landing, *done = machine_block(l->routine);
     Scope scope = {.kind = SCOPE_WITH, .outer = l->scope, .stmt = s};
-    if (s->value->builtin->id == BI_DEADLINE)
+    if (s->value->builtin->id == BI_BUDGET)
+        hold_budget(l, s);
+    else if (s->value->builtin->id == BI_DEADLINE)
         hold_deadline(l, s, &scope);
     else
         hold_lock(l, s, &scope);

@@ -44,18 +44,23 @@ static void put_catch(const Make *m, Catches *to, CatchName *name, Stmts stmts)
     LIST_APPEND(to, k, next);
 }
 
-/* What the prompt declares ends it; all else is told. */
+static void put_raised(const Make *m, Catches *to, const CatchName *error)
+{
+    CatchName *name = arena_new(m->c->arena, CatchName);
+    *name = *error;
+    name->next = NULL;
+    Stmts stmts = {0};
+    put(m, &stmts, ST_FAIL, made_id(m, "error."));
+    put_catch(m, to, name, stmts);
+}
+
+/* What the prompt declares ends it, and so does a budget; all else is told. */
 static Catch *catches_of(const Make *m)
 {
+    static const char budget[] = "BudgetExceeded"; /* unless the program has an error of this name */
     Catches list = {0};
-    for (const CatchName *e = m->prompt->fails; e; e = e->next) {
-        CatchName *name = arena_new(m->c->arena, CatchName);
-        *name = *e;
-        name->next = NULL;
-        Stmts stmts = {0};
-        put(m, &stmts, ST_FAIL, made_id(m, "error."));
-        put_catch(m, &list, name, stmts);
-    }
+    for (const CatchName *e = m->prompt->fails; e; e = e->next) put_raised(m, &list, e);
+    if (!check_find_decl(m->c, budget)) put_raised(m, &list, &(CatchName){.name = made_name(m, budget)});
     Stmts stmts = {0};
     put_text(m, &stmts, made_string(m, "error: ", made_member(m, "error.", "message")));
     put_catch(m, &list, NULL, stmts);

@@ -56,6 +56,8 @@ EFFECT(CLOSE, "close", AT_ONCE, IDEMPOTENT, NULL, DATA, "nothing", IN("of", "des
 EFFECT(LOCK, "lock", SUSPENDS, PURE, NULL, DATA, "nothing", IN("name", "string"))
 EFFECT(SEMAPHORE, "semaphore", SUSPENDS, PURE, NULL, DATA, "nothing", IN("name", "string") IN("n", "int"))
 EFFECT(DEADLINE, "deadline", SUSPENDS, PURE, NULL, DATA, "nothing", IN("d", "duration"))
+EFFECT(BUDGET, "budget", SUSPENDS, PURE, NULL, DATA, "nothing",
+       OPT("tokens", "int") OPT("cost", "float") OPT("calls", "int"))
 EFFECT(CHANNEL, "channel", AT_ONCE, PURE, NULL, DATA, "nothing", IN("capacity", "int"))
 EFFECT(KILL, "kill", AT_ONCE, IDEMPOTENT, NULL, DATA, "nothing", IN("t", "task"))
 EFFECT(SELF, "self", AT_ONCE, PURE, NULL, TRUSTED, "string", NO_PARAMS)

@@ -192,6 +192,7 @@ static bool is_later_effect(const Builtin *effect)
     case BI_READ_BYTES:
     case BI_WRITE_BYTES:
     case BI_LIST_FILES:
+    case BI_BUDGET:
     case BI_EXISTS:
     case BI_REMOVE_FILE:
     case BI_MAKE_DIR:

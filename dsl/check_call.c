@@ -184,16 +184,17 @@ static void refuse_effect_here(Check *c, const Expr *e, const char *name, const 
 
 static bool is_with_effect(const Builtin *builtin)
 {
-    return builtin && (builtin->id == BI_LOCK || builtin->id == BI_SEMAPHORE || builtin->id == BI_DEADLINE);
+    return builtin && (builtin->id == BI_LOCK || builtin->id == BI_SEMAPHORE || builtin->id == BI_DEADLINE ||
+                       builtin->id == BI_BUDGET);
 }
 
-/* lock, semaphore and deadline hold for a block, so they are after `with` and nowhere else. */
+/* lock, semaphore, deadline and budget hold for a block, so they are after `with` and nowhere else. */
 static bool check_with_mode(Check *c, const Expr *e, CallMode mode, const char *name, const Builtin *builtin)
 {
     Diag *diag;
     if (mode == MODE_WITH && is_with_effect(builtin)) return true;
     if (mode == MODE_WITH) {
-        diag = diag_error(c->diags, e->span, "'with' takes lock, semaphore or deadline, not '%s'", name);
+        diag = diag_error(c->diags, e->span, "'with' takes lock, semaphore, deadline or budget, not '%s'", name);
     } else {
         diag = diag_error(c->diags, e->span, "'%s' holds for a block, so it is written after 'with'", name);
         diag_hint(c->diags, diag, "write with %s(…) { … }", name);

@@ -310,6 +310,25 @@ void check_undo(Check *c, Policy *policy, const Type *answer, Name let_name)
 
 /* ---- with ---- */
 
+/* A limit that is written out is known here; any other is looked at when the block begins. */
+static void check_budget(Check *c, const Stmt *s)
+{
+    const Expr *call = s->value;
+    if (s->timeout) diag_error(c->diags, s->timeout->span, "a budget waits for nothing, so it takes no timeout");
+    if (!call->args)
+        diag_error(c->diags, call->span, "a budget bounds something: budget(tokens: 100_000), cost or calls");
+    for (const Arg *arg = call->args; arg; arg = arg->next) {
+        const Expr *value = arg->value;
+        const bool negative = value->kind == EX_UNARY && value->op == OP_NEG;
+        const bool zero =
+            (value->kind == EX_INT && value->int_value <= 0) || (value->kind == EX_FLOAT && value->float_value <= 0);
+        if (!arg->name.text)
+            diag_error(c->diags, value->span, "say what this bounds: tokens, cost or calls");
+        else if (negative || zero)
+            diag_error(c->diags, value->span, "'%s' must be above 0", arg->name.text);
+    }
+}
+
 bool check_with(Check *c, Stmt *s)
 {
     Expr *call = s->value;
@@ -324,6 +343,7 @@ bool check_with(Check *c, Stmt *s)
         call->type = call->to = check_call_in_mode(c, call, MODE_WITH, NULL);
     }
     if (s->timeout) check_expr_to(c, s->timeout, c->core->duration, (Why){0});
+    if (call->builtin && call->builtin->id == BI_BUDGET) check_budget(c, s);
     if (s->timeout && call->builtin && call->builtin->id == BI_DEADLINE)
         diag_error(c->diags, s->timeout->span, "a deadline is a timeout itself, so it takes none");
     uint32_t undo_seen = c->body->undo_seen;

@@ -99,6 +99,7 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
     case BI_LOCK:
     case BI_SEMAPHORE:
     case BI_DEADLINE:
+    case BI_BUDGET:
     case BI_CHANNEL:
     case BI_CLOSE:
     case BI_KILL:

@@ -24,7 +24,8 @@ static void explain_variable(LspText *to, const Located *at)
 
 static bool needs_yield(const Builtin *builtin)
 {
-    bool held = builtin->id == BI_LOCK || builtin->id == BI_SEMAPHORE || builtin->id == BI_DEADLINE; /* behind `with` */
+    const bool held = builtin->id == BI_LOCK || builtin->id == BI_SEMAPHORE || builtin->id == BI_DEADLINE ||
+                      builtin->id == BI_BUDGET; /* behind `with` */
     bool made = builtin->id == BI_CHANNEL;
     return builtin->effect && !held && !made && (builtin->suspends || strcmp(builtin->result, "nothing") != 0);
 }

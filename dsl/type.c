@@ -324,6 +324,10 @@ static void init_core_errors(Check *c, CoreTypes *core)
     core->channel_closed = new_core_fields(c, TYPE_ERROR, "ChannelClosed", "channel_closed", NULL, 0);
     core->bad_value = new_core_fields(c, TYPE_ERROR, "BadValue", "bad_value", value, 1);
     core->lost = new_core_fields(c, TYPE_ERROR, "Lost", "lost", NULL, 0);
+    TypeField budget[] = {{.name = "what", .type = core->string},
+                          {.name = "limit", .type = core->floating},
+                          {.name = "spent", .type = core->floating}};
+    core->budget_exceeded = new_core_fields(c, TYPE_ERROR, "BudgetExceeded", "budget_exceeded", budget, 3);
     core->denied = new_core_fields(c, TYPE_ERROR, "Denied", "denied", NULL, 0);
 }
 
@@ -367,7 +371,7 @@ const Type *type_core_named(const Check *c, const char *name)
 
 bool type_is_later(const Type *core)
 {
-    static const char *const names[] = {"Edit", "thread"};
+    static const char *const names[] = {"BudgetExceeded", "Edit", "thread"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(core->name, names[i]) == 0) return true;
     return false;

@@ -25,7 +25,7 @@ typedef enum TypeKind {
     TYPE_STRING,
     TYPE_BYTES,
     TYPE_JSON,
-    TYPE_THREAD, /* a conversation with a model */
+    TYPE_THREAD,   /* a conversation with a model */
     TYPE_LIST,     /* elem */
     TYPE_MAP,      /* key, elem */
     TYPE_OPTIONAL, /* elem */
@@ -174,9 +174,10 @@ typedef struct CoreTypes {
     const Type *match;
     const Type *time_zone; /* TimeZone {name: string, rules: string} */
     /* errors; every one has message: string first */
-    const Type *timeout;     /* Timeout {in_doubt: bool} */
-    const Type *tool_error;  /* ToolError {tool: string, code: int} */
-    const Type *task_failed; /* TaskFailed {task: string, kind: string} */
+    const Type *timeout;         /* Timeout {in_doubt: bool} */
+    const Type *budget_exceeded; /* BudgetExceeded {what: string, limit: float, spent: float} */
+    const Type *tool_error;      /* ToolError {tool: string, code: int} */
+    const Type *task_failed;     /* TaskFailed {task: string, kind: string} */
     const Type *channel_closed;
     const Type *bad_value; /* BadValue {path: string} */
     const Type *lost;

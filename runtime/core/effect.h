@@ -30,6 +30,13 @@ typedef enum TfyOutcome {
 } TfyOutcome;
 
 struct TfyPayload; /* wal/rows/payload.h */
+struct TfyRecord_;
+struct Step;
+
+typedef struct TfyAmount { /* of what is asked of models; cost: in millionths of the unit of the prices */
+    int64_t tokens, cost, calls;
+} TfyAmount;
+#define TFY_UNBOUNDED INT64_MAX
 
 typedef struct TfyCall {
     TfyLoop *loop;
@@ -59,6 +66,12 @@ struct TfyPerformer {
     void (*start)(TfyCall *call);
     void (*abort)(TfyCall *call); /* cancelled or timed out: stop the work, release state */
     void (*close)(TfyLoop *loop); /* the loop closes; no call is in flight; may be NULL */
+    /* Under a budget: records what an attempt can come to before its work starts, and takes such a record of the history.
+     * tfy__budget_request and tfy__budget_requested, or NULL. False: the log has failed. */
+    bool (*request)(struct Step *step);
+    void (*requested)(struct Step *step, const struct TfyRecord_ *record);
+    /* The most that the attempt can come to, and members for that record. cost -1: no price is known. False: no memory. */
+    bool (*reserve)(TfyCall *call, TfyAmount *most, TfyBuffer *members);
     /* Turns a recorded payload back into the result if the record has no plain "value" (LLMPlan: decode the
      * answer). payload is the whole JSON object. true: *out (borrowed) is the result; false: task->error is set as
      * it was then. NULL: not needed. */
@@ -112,7 +125,16 @@ typedef void TfyGranted(TfyCall *call, const char *grant);
  * call is aborted before; until then the call stays under way. A grant is recorded then; one for the run is in
  * tfy__ceiling. False: nobody is to be asked. */
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
-/* Lets the performer read a recorded result that has no plain value. False: it reads none, or task->error is set. */
+/* Budgets (step/budget.c): the first two are for a performer's table. */
+bool tfy__budget_request(struct Step *step);
+void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
+bool tfy__budget_refuses(TfyCall *call); /* true: there is no room for the attempt, which has failed */
+void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
+void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out); /* members of the performer's value */
+void tfy__budget_restore(TfyLoop *loop, const char *run_uuid, const json_t *json);
+bool tfy__budget_read(const char *text, TfyAmount *limit, char *error); /* "cost=5,tokens=1M"; false: error says why */
+
+/* Has the performer read a recorded result without a plain value. False: it reads none, or task->error is set. */
 bool tfy__call_read(const TfyCall *call, const struct TfyPayload *payload, TfyValue *out);
 /* When the time of the attempt ends, by the monotonic clock; 0: it has no limit. */
 int64_t tfy__call_deadline_ns(const TfyCall *call);
@@ -141,8 +163,6 @@ void tfy__show_text(TfyBuffer *out, const TfyObj *string);
 /* A row for each entry of a map of texts; NULL: none. */
 void tfy__show_entries(TfyBuffer *out, const char *label, const char *between, const TfyObj *map);
 
-struct Step;
-struct TfyRecord_;
 struct TfyQuestion;
 /* What only programs with such questions carry. */
 typedef struct TfyAsking {
@@ -194,6 +214,7 @@ typedef struct TfyCeiling {
     const char *grants;  /* what tools may do besides, "TOOL:reads=PATH", with newlines between them */
     bool runners;        /* runners, which no sandbox holds, may start */
     const char *granted; /* the same, by people while the run was under way */
+    const char *budget;  /* what it may ask of models, "cost=5,tokens=1M" */
     const char *level;   /* of the sandbox when the run began: "full", "partial"; NULL: no tool needed one */
 } TfyCeiling;
 TfyCeiling tfy__ceiling(TfyTask *task);                     /* of a run that works now */

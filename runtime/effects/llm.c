@@ -32,6 +32,7 @@
 #define PAUSE_MS            1000              /* before the second one of an attempt; doubles */
 #define RETRY_AFTER_MOST_MS 30000             /* before any further one */
 #define REQUESTS_MOST       3                 /* of an attempt */
+#define TOKENS_USUAL        8192              /* of an answer, if nothing is said */
 #define ANSWER_MAX          ((size_t)8 << 20) /* bytes of a response */
 
 typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
@@ -321,6 +322,12 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
     tfy_cut(task, mark);
 }
 
+/* Without a count, what was put down stays charged. */
+static void settle(TfyCall *call, int64_t asked, int64_t answered)
+{
+    if (asked >= 0 && answered >= 0) tfy__budget_settle(call, asked + answered, 0);
+}
+
 /* The answer is there: counts it, records it in the session, and finishes the call. */
 static void take_reply(Asking *asking, const TfyLlmReply *given)
 {
@@ -337,6 +344,7 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     tfy__sent_record(call, asking->request);
     if (kept) write_extra(asking, reply, occurrence);
     free_asking(asking);
+    settle(call, reply->prompt_tokens, reply->completion_tokens);
     tfy__count_tokens(call->loop, reply->prompt_tokens, reply->completion_tokens);
     if (reply->completion_tokens >= 0)
         tfy__activity(call->task, "Tokens", "%s: %lld in, %lld out", call->tool->name, (long long)reply->prompt_tokens,
@@ -478,6 +486,7 @@ static void start(TfyCall *call)
 {
     char error[TFY_ERROR_TEXT];
     int status = tfy__llm_prepare(call->loop, error);
+    if (tfy__budget_refuses(call)) return;
     call->record_type = TFY_R_LLM_PLAN;
     /* and it stays so: a question, however it ends, leaves nothing behind that could be undone */
     call->outcome = TFY_NOT_DONE;
@@ -495,6 +504,31 @@ static void start(TfyCall *call)
         ask_cassette(asking);
     else
         ask_endpoint(asking);
+}
+
+static bool is_played(Llm *llm)
+{
+    char error[TFY_ERROR_TEXT];
+    return tfy__llm_prepare(llm->loop, error) == TFY_OK && llm->mode == MODE_CASSETTE;
+}
+
+/* Three bytes of the request count as a token. */
+static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
+{
+    Llm *llm = find_llm(call->loop);
+    json_t *request = llm ? tfy__llm_request(call, recall(llm, call)) : NULL;
+    if (!request) {
+        tfy__call_starved(call);
+        return false;
+    }
+    const json_t *given = json_object_get(request, "most");
+    const size_t bytes = json_dumpb(request, NULL, 0, JSON_COMPACT);
+    *most = (TfyAmount){.tokens = (int64_t)(bytes / 3) + (given ? json_integer_value(given) : TOKENS_USUAL),
+                        .cost = is_played(llm) ? 0 : -1,
+                        .calls = 1};
+    tfy__put_hex(members, TFY_P_REQUEST, tfy__llm_digest(request));
+    json_decref(request);
+    return true;
 }
 
 static void abort_call(TfyCall *call)
@@ -541,6 +575,10 @@ static void recorded(TfyCall *call, const TfyPayload *payload)
     tfy__sent_recorded(call, payload);
     Llm *llm = tfy__payload_get(payload, TFY_P_REQUEST) ? find_llm(call->loop) : NULL;
     if (llm) count_again(llm, call->task, payload);
+    if (tfy__payload_get(payload, TFY_P_PROMPT_TOKENS))
+        settle(call, tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
+               tfy__payload_get(payload, TFY_P_COMPLETION_TOKENS) ? tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS)
+                                                                  : -1);
 }
 
 static bool fail_again(TfyTask *task, const TfySite *site, char *error)
@@ -621,6 +659,7 @@ static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
     }
     tfy__buffer_char(out, ']');
     tfy__sent_save(loop, run_uuid, out);
+    tfy__budget_save(loop, run_uuid, out);
     tfy__put_end(out);
 }
 
@@ -663,6 +702,7 @@ static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
     }
     for (size_t i = llm ? json_array_size(misfits) : 0; i-- > 0;) restore_memory(llm, run, json_array_get(misfits, i));
     tfy__sent_restore(loop, run_uuid, json);
+    tfy__budget_restore(loop, run_uuid, json);
 }
 
 /* A session that the command line names is read before anything runs; whatever the environment says, when it is used. */
@@ -673,6 +713,9 @@ static int prepare_chosen(TfyLoop *loop, char *error_text)
 
 const TfyPerformer tfy__perform_llm = {.name = "llm",
                                        .start = start,
+                                       .request = tfy__budget_request,
+                                       .requested = tfy__budget_requested,
+                                       .reserve = reserve,
                                        .abort = abort_call,
                                        .close = close_llm,
                                        .prepare = prepare_chosen,

@@ -100,8 +100,9 @@ bool tfy_fail_with(TfyTask *task, TfyObj *error)
 
 bool tfy_retriable(const TfyTask *task)
 {
-    static const TfyType *const final[] = {&tfy_type_panic,       &tfy_type_cancelled,      &tfy_type_denied,
-                                           &tfy_type_task_failed, &tfy_type_channel_closed, &tfy_type_lost};
+    static const TfyType *const final[] = {&tfy_type_panic,          &tfy_type_cancelled,      &tfy_type_denied,
+                                           &tfy_type_task_failed,    &tfy_type_channel_closed, &tfy_type_lost,
+                                           &tfy_type_budget_exceeded};
     if (!task->error) return false;
     for (size_t i = 0; i < sizeof final / sizeof final[0]; i++)
         if (task->error->type == final[i]) return false;

@@ -211,6 +211,37 @@ bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload
     return true;
 }
 
+bool tfy__budget_request(struct Step *step)
+{
+    return true;
+}
+
+void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record)
+{
+}
+
+bool tfy__budget_refuses(TfyCall *call)
+{
+    return false;
+}
+
+void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost)
+{
+}
+
+void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
+{
+}
+
+void tfy__budget_restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
+{
+}
+
+void tfy__call_starved(TfyCall *call)
+{
+    abort();
+}
+
 void tfy__loop_fail(TfyLoop *loop, int code, const char *format, ...)
 {
     abort();

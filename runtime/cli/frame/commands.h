@@ -9,8 +9,8 @@
 #define TFY__RUNNING                                                                                                   \
     (OPT(DB) | OPT(YES) | OPT(YOLO) | OPT(ESCALATE) | OPT(DETAILS) | OPT(EVENTS) | OPT(LLM) | OPT(SECRETS) |           \
      OPT(SECRETS_FROM) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) | OPT(CEILING) | OPT(CEILING_NETWORK) | OPT(GRANT) |  \
-     OPT(RUNNERS) | OPT(CELL_LEVEL) | OPT(RECORD_PROMPTS) | OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) |        \
-     OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(POLICY) | OPT(GRACE) | OPT(RESULT_ONLY))
+     OPT(BUDGET) | OPT(RUNNERS) | OPT(CELL_LEVEL) | OPT(RECORD_PROMPTS) | OPT(LOG_LEVEL) | OPT(MAX_TASKS) |            \
+     OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(POLICY) | OPT(GRACE) | OPT(RESULT_ONLY))
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
 #define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
 
@@ -37,8 +37,8 @@
         "kill a program at every commit and stop, resume it, and compare with an undisturbed run",                     \
         OPT(WORKFLOW) | OPT(DIR) | OPT(YES) | OPT(YOLO) | OPT(LLM) | OPT(SECRETS) | OPT(SECRETS_FROM) |                \
             OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) | OPT(CEILING) |       \
-            OPT(CEILING_NETWORK) | OPT(RUNNERS) | OPT(CELL_LEVEL) | OPT(POLICY) | OPT(KILL_AT) | OPT(REAL) |           \
-            OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),                                                            \
+            OPT(CEILING_NETWORK) | OPT(BUDGET) | OPT(RUNNERS) | OPT(CELL_LEVEL) | OPT(POLICY) | OPT(KILL_AT) |         \
+            OPT(REAL) | OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),                                                \
         1, -1, .takes_params = true)                                                                                   \
     ROW(sandbox, "sandbox", "-- COMMAND [ARGUMENT ...]", "run a command in a sandbox around the current directory",    \
         OPT(CELL) | OPT(CELL_NETWORK) | OPT(CELL_LEVEL) | OPT(CELL_READS) | OPT(CELL_WRITES) | OPT(CELL_MEMORY) |      \

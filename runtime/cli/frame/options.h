@@ -101,6 +101,7 @@
     O(CEILING_NETWORK, "network", "none|any|HOSTS",                                                                    \
       "the most that tools, http() and connect() may reach; HOSTS: host:port,*.host:port")                             \
     O(RUNNERS, "runners", NULL, "let the runners of sandboxes start; no sandbox holds them")                           \
+    O(BUDGET, "budget", "cost=5,tokens=1M,calls=50", "the most that the run may ask of models")                        \
     O(GRANT, "grant", "TOOL:reads=PATH",                                                                               \
       "let a tool do this too, also writes=PATH, network=HOST:PORT; may be given several times")                       \
     O(CELL_NETWORK, "network", "none|any|HOSTS",                                                                       \

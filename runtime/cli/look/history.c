@@ -241,6 +241,12 @@ static void add_content(TfyBuffer *out, const TfyLogRecord *record)
         add_recorded(out, " -> ", record, TFY_P_ANSWER);
         add_error(out, tfy__payload_get(&payload, TFY_P_ERROR));
         break;
+    case TFY_R_LLM_REQUEST:
+        add_name(out, &payload);
+        tfy__buffer_printf(
+            out, ", %lld tokens at most",
+            (long long)json_integer_value(json_object_get(tfy__payload_get(&payload, TFY_P_RESERVE), "tokens")));
+        break;
     case TFY_R_COMMIT:
         add_text(out, "", tfy__payload_text(&payload, TFY_P_VALUE));
         add_text(out, " ", tfy__payload_text(&payload, TFY_P_MESSAGE));

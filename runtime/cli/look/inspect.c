@@ -666,6 +666,8 @@ static void print_ceiling(const json_t *ceiling)
     }
     if (json_is_true(json_object_get(ceiling, "runners"))) printf(" --runners");
     putchar('\n');
+    const char *budget = json_string_value(json_object_get(ceiling, "budget"));
+    if (budget) printf("budget     %s\n", budget);
 }
 
 static void print_grants(const json_t *grants)

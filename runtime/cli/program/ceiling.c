@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "core/effect.h"
 #include "effects/proxy_rules.h"
 #include "effects/sandbox.h"
 
@@ -101,6 +102,12 @@ int tfy__check_runners(const TfyProgram *program, const TfyArgs *args)
 bool tfy__read_ceiling(const TfyProgram *program, const TfyArgs *args, TfyOptions *options, char **grants)
 {
     TfyBuffer lines = {0};
+    TfyAmount limit;
+    char error[TFY_ERROR_TEXT];
+    if (args->option[OPT_BUDGET] && !tfy__budget_read(args->option[OPT_BUDGET], &limit, error)) {
+        tfy__say("%s", error);
+        return false;
+    }
     if (tfy__args_choice(args, OPT_CEILING, 0) < 0 || tfy__args_choice(args, OPT_CELL_LEVEL, 0) < 0) return false;
     if (!check_network(args->option[OPT_CEILING_NETWORK])) return false;
     for (int i = 0; i < args->given_count; i++) {
@@ -115,6 +122,7 @@ bool tfy__read_ceiling(const TfyProgram *program, const TfyArgs *args, TfyOption
     options->sandbox_level = args->option[OPT_CELL_LEVEL];
     options->runners = args->option[OPT_RUNNERS] != NULL;
     options->network = args->option[OPT_CEILING_NETWORK];
+    options->budget = args->option[OPT_BUDGET];
     options->grants = *grants = lines.data;
     return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/loop/state.h"
+#include "core/step/budget.h"
 
 const char *tfy__sandbox_level_option(TfyLoop *loop)
 {
@@ -17,6 +18,7 @@ TfyCeiling tfy__ceiling_option(TfyLoop *loop)
     return (TfyCeiling){.sandbox = options->sandbox,
                         .network = options->network,
                         .grants = options->grants,
+                        .budget = options->budget,
                         .runners = options->runners};
 }
 
@@ -27,6 +29,7 @@ TfyCeiling tfy__ceiling(TfyTask *task)
     if (!ceiling.sandbox) ceiling.sandbox = began->sandbox;
     if (!ceiling.network) ceiling.network = began->network;
     if (!ceiling.grants) ceiling.grants = began->grants;
+    if (!ceiling.budget) ceiling.budget = began->budget;
     ceiling.runners |= began->runners;
     ceiling.granted = began->granted;
     return ceiling;
@@ -34,10 +37,11 @@ TfyCeiling tfy__ceiling(TfyTask *task)
 
 void tfy__ceiling_free(Run *run)
 {
-    const char *const texts[] = {run->ceiling.sandbox, run->ceiling.network, run->ceiling.grants, run->ceiling.granted,
-                                 run->ceiling.level};
+    const char *const texts[] = {run->ceiling.sandbox, run->ceiling.network, run->ceiling.grants,
+                                 run->ceiling.granted, run->ceiling.level,   run->ceiling.budget};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free((char *)(uintptr_t)texts[i]);
     run->ceiling = (TfyCeiling){.sandbox = NULL};
+    tfy__budget_leave(&run->budget);
 }
 
 static bool copy_text(const char **place, const char *text)
@@ -51,7 +55,8 @@ bool tfy__ceiling_begin(Run *run)
     const TfyCeiling now = tfy__ceiling_option(run->loop);
     run->ceiling.runners = now.runners;
     return copy_text(&run->ceiling.sandbox, now.sandbox) && copy_text(&run->ceiling.network, now.network) &&
-           copy_text(&run->ceiling.grants, now.grants) && copy_text(&run->ceiling.level, run->loop->cell_level);
+           copy_text(&run->ceiling.grants, now.grants) && copy_text(&run->ceiling.budget, now.budget) &&
+           copy_text(&run->ceiling.level, run->loop->cell_level);
 }
 
 bool tfy__ceiling_grant(Run *run, const char *grant)
@@ -76,13 +81,15 @@ bool tfy__ceiling_pass(Run *run, const TfyLogRecord *record)
 void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member)
 {
     const TfyCeiling *began = &run->ceiling;
-    if (!began->sandbox && !began->network && !began->grants && !began->granted && !began->level && !began->runners)
+    if (!began->sandbox && !began->network && !began->grants && !began->granted && !began->level && !began->budget &&
+        !began->runners)
         return;
     tfy__put(out, member);
     tfy__put_begin(out);
     if (began->sandbox) tfy__put_text(out, TFY_P_SANDBOX, began->sandbox);
     if (began->network) tfy__put_text(out, TFY_P_NETWORK, began->network);
     if (began->grants) tfy__put_text(out, TFY_P_GRANTS, began->grants);
+    if (began->budget) tfy__put_text(out, TFY_P_BUDGET, began->budget);
     tfy__put_true(out, TFY_P_RUNNERS, began->runners);
     if (began->granted) tfy__put_text(out, TFY_P_GRANTED, began->granted);
     if (began->level) tfy__put_text(out, TFY_P_LEVEL, began->level);
@@ -124,6 +131,7 @@ int tfy__ceiling_read(Run *run, const json_t *json, char *error_text)
     if (!copy_text(&began->sandbox, tfy__member_text(json, TFY_P_SANDBOX)) ||
         !copy_text(&began->network, tfy__member_text(json, TFY_P_NETWORK)) ||
         !copy_text(&began->grants, tfy__member_text(json, TFY_P_GRANTS)) ||
+        !copy_text(&began->budget, tfy__member_text(json, TFY_P_BUDGET)) ||
         !copy_text(&began->granted, tfy__member_text(json, TFY_P_GRANTED)) ||
         !copy_text(&began->level, tfy__member_text(json, TFY_P_LEVEL)))
         return tfy__explained(TFY_E_NOMEM, error_text);

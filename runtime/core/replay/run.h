@@ -23,6 +23,7 @@ struct Run {
     int64_t max_queue, max_memory; /* TfyOptions' when it started; 0: none */
     bool digests_only;             /* it started with record_prompts "digest" */
     TfyCeiling ceiling;            /* with which it started; owned */
+    struct Budget *budget;         /* what it may ask of models (step/budget.h); NULL: none, or not yet asked */
     uint32_t live;                 /* tasks that have not finished */
     TaskRest *root;
     uint32_t folded_ended; /* its newest folded task that has finished; 0: none */

@@ -179,6 +179,8 @@ void tfy__step_begin_again(Step *step)
     step->doubt = DOUBT_NONE;
     step->counted = step->asking = step->noted = false;
     tfy__step_drop_failure(step);
+    free(step->hold);
+    step->hold = NULL;
     step->call.attempt++;
     step->call.record_type = result_record(step->call.site->tool);
     step->call.value_in_extra = false;

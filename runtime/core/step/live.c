@@ -270,6 +270,13 @@ void tfy__step_ghost_waits(Step *step)
     if (has_ghosts(step) && tfy__step_wait_kind(step) && !step->told_idle) tell_idle(step);
 }
 
+/* What the work may cost is recorded before it starts. False: the log has failed. */
+static bool puts_down(Step *step)
+{
+    const TfyPerformer *performer = step->call.loop->performers[step->call.tool->family];
+    return !performer || !performer->request || performer->request(step);
+}
+
 /* STAGE_OUTCOME with nothing recorded: this process does the work. */
 void tfy__step_go_live(Step *step)
 {
@@ -290,7 +297,7 @@ void tfy__step_go_live(Step *step)
     } else if (step->started == START_FOUND && !is_question(tool)) {
         step->stage = STAGE_DOUBT;
         tfy__step_advance(step);
-    } else {
+    } else if (puts_down(step)) {
         tfy__step_wait_sync(step);
         if (tfy__log_durable(step->call.loop->log) >= step->sync_lsn) tfy__step_synced(step->call.loop);
     }

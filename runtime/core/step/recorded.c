@@ -252,6 +252,18 @@ static void take_resolved(Step *step, const TfyLogRecord *record)
     tfy__payload_close(&payload);
 }
 
+/* It changes nothing but what is spent: the outcome is still to come. */
+static void take_request(Step *step, const TfyLogRecord *record)
+{
+    const TfyPerformer *performer = step->call.loop->performers[step->call.tool->family];
+    if (!performer || !performer->requested) {
+        tfy__step_diverge(step, record);
+        return;
+    }
+    performer->requested(step, record);
+    tfy__history_take(step->rest);
+}
+
 /* Takes the next record about this step. False: the history has none (yet), or the task was halted. */
 bool tfy__step_take_recorded(Step *step)
 {
@@ -275,6 +287,7 @@ bool tfy__step_take_recorded(Step *step)
     case TFY_R_APPROVAL: take_approval(step, record); break;
     case TFY_R_RESOLVED: take_resolved(step, record); break;
     case TFY_R_IN_DOUBT: take_doubt(step, record); break;
+    case TFY_R_LLM_REQUEST: take_request(step, record); break;
     default: tfy__step_diverge(step, record); break;
     }
     return rest->step == step;

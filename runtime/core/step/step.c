@@ -94,6 +94,8 @@ void tfy__step_free(Step *step)
     drop_args(step);
     tfy__buffer_free(&step->call.extra);
     tfy__step_drop_failure(step);
+    free(step->hold);
+    step->hold = NULL;
     if (loop->test) tfy__test_forget(loop->test, step);
     if (step->rest->step == step) step->rest->step = NULL;
     step->stage = STAGE_DEAD;

@@ -135,15 +135,16 @@ struct Step {
     DueKind due_kind;
     DoubtState doubt;
     Admission admission;
-    uint8_t queued;    /* IN_… */
-    bool counted;      /* this suspension was counted in passages */
-    bool noted;        /* the snapshot that it was restored from contains its start */
-    bool waited_room;  /* there was no room for its call, now or before */
-    bool unknown;      /* an earlier attempt of this once step may have had its effect */
-    bool backoff_only; /* tfy_backoff: not an effect */
-    bool told_idle;    /* a live event reported that it waits */
-    bool asking;       /* approve, ask, in doubt: the question was shown */
-    struct Aside *aside; /* in_call: a person was asked about the call (aside.c); owned; NULL: nobody was */
+    uint8_t queued;          /* IN_… */
+    bool counted;            /* this suspension was counted in passages */
+    bool noted;              /* the snapshot that it was restored from contains its start */
+    bool waited_room;        /* there was no room for its call, now or before */
+    bool unknown;            /* an earlier attempt of this once step may have had its effect */
+    bool backoff_only;       /* tfy_backoff: not an effect */
+    bool told_idle;          /* a live event reported that it waits */
+    bool asking;             /* approve, ask, in doubt: the question was shown */
+    struct BudgetHold *hold; /* what it has put down for a request to a model; owned; NULL: nothing */
+    struct Aside *aside;     /* in_call: a person was asked about the call (aside.c); owned; NULL: nobody was */
     int64_t retry, backoff_ms, timeout_ms;
     int64_t asks;     /* prompts: attempts left */
     int64_t due_ms;   /* wall clock: the end of the timeout, the backoff or the sleep; 0: none */

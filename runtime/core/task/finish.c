@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/loop/state.h"
+#include "core/step/budget.h"
 
 static void unlink_child(TaskRest *child)
 {
@@ -211,6 +212,7 @@ void tfy__task_finish(TfyTask *task)
         return;
     }
     CHECK(!rest->holds);
+    tfy__budget_leave(&rest->budget);
     rest->end_state = state;
     rest->log.state = state;
     if (state == TFY_TASK_COMPLETED) {

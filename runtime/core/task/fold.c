@@ -262,7 +262,7 @@ static bool may_fold(const TaskRest *rest)
     const TfyLoop *loop = run->loop;
     return rest != run->root && !run->history && loop->log && !loop->test && !rest->group && !rest->followers &&
            !rest->after_left && !rest->channels && !rest->holds && !rest->undo_count && !rest->deadline_count &&
-           !rest->unwinding && log_fits(&rest->log);
+           !rest->unwinding && !rest->budget && log_fits(&rest->log);
 }
 
 static void keep_log(Folded *folded, const TfyLogTask *log)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/loop/state.h"
+#include "core/step/budget.h"
 
 #define PRIORITY_MAX 1000
 #define PAYLOAD_KEPT 65536 /* bytes */
@@ -281,6 +282,7 @@ static TaskRest *spawn(TfyTask *task, const TfyPoint *point, const TfyWorkflow *
         if (!tfy__history_attach(child) && loop->log) tfy__log_add_task(loop->log, &child->log);
         if (bond != BOND_NONE) link_child(child, rest);
         child->priority = (int32_t)with->priority;
+        child->budget = tfy__budget_share(rest->budget);
     }
     /* the log knows the child: a panic here could not be replayed */
     if (!child || !begin_after(child, with) || !start_frame(child, args)) {

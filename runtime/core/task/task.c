@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "core/loop/state.h"
+#include "core/step/budget.h"
 
 #define CELLS_BYTES ((size_t)TASK_MAX * sizeof(TaskCell))
 #define HUGE_FROM   (1u << 16) /* tasks */
@@ -268,6 +269,7 @@ void tfy__rest_free(TfyLoop *loop, TaskRest *rest)
     rest->granted_from = NULL; /* it has no task to return to */
     rest->granted_lock = NULL;
     if (rest->granted_signal) tfy__signal_taken(rest);
+    tfy__budget_leave(&rest->budget);
     if (rest->task) tfy__task_give_back(rest);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     if (rest->end_state == TFY_TASK_COMPLETED && !rest->workflow->result->scalar) tfy_drop(&scratch, rest->value.o);

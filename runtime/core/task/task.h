@@ -118,7 +118,8 @@ struct TaskRest {
     uint32_t undo_count, undo_cap;
     Channel **channels; /* the channels that it made */
     uint32_t channel_count, channel_cap;
-    Hold *holds; /* the permits it has, newest first */
+    Hold *holds;           /* the permits it has, newest first */
+    struct Budget *budget; /* the innermost around it (step/budget.h); NULL: none */
     /* What its answer took from others: returned if the answer is not used. At most one is set. */
     Channel *granted_from;
     uint64_t granted_seq;

@@ -32,6 +32,7 @@
     M(BODY, "body", FLAG)                                                                                              \
     M(BORN, "born", INT)                                                                                               \
     M(BY, "by", TEXT)                                                                                                  \
+    M(BUDGET, "budget", TEXT)                                                                                          \
     M(BYTES, "bytes", TEXT)                                                                                            \
     M(CALL, "call", LIST)                                                                                              \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
@@ -43,6 +44,7 @@
     M(DEV, "dev", INT)                                                                                                 \
     M(DIGEST, "digest", TEXT)                                                                                          \
     M(DUE, "due", INT)                                                                                                 \
+    M(ENTRY, "entry", TEXT)                                                                                            \
     M(EPOCH, "epoch", INT)                                                                                             \
     M(ERROR, "error", OBJECT)                                                                                          \
     M(FINISH_REASON, "finish_reason", TEXT)                                                                            \
@@ -93,6 +95,7 @@
     M(REFUSAL, "refusal", TEXT)                                                                                        \
     M(CALLS, "calls", LIST)                                                                                            \
     M(REQUEST, "request", TEXT)                                                                                        \
+    M(RESERVE, "reserve", OBJECT)                                                                                      \
     M(ROOT, "root", OBJECT)                                                                                            \
     M(ROW, "row", OBJECT)                                                                                              \
     M(RUN, "run", TEXT)                                                                                                \

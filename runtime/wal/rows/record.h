@@ -125,7 +125,8 @@ typedef enum TfyRecordType {
     TFY_R_UNDO,
     TFY_R_SNAPSHOT,
     TFY_R_COMPACTED,
-    TFY_R_MOVED, /* 36 to 40 are reserved: LLMRequest, McpRound, McpTask, Admin, Claimed */
+    TFY_R_MOVED,
+    TFY_R_LLM_REQUEST, /* 37 to 40 are reserved: McpRound, McpTask, Admin, Claimed */
     TFY_R_TEXT = 41,
     TFY_R_SECRET,
     TFY_R_COUNT

@@ -19,6 +19,8 @@
     M(AT, "at", LIST)                                                                                                  \
     M(ATTEMPT, "attempt", INT)                                                                                         \
     M(BACKOFF, "backoff", INT)                                                                                         \
+    M(BOUND, "bound", LIST)                                                                                            \
+    M(BUDGETS, "budgets", LIST)                                                                                        \
     M(CANCEL, "cancel", FLAG)                                                                                          \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CAPACITY, "capacity", INT)                                                                                       \
@@ -87,6 +89,7 @@
     M(SIGNAL_IDS, "signal_ids", LIST)                                                                                  \
     M(SLOTS, "slots", OBJECT)                                                                                          \
     M(SPAWNED, "spawned", INT)                                                                                         \
+    M(SPENT, "spent", LIST)                                                                                            \
     M(STAGE, "stage", TEXT)                                                                                            \
     M(STARTS, "starts", LIST)                                                                                          \
     M(STATE, "state", INT)                                                                                             \
