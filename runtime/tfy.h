@@ -388,6 +388,8 @@ typedef struct TfyOptions {
     bool move_root;
     /* NULL: from the environment; else "cassette:FILE" or "record:FILE" */
     const char *llm;
+    /* the file of models; NULL: $TFY_MODELS, else .tfy/models.json, if there is one */
+    const char *models;
     /* where the values of secrets are: a file of NAME=value lines, or a directory with a file for each; a name that is
      * not in it is looked for in the directory $CREDENTIALS_DIRECTORY, then in TFY_SECRET_NAME in the environment.
      * NULL: only there */

@@ -201,7 +201,7 @@ int64_t tfy__wall_ms(TfyLoop *loop);
 const char *tfy__root(TfyLoop *loop);      /* the working root, absolute */
 int tfy__root_fd(TfyLoop *loop);           /* the root's directory descriptor, opened at start */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
-const char *tfy__llm_option(TfyLoop *loop);      /* TfyOptions.llm or NULL */
+const char *tfy__llm_option(TfyLoop *loop), *tfy__models_option(TfyLoop *loop); /* TfyOptions.llm, .models, or NULL */
 bool tfy__keeps_prompts(TfyTask *task);          /* whether the log keeps what the task's run sends to models */
 size_t tfy__output_most(TfyLoop *loop);          /* bytes kept of an output or a body */
 size_t tfy__file_most(TfyLoop *loop);            /* bytes of a file */

@@ -12,8 +12,10 @@
  * - A misfit: the answer that could not be decoded, and why, per task. The next request at the same place shows
  *   both to the model. A task has at most one open misfit, since it is at one place. */
 #include "effects/llm.h"
+#include "effects/llm_models.h"
 #include "effects/llm_sent.h"
 #include "effects/llm_turn.h"
+#include "effects/secret.h"
 #include "wal/rows/payload.h"
 #include "base/grow.h"
 #include "base/table.h"
@@ -27,12 +29,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define CONNECT_MS          10000             /* until the connection is established */
-#define REQUEST_MS          300000            /* one HTTP request */
-#define PAUSE_MS            1000              /* before the second one of an attempt; doubles */
-#define RETRY_AFTER_MOST_MS 30000             /* before any further one */
-#define REQUESTS_MOST       3                 /* of an attempt */
-#define TOKENS_USUAL        8192              /* of an answer, if nothing is said */
+#define CONNECT_MS          10000  /* until the connection is established */
+#define REQUEST_MS          300000 /* one HTTP request */
+#define PAUSE_MS            1000   /* before the second one of an attempt; doubles */
+#define RETRY_AFTER_MOST_MS 30000  /* before any further one */
+#define REQUESTS_MOST       3      /* of an attempt */
+#define MODELS_USUAL        ".tfy/models.json"
 #define ANSWER_MAX          ((size_t)8 << 20) /* bytes of a response */
 
 typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
@@ -59,6 +61,7 @@ typedef struct Llm {
     Mode mode;
     const char *path;      /* of the cassette; part of the loop's options */
     TfyCassette *cassette; /* NULL for an endpoint */
+    TfyLlmModels *models;  /* of the file of models; NULL: there is none */
     TfyLlmHttp *http;      /* made by the first request that needs it */
     TfyLlmLimits limits;
     Count *counts; /* in the order of their first use */
@@ -76,17 +79,35 @@ typedef struct Asking {
     Llm *llm;
     TfyLlmAsk *ask; /* NULL once it has finished */
     json_t *request;
-    uint64_t digest;  /* of the request */
-    int64_t start_ns; /* monotonic */
-    uint32_t tries;   /* HTTP requests before the last one */
+    const TfyLlmEntry *entry; /* who answers; NULL: the endpoint of the environment, or a session */
+    const TfyLlmEntry *first; /* … who was asked first */
+    uint64_t digest;          /* of the request */
+    int64_t start_ns;         /* monotonic */
+    uint32_t tries;           /* HTTP requests before the last one */
 } Asking;
 
 /* ---- the module ---- */
 
+/* A file that is named must be there; the usual one may be missing. */
+static int read_models(Llm *llm)
+{
+    const char *named = tfy__models_option(llm->loop), *path = named ? named : getenv("TFY_MODELS");
+    const bool usual = !path || !*path;
+    bool missing;
+    llm->models = tfy__llm_models_open(usual ? MODELS_USUAL : path, &missing, llm->why);
+    if (llm->models || (usual && missing)) {
+        llm->why[0] = '\0';
+        return TFY_OK;
+    }
+    return missing ? TFY_E_ABSENT : TFY_E_DATA;
+}
+
 static int choose_source(Llm *llm)
 {
     const char *option = tfy__llm_option(llm->loop);
-    if (!option || !option[0]) return TFY_OK;
+    const bool played = option && strncmp(option, "cassette:", 9) == 0;
+    const int code = played ? TFY_OK : read_models(llm);
+    if (code != TFY_OK || !option || !option[0]) return code;
     bool record = strncmp(option, "record:", 7) == 0;
     if (!record && strncmp(option, "cassette:", 9) != 0) {
         snprintf(llm->why, sizeof llm->why,
@@ -246,14 +267,36 @@ static void free_asking(Asking *asking)
     free(asking);
 }
 
+/* In millionths; -1: nobody knows it. */
+static int64_t cost_of(const TfyLlmEntry *entry, const TfyLlmReply *reply)
+{
+    const bool counted = reply->prompt_tokens >= 0 && reply->completion_tokens >= 0;
+    return counted ? tfy__llm_cost(entry, reply->prompt_tokens, reply->cached_tokens, reply->completion_tokens) : -1;
+}
+
+/* Who had no time before. */
+static void write_failed(const Asking *asking, TfyBuffer *extra)
+{
+    json_t *names = json_array();
+    for (const TfyLlmEntry *entry = asking->first; entry && entry != asking->entry; entry = entry->then)
+        json_array_append_new(names, json_string(entry->name));
+    if (names) tfy__put_tree(extra, TFY_P_FAILED, names);
+    json_decref(names);
+}
+
 /* The members of LLMPlan. They are written for misfits too: replay decodes the answer again and fails in the same
  * way. */
 static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t occurrence)
 {
     TfyBuffer *extra = &asking->call->extra;
     tfy__put_text(extra, TFY_P_MODEL, reply->model);
+    if (asking->entry) tfy__put_text(extra, TFY_P_ENTRY, asking->entry->name);
+    if (asking->entry != asking->first) write_failed(asking, extra);
     if (reply->prompt_tokens >= 0) tfy__put_int(extra, TFY_P_PROMPT_TOKENS, reply->prompt_tokens);
+    if (asking->entry && reply->cached_tokens >= 0) tfy__put_int(extra, TFY_P_CACHED_TOKENS, reply->cached_tokens);
     if (reply->completion_tokens >= 0) tfy__put_int(extra, TFY_P_COMPLETION_TOKENS, reply->completion_tokens);
+    const int64_t cost = cost_of(asking->entry, reply);
+    if (cost >= 0) tfy__put_int(extra, TFY_P_COST, cost);
     tfy__put_text(extra, TFY_P_FINISH_REASON, reply->finish_reason);
     tfy__put_int(extra, TFY_P_MS, (tfy__now_ns(asking->call->loop) - asking->start_ns) / 1000000);
     if (asking->tries) tfy__put_int(extra, TFY_P_TRIES, asking->tries + 1);
@@ -323,9 +366,9 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
 }
 
 /* Without a count, what was put down stays charged. */
-static void settle(TfyCall *call, int64_t asked, int64_t answered)
+static void settle(TfyCall *call, int64_t asked, int64_t answered, int64_t cost)
 {
-    if (asked >= 0 && answered >= 0) tfy__budget_settle(call, asked + answered, 0);
+    tfy__budget_settle(call, asked >= 0 && answered >= 0 ? asked + answered : -1, cost);
 }
 
 /* The answer is there: counts it, records it in the session, and finishes the call. */
@@ -343,8 +386,8 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     call->occurrence = occurrence;
     tfy__sent_record(call, asking->request);
     if (kept) write_extra(asking, reply, occurrence);
+    settle(call, reply->prompt_tokens, reply->completion_tokens, cost_of(asking->entry, reply));
     free_asking(asking);
-    settle(call, reply->prompt_tokens, reply->completion_tokens);
     tfy__count_tokens(call->loop, reply->prompt_tokens, reply->completion_tokens);
     if (reply->completion_tokens >= 0)
         tfy__activity(call->task, "Tokens", "%s: %lld in, %lld out", call->tool->name, (long long)reply->prompt_tokens,
@@ -369,22 +412,7 @@ static void fail(TfyCall *call, const json_t *request, int64_t code, const char 
     tfy__call_tool_error(call, code, "%s", error);
 }
 
-static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error)
-{
-    Asking *asking = arg;
-    TfyCall *call = asking->call;
-    asking->ask = NULL;
-    if (reply) {
-        take_reply(asking, reply);
-        return;
-    }
-    tfy__buffer_reset(&call->extra);
-    if (asking->tries) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries + 1);
-    json_t *request = json_incref(asking->request);
-    free_asking(asking);
-    fail(call, request, code, error);
-    json_decref(request);
-}
+static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error);
 
 /* The endpoint is busy or broken: the client asks again by itself. */
 static void on_again(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
@@ -399,29 +427,120 @@ static void on_again(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
 
 /* ---- the sources ---- */
 
-static void ask_endpoint(Asking *asking)
+/* Who answers to the name of a model: an entry of the file, or the endpoint of the environment, whose name is "default".
+ * Without a file the environment's answers to every name. False: error says why nobody does. */
+static bool find_target(const Llm *llm, const char *name, TfyLlmTarget *target, const TfyLlmEntry **entry, char *error)
+{
+    const char *url = getenv("TFY_LLM_URL");
+    const bool is_default = strcmp(name, "default") == 0, has_url = url && url[0];
+    *entry = is_default && has_url ? NULL : tfy__llm_models_find(llm->models, name);
+    *target = (TfyLlmTarget){.form = &tfy__llm_chat, .url = url, .named = "TFY_LLM_URL", .from_environment = true};
+    if (*entry) {
+        *target = (TfyLlmTarget){.form = (*entry)->form, .url = (*entry)->url, .named = (*entry)->name};
+        return true;
+    }
+    if (llm->models && !(is_default && has_url)) {
+        snprintf(error, TFY_ERROR_TEXT, "there is no model '%.60s' in the file of models; there are: %.300s", name,
+                 tfy__llm_models_names(llm->models));
+        return false;
+    }
+    if (has_url) return true;
+    strcpy(error, "no model: set TFY_LLM_URL to an OpenAI-compatible endpoint such as http://127.0.0.1:8080/v1, name "
+                  "one in .tfy/models.json, or answer from a recorded session with --llm cassette:FILE");
+    return false;
+}
+
+/* Sends the request to the target, with its key. */
+static bool send_to(Asking *asking, const TfyLlmTarget *target, const char *model, int64_t *code, char *error)
 {
     Llm *llm = asking->llm;
+    json_t *body = target->form->body(asking->request, model, asking->call->tool->name);
+    if (!llm->http) llm->http = tfy__llm_http_new(llm->loop, &llm->limits);
+    *code = ENOMEM;
+    strcpy(error, "memory ran out before the model was asked");
+    if (body && llm->http)
+        asking->ask = tfy__llm_http_ask(llm->http, target, body, on_again, on_answer, asking, code, error);
+    json_decref(body);
+    return asking->ask;
+}
+
+/* Asks the entry, or the endpoint of the environment. The key is looked for anew each time. False: nobody was asked, and
+ * error says why; unless the call was answered, or waits for the key. */
+static bool ask_target(Asking *asking, TfyLlmTarget *target, int64_t *code, char *error, bool *answered)
+{
     TfyCall *call = asking->call;
-    const char *url = getenv("TFY_LLM_URL"), *named = getenv("TFY_LLM_MODEL");
-    const char *model = json_string_value(json_object_get(asking->request, "model"));
-    char error[TFY_ERROR_TEXT] =
-        "no model: set TFY_LLM_URL to an OpenAI-compatible endpoint such as http://127.0.0.1:8080/v1, "
-        "or answer from a recorded session with --llm cassette:FILE";
-    int64_t code = ENOTCONN;
-    if (strcmp(model, "default") == 0 && named && named[0]) model = named;
-    if (url && url[0]) {
-        json_t *body = tfy__llm_body(asking->request, model, call->tool->name);
-        if (!llm->http) llm->http = tfy__llm_http_new(llm->loop, &llm->limits);
-        code = ENOMEM;
-        strcpy(error, "memory ran out before the model was asked");
-        if (body && llm->http)
-            asking->ask = tfy__llm_http_ask(llm->http, url, body, on_again, on_answer, asking, &code, error);
-        json_decref(body);
+    const TfyLlmEntry *entry = asking->entry;
+    const char *named = getenv("TFY_LLM_MODEL"), *model = json_string_value(json_object_get(asking->request, "model"));
+    TfySecrets secrets = {.count = 0};
+    if (!entry && strcmp(model, "default") == 0 && named && named[0]) model = named;
+    if (entry && entry->key) target->key = tfy__secrets_named(&secrets, call, entry->key);
+    target->has_other = entry && entry->then;
+    *answered = entry && entry->key && !target->key;
+    bool sent = false;
+    if (*answered) {
+        free_asking(asking);
+        tfy__secrets_fail(call, &secrets);
+    } else {
+        sent = send_to(asking, target, entry ? entry->model : model, code, error);
     }
-    if (asking->ask) return;
+    if (sent) tfy__secrets_used(call, &secrets);
+    tfy__secrets_free(&secrets);
+    return sent;
+}
+
+static void ask_endpoint(Asking *asking)
+{
+    TfyCall *call = asking->call;
+    const char *model = json_string_value(json_object_get(asking->request, "model"));
+    char error[TFY_ERROR_TEXT];
+    int64_t code = ENOTCONN;
+    TfyLlmTarget target;
+    bool answered = false;
+    if (find_target(asking->llm, model, &target, &asking->entry, error)) {
+        asking->first = asking->entry;
+        if (ask_target(asking, &target, &code, error, &answered) || answered) return;
+    }
     free_asking(asking);
     fail(call, NULL, code, error);
+}
+
+/* The endpoint has no time, or cannot be reached: nothing is wrong with the request. */
+static bool is_away(int64_t code)
+{
+    return code == 408 || code == 429 || (code >= 500 && code < 600) || code == ECONNREFUSED || code == ECONNRESET ||
+           code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EPIPE;
+}
+
+/* Somebody else is asked in its place. False: there is nobody. */
+static bool ask_another(Asking *asking, int64_t code)
+{
+    const TfyLlmEntry *then = is_away(code) && asking->entry ? asking->entry->then : NULL;
+    char error[TFY_ERROR_TEXT];
+    bool answered;
+    if (!then) return false;
+    TfyLlmTarget target = {.form = then->form, .url = then->url, .named = then->name};
+    tfy__activity(asking->call->task, "WaitingForLLM", "%s: %s cannot answer now, %s is asked",
+                  asking->call->tool->name, asking->entry->name, then->name);
+    asking->entry = then;
+    return ask_target(asking, &target, &code, error, &answered) || answered;
+}
+
+static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error)
+{
+    Asking *asking = arg;
+    TfyCall *call = asking->call;
+    asking->ask = NULL;
+    if (reply) {
+        take_reply(asking, reply);
+        return;
+    }
+    if (ask_another(asking, code)) return;
+    tfy__buffer_reset(&call->extra);
+    if (asking->tries) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries + 1);
+    json_t *request = json_incref(asking->request);
+    free_asking(asking);
+    fail(call, request, code, error);
+    json_decref(request);
 }
 
 /* The start of the program's request, on one line. */
@@ -512,21 +631,26 @@ static bool is_played(Llm *llm)
     return tfy__llm_prepare(llm->loop, error) == TFY_OK && llm->mode == MODE_CASSETTE;
 }
 
-/* Three bytes of the request count as a token. */
+/* Three bytes of the request count as a token. A model that nobody answers for is reported when it is asked. */
 static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
 {
     Llm *llm = find_llm(call->loop);
     json_t *request = llm ? tfy__llm_request(call, recall(llm, call)) : NULL;
+    TfyLlmTarget target;
+    const TfyLlmEntry *entry = NULL;
+    char error[TFY_ERROR_TEXT];
     if (!request) {
         tfy__call_starved(call);
         return false;
     }
     const json_t *given = json_object_get(request, "most");
-    const size_t bytes = json_dumpb(request, NULL, 0, JSON_COMPACT);
-    *most = (TfyAmount){.tokens = (int64_t)(bytes / 3) + (given ? json_integer_value(given) : TOKENS_USUAL),
-                        .cost = is_played(llm) ? 0 : -1,
-                        .calls = 1};
+    const int64_t in = (int64_t)(json_dumpb(request, NULL, 0, JSON_COMPACT) / 3),
+                  out = given ? json_integer_value(given) : TFY_LLM_MOST;
+    const bool played = is_played(llm);
+    if (!played) find_target(llm, json_string_value(json_object_get(request, "model")), &target, &entry, error);
+    *most = (TfyAmount){.tokens = in + out, .cost = played ? 0 : tfy__llm_cost(entry, in, 0, out), .calls = 1};
     tfy__put_hex(members, TFY_P_REQUEST, tfy__llm_digest(request));
+    if (entry) tfy__put_text(members, TFY_P_ENTRY, entry->name);
     json_decref(request);
     return true;
 }
@@ -547,6 +671,7 @@ static void close_llm(TfyLoop *loop)
     if (!llm) return;
     *place = NULL;
     tfy__llm_http_free(llm->http);
+    tfy__llm_models_free(llm->models);
     tfy__cassette_free(llm->cassette);
     for (Memory *memory = llm->memories, *next; memory; memory = next) {
         next = memory->next;
@@ -569,16 +694,19 @@ static void count_again(Llm *llm, TfyTask *task, const TfyPayload *payload)
     if (count && occurrence > count->answered) count->answered = (uint32_t)occurrence;
 }
 
+static int64_t count_in(const TfyPayload *payload, TfyMember member)
+{
+    return tfy__payload_get(payload, member) ? tfy__payload_int(payload, member) : -1;
+}
+
 /* Also of a reply that was not an answer, which replay does not see. */
 static void recorded(TfyCall *call, const TfyPayload *payload)
 {
     tfy__sent_recorded(call, payload);
     Llm *llm = tfy__payload_get(payload, TFY_P_REQUEST) ? find_llm(call->loop) : NULL;
     if (llm) count_again(llm, call->task, payload);
-    if (tfy__payload_get(payload, TFY_P_PROMPT_TOKENS))
-        settle(call, tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
-               tfy__payload_get(payload, TFY_P_COMPLETION_TOKENS) ? tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS)
-                                                                  : -1);
+    settle(call, count_in(payload, TFY_P_PROMPT_TOKENS), count_in(payload, TFY_P_COMPLETION_TOKENS),
+           count_in(payload, TFY_P_COST));
 }
 
 static bool fail_again(TfyTask *task, const TfySite *site, char *error)
@@ -705,10 +833,11 @@ static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
     tfy__budget_restore(loop, run_uuid, json);
 }
 
-/* A session that the command line names is read before anything runs; whatever the environment says, when it is used. */
+/* A session or a file of models that the command line names is read before anything runs; whatever the environment says, when it is used. */
 static int prepare_chosen(TfyLoop *loop, char *error_text)
 {
-    return tfy__llm_option(loop) ? tfy__llm_prepare(loop, error_text) : TFY_OK;
+    const bool chosen = tfy__llm_option(loop) || tfy__models_option(loop);
+    return chosen ? tfy__llm_prepare(loop, error_text) : TFY_OK;
 }
 
 const TfyPerformer tfy__perform_llm = {.name = "llm",

@@ -18,6 +18,7 @@
 #define EFFECTS_LLM_H
 
 #include "core/effect.h"
+#include "effects/llm_form.h"
 #include "base/buffer.h"
 
 #include <jansson.h>
@@ -44,6 +45,7 @@ typedef struct TfyLlmReply {
     char *refusal;             /* why the model does not answer; NULL: it answers */
     int64_t prompt_tokens;     /* -1: unknown */
     int64_t completion_tokens; /* -1: unknown */
+    int64_t cached_tokens;     /* of the prompt's, which the endpoint had kept; -1: unknown */
 } TfyLlmReply;
 
 void tfy__llm_reply_clear(TfyLlmReply *reply);
@@ -63,9 +65,6 @@ json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit);
 
 /* XXH3-64 of the canonical text; 0: no memory. */
 uint64_t tfy__llm_digest(const json_t *request);
-
-/* The body for the endpoint. name: the schema's name. The caller owns it; NULL: no memory. */
-json_t *tfy__llm_body(const json_t *request, const char *model, const char *name);
 
 /* Whether an answer with this finish_reason was longer than the endpoint gives. */
 bool tfy__llm_is_long(const char *finish_reason);
@@ -107,6 +106,16 @@ int tfy__cassette_append(TfyCassette *cassette, const json_t *request, uint64_t 
 
 /* ---- llm_http.c ---- */
 
+/* Who is asked. Everything is borrowed for the call. */
+typedef struct TfyLlmTarget {
+    const TfyLlmForm *form;
+    const char *url;
+    const char *named;     /* the address, in messages about the settings */
+    const char *key;       /* NULL: none */
+    bool from_environment; /* the key is that of TFY_LLM_KEY_FILE or TFY_LLM_KEY */
+    bool has_other;        /* somebody else can be asked: a long wait is a failure */
+} TfyLlmTarget;
+
 typedef struct TfyLlmHttp TfyLlmHttp;
 typedef struct TfyLlmAsk TfyLlmAsk;
 
@@ -123,13 +132,13 @@ void tfy__llm_http_free(TfyLlmHttp *http); /* no ask may be in flight */
 
 /* Sends the body (kept as long as needed). The answer arrives on the loop's thread, never inside this call. NULL:
  * error (TFY_ERROR_TEXT bytes) says why nothing was sent, *code as above. */
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmAgain again, TfyLlmDone done,
-                             void *arg, int64_t *code, char *error);
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, const json_t *body, TfyLlmAgain again,
+                             TfyLlmDone done, void *arg, int64_t *code, char *error);
 void tfy__llm_http_cancel(TfyLlmAsk *ask); /* done is not called any more */
 
-/* The address of requests for a TFY_LLM_URL, which may end in /v1, /v1/chat/completions or neither. malloc'ed, or
- * NULL if it is not an http(s) URL. */
-char *tfy__llm_endpoint(const char *url);
+/* The address of requests for a URL, which may end in /v1, /v1/chat/completions or neither. malloc'ed, or NULL if it is
+ * not an http(s) URL. */
+char *tfy__llm_endpoint(const TfyLlmForm *form, const char *url);
 
 /* ---- llm.c ---- */
 

@@ -1,13 +1,12 @@
-/* llm_http.c: POST to an OpenAI-compatible endpoint, on the loop's thread, without blocking it.
+/* llm_http.c: POST to the endpoint of a model, on the loop's thread, without blocking it.
  *
- * Only 429 and 5xx are tried again within one call, because then the endpoint itself says that nothing was done. A
+ * Only 408, 429 and 5xx are tried again within one call, because then the endpoint itself says that nothing was done. A
  * broken connection may have cost money; whether to pay again is the program's decision (`retry`). Redirects are
  * not followed: the key would go with them. */
 #include "effects/llm.h"
 
 #include "effects/http_client.h"
 #include "effects/known.h"
-#include "value/json.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -32,10 +31,12 @@ struct TfyLlmAsk {
     TfyLlmHttp *http;
     TfyTransfer transfer; /* active: curl works on it; otherwise it waits for its timer */
     struct curl_slist *headers;
+    const TfyLlmForm *form;
     char *url; /* as messages may show it: without user, password and query */
     char *body;
     TfyBuffer answer;      /* the response body */
     bool too_big;          /* the response exceeded the limit */
+    bool has_other;        /* as in its target */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests sent */
     uint64_t timer;        /* before the next try; 0: none */
@@ -63,6 +64,14 @@ static bool read_key_file(const char *path, char *key, char *error)
     return true;
 }
 
+/* It goes into a header. */
+static bool is_key(const char *key)
+{
+    for (const char *c = key; *c; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f) return false;
+    return true;
+}
+
 /* Reads the present key, so that it can be changed while a program runs. "": there is none. */
 static bool read_key(char *key, char *error)
 {
@@ -73,8 +82,7 @@ static bool read_key(char *key, char *error)
     } else if (plain && strlen(plain) <= KEY_MAX) {
         strcpy(key, plain);
     }
-    for (const char *c = key; *c; c++) {
-        if ((unsigned char)*c > ' ' && *c != 0x7f) continue;
+    if (!is_key(key)) {
         snprintf(error, TFY_ERROR_TEXT,
                  "the model's key holds a space or a control character; put only the key into TFY_LLM_KEY_FILE or "
                  "TFY_LLM_KEY");
@@ -104,11 +112,10 @@ static bool ends_with(const char *text, const char *tail)
 }
 
 /* "" and "/" become /v1/chat/completions, /v1 gets /chat/completions, and a path that ends with that stays. */
-static char *complete_path(const char *path)
+static char *complete_path(const char *path, const char *tail)
 {
-    static const char tail[] = "/chat/completions";
     size_t len = strlen(path);
-    char *full = tfy__sys_malloc(len + sizeof "/v1" + sizeof tail);
+    char *full = tfy__sys_malloc(len + sizeof "/v1" + strlen(tail) + 1);
     if (!full) return NULL;
     memcpy(full, path, len + 1);
     while (len > 0 && full[len - 1] == '/') full[--len] = '\0';
@@ -117,12 +124,12 @@ static char *complete_path(const char *path)
     return strcat(full, tail);
 }
 
-char *tfy__llm_endpoint(const char *url)
+char *tfy__llm_endpoint(const TfyLlmForm *form, const char *url)
 {
     CURLU *parts = tfy__http_parse_url(url);
     if (!parts) return NULL;
     char *path = NULL, *full = NULL, *endpoint = NULL;
-    if (curl_url_get(parts, CURLUPART_PATH, &path, 0) == CURLUE_OK) full = complete_path(path);
+    if (curl_url_get(parts, CURLUPART_PATH, &path, 0) == CURLUE_OK) full = complete_path(path, form->path);
     if (full && curl_url_set(parts, CURLUPART_PATH, full, 0) == CURLUE_OK) endpoint = tfy__http_take_url(parts);
     free(full);
     curl_free(path);
@@ -173,102 +180,34 @@ static char *public_text(const TfyLlmAsk *ask, const json_t *text, size_t *len)
     return without_key(bytes ? bytes : "", bytes ? json_string_length(text) : 0, len);
 }
 
-static int64_t token_count(const json_t *usage, const char *name)
+/* The calls of tools, without secrets; *out is NULL when there is none. False: no memory. */
+static bool keep_calls(const json_t *calls, char **out)
 {
-    const json_t *count = json_object_get(usage, name);
-    return json_is_integer(count) && json_integer_value(count) >= 0 ? json_integer_value(count) : -1;
-}
-
-/* The texts of a message's content, joined: a string, or a list of parts. NULL: it has none. */
-static json_t *content_text(const json_t *message)
-{
-    const json_t *content = json_object_get(message, "content"), *part;
-    TfyBuffer text = {0};
-    bool found = false;
-    size_t i;
-    if (json_is_string(content)) return json_incref((json_t *)content);
-    json_array_foreach(content, i, part)
-    {
-        const json_t *one = json_object_get(part, "text");
-        if (!json_is_string(one)) continue;
-        found = true;
-        tfy__buffer_add(&text, json_string_value(one), json_string_length(one));
-    }
-    json_t *joined = found && !text.failed ? json_stringn(text.data ? text.data : "", text.len) : NULL;
-    tfy__buffer_free(&text);
-    return joined;
-}
-
-/* Why the model does not answer: a member of its own, or a part of the content. NULL: it does not say so. */
-static const json_t *refusal_of(const json_t *message)
-{
-    const json_t *refusal = json_object_get(message, "refusal"), *part;
-    size_t i;
-    json_array_foreach(json_object_get(message, "content"), i, part)
-    {
-        if (!json_is_string(refusal)) refusal = json_object_get(part, "refusal");
-    }
-    return json_is_string(refusal) && json_string_length(refusal) ? refusal : NULL;
-}
-
-enum { CALL_DEPTH = 2 }; /* levels of a list of calls around the arguments of one */
-
-/* Arguments that are no JSON, or nest deeper than a record may, stay the text that they are: they do not fit. */
-static json_t *args_of(const json_t *text)
-{
-    if (!text || (json_is_string(text) && !json_string_length(text))) return json_object();
-    json_t *args = json_is_string(text) ? json_loadb(json_string_value(text), json_string_length(text),
-                                                     JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL)
-                                        : json_incref((json_t *)text);
-    if (args && tfy__json_is_shallow(args, CALL_DEPTH)) return args;
-    json_decref(args);
-    return json_incref((json_t *)(json_is_string(text) ? text : json_null()));
-}
-
-static json_t *call_of(const json_t *given)
-{
-    const json_t *function = json_object_get(given, "function");
-    json_t *args = args_of(json_object_get(function, "arguments"));
-    json_t *call = json_pack("{s:s*, s:s*, s:O}", "id", json_string_value(json_object_get(given, "id")), "tool",
-                             json_string_value(json_object_get(function, "name")), "args", args);
-    json_decref(args);
-    return call;
-}
-
-/* The calls of tools; *out is NULL when there is none. False: no memory. */
-static bool read_calls(const TfyLlmAsk *ask, const json_t *message, char **out)
-{
-    const json_t *given = json_object_get(message, "tool_calls"), *one;
-    json_t *calls = json_array_size(given) ? json_array() : NULL;
-    size_t i;
     *out = NULL;
-    if (!json_array_size(given)) return true;
-    json_array_foreach(given, i, one) json_array_append_new(calls, call_of(one));
+    if (!calls) return true;
     char *text = json_dumps(calls, JSON_COMPACT);
     if (text) *out = without_key(text, strlen(text), NULL);
     free(text);
-    json_decref(calls);
     return *out;
 }
 
-static bool read_reply(const TfyLlmAsk *ask, const json_t *response, const json_t *content, TfyLlmReply *reply)
+static bool keep_parts(const TfyLlmAsk *ask, const TfyLlmParts *parts, TfyLlmReply *reply)
 {
-    const json_t *choice = json_array_get(json_object_get(response, "choices"), 0),
-                 *usage = json_object_get(response, "usage"), *words = refusal_of(json_object_get(choice, "message"));
-    if (words && !(reply->refusal = public_text(ask, words, NULL))) return false;
-    if (!read_calls(ask, json_object_get(choice, "message"), &reply->calls)) return false;
-    reply->answer = public_text(ask, content, &reply->answer_len);
-    reply->model = public_text(ask, json_object_get(response, "model"), NULL);
-    reply->finish_reason = public_text(ask, json_object_get(choice, "finish_reason"), NULL);
-    reply->prompt_tokens = token_count(usage, "prompt_tokens");
-    reply->completion_tokens = token_count(usage, "completion_tokens");
+    if (parts->refusal && !(reply->refusal = public_text(ask, parts->refusal, NULL))) return false;
+    if (!keep_calls(parts->calls, &reply->calls)) return false;
+    reply->answer = public_text(ask, parts->text, &reply->answer_len);
+    reply->model = public_text(ask, parts->model, NULL);
+    reply->finish_reason = without_key(parts->finish_reason, strlen(parts->finish_reason), NULL);
+    reply->prompt_tokens = parts->prompt_tokens;
+    reply->completion_tokens = parts->completion_tokens;
+    reply->cached_tokens = parts->cached_tokens;
     return reply->answer && reply->model && reply->finish_reason;
 }
 
-static void succeed(TfyLlmAsk *ask, const json_t *response, const json_t *content)
+static void succeed(TfyLlmAsk *ask, const TfyLlmParts *parts)
 {
     TfyLlmReply reply = {0};
-    if (!read_reply(ask, response, content, &reply)) {
+    if (!keep_parts(ask, parts, &reply)) {
         tfy__llm_reply_clear(&reply);
         fail(ask, ENOMEM, "memory ran out while the model's answer was read");
         return;
@@ -284,22 +223,23 @@ static void take_response(TfyLlmAsk *ask)
 {
     json_error_t where;
     json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, &where);
-    const json_t *choice = json_array_get(json_object_get(response, "choices"), 0);
-    const json_t *message = json_object_get(choice, "message");
-    json_t *content = content_text(message);
-    char *reason = public_text(ask, json_object_get(choice, "finish_reason"), NULL);
-    const bool judged = reason && tfy__llm_is_cut(reason); /* without a text, too */
+    TfyLlmParts parts = {.finish_reason = ""};
+    const TfyLlmForm *form = ask->form;
+    const bool has = response && form->read(response, &parts);
+    const bool judged = tfy__llm_is_cut(parts.finish_reason); /* without a text, too */
+    char *reason = without_key(parts.finish_reason, strlen(parts.finish_reason), NULL);
     if (!response)
         fail(ask, EBADMSG, "the model's endpoint %s answered with something that is not JSON (line %d, column %d)",
              ask->url, where.line, where.column);
-    else if (content || judged || refusal_of(message) || (ask->offers && json_is_object(message)))
-        succeed(ask, response, content);
+    else if (parts.text || judged || parts.refusal || (ask->offers && has))
+        succeed(ask, &parts);
     else if (reason && reason[0])
         fail(ask, EBADMSG, "the model returned no text (finish_reason %.40s) at %s", reason, ask->url);
     else
-        fail(ask, EBADMSG, "the answer of the model's endpoint %s has no choices[0].message.content", ask->url);
+        fail(ask, EBADMSG, "the answer of the model's endpoint %s has no %s", ask->url, form->place);
     free(reason);
-    json_decref(content);
+    json_decref(parts.text);
+    json_decref(parts.calls);
     json_decref(response);
 }
 
@@ -366,16 +306,13 @@ static void try_again(void *arg)
     if (!send_ask(ask)) fail(ask, ENOMEM, "memory ran out before the model was asked again");
 }
 
-/* How long to wait after 429 or 5xx: the endpoint's delay, else a doubling wait; never longer than the limit. */
+/* How long to wait after 408, 429 or 5xx: the endpoint's delay, else a doubling wait. */
 static int64_t wait_of(const TfyLlmAsk *ask)
 {
-    const TfyLlmLimits *limits = ask->http->limits;
     curl_off_t seconds = 0;
     curl_easy_getinfo(ask->transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
-    int64_t ms = seconds <= 0     ? limits->wait_ms << (ask->tries - 1)
-                 : seconds > 3600 ? 3600000
-                                  : (int64_t)seconds * 1000;
-    return ms < limits->wait_max_ms ? ms : limits->wait_max_ms;
+    if (seconds <= 0) return ask->http->limits->wait_ms << (ask->tries - 1);
+    return seconds > 3600 ? 3600000 : (int64_t)seconds * 1000;
 }
 
 static void finish(void *arg, CURLcode result)
@@ -384,9 +321,11 @@ static void finish(void *arg, CURLcode result)
     TfyLlmHttp *http = ask->http;
     long status = 0;
     curl_easy_getinfo(ask->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
-    bool again = result == CURLE_OK && (status == 429 || status >= 500) && ask->tries < http->limits->tries;
-    if (again) {
-        const int64_t wait_ms = wait_of(ask);
+    const bool busy = result == CURLE_OK && (status == 408 || status == 429 || status >= 500);
+    int64_t wait_ms = busy ? wait_of(ask) : 0;
+    const bool too_long = wait_ms > http->limits->wait_max_ms;
+    if (too_long) wait_ms = http->limits->wait_max_ms;
+    if (busy && ask->tries < http->limits->tries && !(too_long && ask->has_other)) {
         ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_ms * 1000000, try_again, ask);
         ask->again(ask->arg, status, wait_ms, ask->tries);
     } else if (result != CURLE_OK)
@@ -426,20 +365,23 @@ void tfy__llm_http_free(TfyLlmHttp *http)
     free(http);
 }
 
+static bool add_header(TfyLlmAsk *ask, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(ask->headers, line);
+    if (longer) ask->headers = longer;
+    return longer;
+}
+
 /* "Expect:" keeps curl from waiting for a permission that many small servers never give. */
 static bool add_headers(TfyLlmAsk *ask)
 {
-    static const char *const fixed[] = {"Content-Type: application/json", "Accept: application/json", "Expect:"};
-    char bearer[KEY_MAX + 32];
-    snprintf(bearer, sizeof bearer, "Authorization: Bearer %s", ask->key);
-    size_t from = ask->key[0] ? 0 : 1;
-    bool ok = true;
-    for (size_t i = from; ok && i <= sizeof fixed / sizeof *fixed; i++) {
-        struct curl_slist *longer = curl_slist_append(ask->headers, i == 0 ? bearer : fixed[i - 1]);
-        ok = longer != NULL;
-        if (ok) ask->headers = longer;
-    }
-    explicit_bzero(bearer, sizeof bearer);
+    char key[KEY_MAX + 64];
+    snprintf(key, sizeof key, "%s%s", ask->form->key, ask->key);
+    const bool ok = (!ask->key[0] || add_header(ask, key)) &&
+                    (!ask->form->fixed || add_header(ask, ask->form->fixed)) &&
+                    add_header(ask, "Content-Type: application/json") && add_header(ask, "Accept: application/json") &&
+                    add_header(ask, "Expect:");
+    explicit_bzero(key, sizeof key);
     return ok;
 }
 
@@ -460,16 +402,30 @@ static bool set_options(TfyLlmAsk *ask, const char *endpoint)
            curl_easy_setopt(easy, CURLOPT_WRITEDATA, ask) == CURLE_OK;
 }
 
-/* Fills a new ask. False: error is set. */
-static bool prepare(TfyLlmAsk *ask, const char *url, const json_t *body, int64_t *code, char *error)
+/* A key of another place than the environment; its value is known as a secret already. */
+static bool take_key(TfyLlmAsk *ask, const TfyLlmTarget *target, char *error)
 {
-    char *endpoint = tfy__llm_endpoint(url);
-    *code = EINVAL;
-    if (!endpoint) {
-        snprintf(error, TFY_ERROR_TEXT, "TFY_LLM_URL is not an http or https address");
+    if (target->from_environment) return read_key(ask->key, error);
+    if (!target->key) return true;
+    if (strlen(target->key) > KEY_MAX || !is_key(target->key)) {
+        snprintf(error, TFY_ERROR_TEXT, "the key for %s is too long, or holds a space or a control character",
+                 target->named);
         return false;
     }
-    if (!read_key(ask->key, error)) {
+    strcpy(ask->key, target->key);
+    return true;
+}
+
+/* Fills a new ask. False: error is set. */
+static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, const json_t *body, int64_t *code, char *error)
+{
+    char *endpoint = tfy__llm_endpoint(target->form, target->url);
+    *code = EINVAL;
+    if (!endpoint) {
+        snprintf(error, TFY_ERROR_TEXT, "%s is not an http or https address", target->named);
+        return false;
+    }
+    if (!take_key(ask, target, error)) {
         free(endpoint);
         return false;
     }
@@ -484,8 +440,8 @@ static bool prepare(TfyLlmAsk *ask, const char *url, const json_t *body, int64_t
     return ok;
 }
 
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *body, TfyLlmAgain again, TfyLlmDone done,
-                             void *arg, int64_t *code, char *error)
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, const json_t *body, TfyLlmAgain again,
+                             TfyLlmDone done, void *arg, int64_t *code, char *error)
 {
     TfyLlmAsk *ask = tfy__sys_calloc(1, sizeof *ask);
     if (!ask) {
@@ -493,9 +449,14 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const char *url, const json_t *bo
         snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
         return NULL;
     }
-    *ask =
-        (TfyLlmAsk){.http = http, .again = again, .done = done, .arg = arg, .offers = json_object_get(body, "tools")};
-    if (prepare(ask, url, body, code, error)) return ask;
+    *ask = (TfyLlmAsk){.http = http,
+                       .form = target->form,
+                       .again = again,
+                       .done = done,
+                       .arg = arg,
+                       .has_other = target->has_other,
+                       .offers = json_object_get(body, "tools")};
+    if (prepare(ask, target, body, code, error)) return ask;
     free_ask(ask);
     return NULL;
 }

@@ -148,74 +148,12 @@ uint64_t tfy__llm_digest(const json_t *request)
     return digest;
 }
 
-/* Endpoints take only objects at a schema's root; for the other types the line in the system text must suffice. */
-static json_t *response_format(const json_t *schema, const char *name)
-{
-    const char *type = json_string_value(json_object_get(schema, "type"));
-    if (!type || strcmp(type, "object") != 0) return NULL;
-    return json_pack("{s:s, s:{s:s, s:O}}", "type", "json_schema", "json_schema", "name", name, "schema", schema);
-}
-
-/* The neutral form of a message as chat completions have it. */
-static json_t *chat_message(const json_t *message)
-{
-    const json_t *calls = json_object_get(message, "calls"), *id = json_object_get(message, "id"), *call;
-    json_t *copy = json_copy((json_t *)message), *list = json_array_size(calls) ? json_array() : NULL;
-    size_t i;
-    json_array_foreach(calls, i, call)
-    {
-        char *args = json_dumps(json_object_get(call, "args"), JSON_COMPACT | JSON_ENCODE_ANY);
-        json_array_append_new(list, json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", json_object_get(call, "id"), "type",
-                                              "function", "function", "name", json_object_get(call, "tool"),
-                                              "arguments", args ? args : "{}"));
-        free(args);
-    }
-    json_object_del(copy, "calls");
-    if (list) json_object_set_new(copy, "tool_calls", list);
-    if (id) json_object_set(copy, "tool_call_id", (json_t *)id);
-    json_object_del(copy, "id");
-    return copy;
-}
-
-static json_t *chat_messages(const json_t *messages)
-{
-    json_t *list = json_array();
-    const json_t *message;
-    size_t i;
-    json_array_foreach(messages, i, message) json_array_append_new(list, chat_message(message));
-    return list;
-}
-
-static json_t *chat_tools(const json_t *tools)
-{
-    json_t *list = json_array();
-    const json_t *tool;
-    size_t i;
-    json_array_foreach(tools, i, tool) json_array_append_new(
-        list,
-        json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", json_object_get(tool, "name"),
-                  "description", json_object_get(tool, "description"), "parameters", json_object_get(tool, "schema")));
-    return list;
-}
-
-json_t *tfy__llm_body(const json_t *request, const char *model, const char *name)
-{
-    json_t *body = json_pack("{s:s, s:o, s:b}", "model", model, "messages",
-                             chat_messages(json_object_get(request, "messages")), "stream", 0);
-    const json_t *tools = json_object_get(request, "tools"), *most = json_object_get(request, "most");
-    if (body && most) json_object_set(body, "max_tokens", (json_t *)most);
-    if (body && tools) json_object_set_new(body, "tools", chat_tools(tools));
-    json_t *format = response_format(json_object_get(request, "schema"), name);
-    if (body && format) json_object_set(body, "response_format", format);
-    json_decref(format);
-    return body;
-}
-
 /* ---- answers ---- */
 
 bool tfy__llm_is_long(const char *finish_reason)
 {
-    return strcmp(finish_reason, "length") == 0 || strcmp(finish_reason, "max_tokens") == 0;
+    return strcmp(finish_reason, "length") == 0 || strcmp(finish_reason, "max_tokens") == 0 ||
+           strcmp(finish_reason, "max_output_tokens") == 0;
 }
 
 bool tfy__llm_is_cut(const char *finish_reason)

@@ -120,6 +120,12 @@ const char *tfy__secrets_fill(TfySecrets *secrets, const TfyCall *call, const Tf
     return NULL;
 }
 
+const char *tfy__secrets_named(TfySecrets *secrets, const TfyCall *call, const char *name)
+{
+    const TfySecret *secret = need(secrets, call, name, strlen(name));
+    return secret ? secret->value : NULL;
+}
+
 /* ---- what is known from the start ---- */
 
 int tfy__secrets_prepare(TfyLoop *loop, char *error_text)

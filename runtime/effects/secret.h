@@ -42,6 +42,9 @@ typedef struct TfySecrets {
  * the number of bytes; NUL-terminated. NULL: secrets->error says which secret is missing. */
 const char *tfy__secrets_fill(TfySecrets *secrets, const TfyCall *call, const TfyObj *string, size_t *len);
 
+/* The value of a secret that no text of the program names: the set's own, NUL-terminated. NULL: as above. */
+const char *tfy__secrets_named(TfySecrets *secrets, const TfyCall *call, const char *name);
+
 /* Ends a call after a failed fill: it fails; or it waits, if a command was asked or there was no room for a file, and
  * start() is called again. */
 void tfy__secrets_fail(TfyCall *call, const TfySecrets *secrets);

@@ -211,6 +211,25 @@ bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload
     return true;
 }
 
+const char *tfy__models_option(TfyLoop *loop)
+{
+    return NULL;
+}
+
+const char *tfy__secrets_command(TfyLoop *loop)
+{
+    return NULL;
+}
+
+const TfyProgram *tfy__program_of(TfyLoop *loop)
+{
+    abort();
+}
+
+void tfy__call_room_again(TfyLoop *loop)
+{
+}
+
 bool tfy__budget_request(struct Step *step)
 {
     return true;

@@ -458,12 +458,12 @@ static void addresses(void **state)
         {"https://h/x/openai?api=2", "https://h/x/openai/chat/completions?api=2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *endpoint = tfy__llm_endpoint(cases[i][0]);
+        char *endpoint = tfy__llm_endpoint(&tfy__llm_chat, cases[i][0]);
         assert_string_equal(endpoint, cases[i][1]);
         free(endpoint);
     }
-    assert_null(tfy__llm_endpoint("file:///etc/passwd"));
-    assert_null(tfy__llm_endpoint("no address"));
+    assert_null(tfy__llm_endpoint(&tfy__llm_chat, "file:///etc/passwd"));
+    assert_null(tfy__llm_endpoint(&tfy__llm_chat, "no address"));
 }
 
 static void a_panic_in_a_text_fails_the_call(void **state)

@@ -25,6 +25,7 @@
     O(FAIL, "fail", NULL, "let the step fail")                                                                         \
     O(EVENTS, "events", NULL,                                                                                          \
       "print live activity as JSON lines on stderr (replay: what was live then, marked as ghosts)")                    \
+    O(MODELS, "models", "FILE", "what the models of the program stand for (else $TFY_MODELS, .tfy/models.json)")       \
     O(LLM, "llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one")           \
     O(SECRETS, "secrets", "FILE", "lines NAME=value for secret(\"NAME\"), or a directory with a file for each name")   \
     O(SECRETS_FROM, "secrets-from", "COMMAND",                                                                         \

@@ -233,6 +233,7 @@ static int open_session(Session *session)
         .move_root = session->move_root,
         .policy = args->option[OPT_POLICY],
         .llm = args->option[OPT_LLM],
+        .models = args->option[OPT_MODELS],
         .secrets = args->option[OPT_SECRETS],
         .secrets_from = args->option[OPT_SECRETS_FROM],
         .record_prompts = args->option[OPT_RECORD_PROMPTS],

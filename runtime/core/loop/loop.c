@@ -159,6 +159,11 @@ const char *tfy__llm_option(TfyLoop *loop)
 {
     return loop->options.llm;
 }
+
+const char *tfy__models_option(TfyLoop *loop)
+{
+    return loop->options.models;
+}
 int64_t tfy__epoch(TfyLoop *loop)
 {
     return tfy__log_epoch(loop->log);

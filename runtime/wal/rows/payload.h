@@ -38,7 +38,9 @@
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CEILING, "ceiling", OBJECT)                                                                                      \
     M(CLOSED, "closed", FLAG)                                                                                          \
+    M(CACHED_TOKENS, "cached_tokens", INT)                                                                             \
     M(COMPLETION_TOKENS, "completion_tokens", INT)                                                                     \
+    M(COST, "cost", INT)                                                                                               \
     M(DETACHED, "detached", FLAG)                                                                                      \
     M(DETAILS, "details", TEXT)                                                                                        \
     M(DEV, "dev", INT)                                                                                                 \
@@ -47,6 +49,7 @@
     M(ENTRY, "entry", TEXT)                                                                                            \
     M(EPOCH, "epoch", INT)                                                                                             \
     M(ERROR, "error", OBJECT)                                                                                          \
+    M(FAILED, "failed", LIST)                                                                                          \
     M(FINISH_REASON, "finish_reason", TEXT)                                                                            \
     M(FORCE, "force", FLAG)                                                                                            \
     M(FORK_OF, "fork_of", LIST)                                                                                        \

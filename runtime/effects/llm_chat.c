@@ -1,0 +1,118 @@
+/* llm_chat.c: OpenAI's chat completions, which llama.cpp, Ollama, vLLM and many others speak, too. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "effects/llm_form.h"
+
+/* Endpoints take only objects at a schema's root; for the other types the line in the system text must suffice. */
+static json_t *response_format(const json_t *schema, const char *name)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    if (!type || strcmp(type, "object") != 0) return NULL;
+    return json_pack("{s:s, s:{s:s, s:O}}", "type", "json_schema", "json_schema", "name", name, "schema", schema);
+}
+
+static json_t *wire_message(const json_t *message)
+{
+    const json_t *calls = json_object_get(message, "calls"), *id = json_object_get(message, "id"), *call;
+    json_t *copy = json_copy((json_t *)message), *list = json_array_size(calls) ? json_array() : NULL;
+    size_t i;
+    json_array_foreach(calls, i, call)
+    {
+        char *args = tfy__llm_args_text(call);
+        json_array_append_new(list, json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", json_object_get(call, "id"), "type",
+                                              "function", "function", "name", json_object_get(call, "tool"),
+                                              "arguments", args ? args : "{}"));
+        free(args);
+    }
+    json_object_del(copy, "calls");
+    if (list) json_object_set_new(copy, "tool_calls", list);
+    if (id) json_object_set(copy, "tool_call_id", (json_t *)id);
+    json_object_del(copy, "id");
+    return copy;
+}
+
+static json_t *wire_messages(const json_t *messages)
+{
+    json_t *list = json_array();
+    const json_t *message;
+    size_t i;
+    json_array_foreach(messages, i, message) json_array_append_new(list, wire_message(message));
+    return list;
+}
+
+static json_t *wire_tools(const json_t *tools)
+{
+    json_t *list = json_array();
+    const json_t *tool;
+    size_t i;
+    json_array_foreach(tools, i, tool) json_array_append_new(
+        list,
+        json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", json_object_get(tool, "name"),
+                  "description", json_object_get(tool, "description"), "parameters", json_object_get(tool, "schema")));
+    return list;
+}
+
+static json_t *body(const json_t *request, const char *model, const char *name)
+{
+    json_t *made = json_pack("{s:s, s:o, s:b}", "model", model, "messages",
+                             wire_messages(json_object_get(request, "messages")), "stream", 0);
+    const json_t *tools = json_object_get(request, "tools"), *most = json_object_get(request, "most");
+    if (made && most) json_object_set(made, "max_tokens", (json_t *)most);
+    if (made && tools) json_object_set_new(made, "tools", wire_tools(tools));
+    json_t *format = response_format(json_object_get(request, "schema"), name);
+    if (made && format) json_object_set(made, "response_format", format);
+    json_decref(format);
+    return made;
+}
+
+/* Why the model does not answer: a member of its own, or a part of the content. NULL: it does not say so. */
+static const json_t *refusal_of(const json_t *message)
+{
+    const json_t *refusal = json_object_get(message, "refusal"), *part;
+    size_t i;
+    json_array_foreach(json_object_get(message, "content"), i, part)
+    {
+        if (!json_is_string(refusal)) refusal = json_object_get(part, "refusal");
+    }
+    return json_is_string(refusal) && json_string_length(refusal) ? refusal : NULL;
+}
+
+static json_t *calls_of(const json_t *given)
+{
+    json_t *calls = json_array_size(given) ? json_array() : NULL;
+    const json_t *one;
+    size_t i;
+    json_array_foreach(given, i, one)
+    {
+        const json_t *function = json_object_get(one, "function");
+        json_array_append_new(calls, tfy__llm_call(json_object_get(one, "id"), json_object_get(function, "name"),
+                                                   json_object_get(function, "arguments")));
+    }
+    return calls;
+}
+
+static bool read_response(const json_t *response, TfyLlmParts *parts)
+{
+    const json_t *choice = json_array_get(json_object_get(response, "choices"), 0),
+                 *message = json_object_get(choice, "message"), *content = json_object_get(message, "content"),
+                 *usage = json_object_get(response, "usage");
+    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
+    *parts = (TfyLlmParts){
+        .text = json_is_string(content) ? json_incref((json_t *)content) : tfy__llm_joined(content, NULL, "text"),
+        .calls = calls_of(json_object_get(message, "tool_calls")),
+        .refusal = refusal_of(message),
+        .model = json_object_get(response, "model"),
+        .finish_reason = reason ? reason : "",
+        .prompt_tokens = tfy__llm_count(usage, "prompt_tokens"),
+        .completion_tokens = tfy__llm_count(usage, "completion_tokens"),
+        .cached_tokens = tfy__llm_count(json_object_get(usage, "prompt_tokens_details"), "cached_tokens")};
+    return json_is_object(message);
+}
+
+const TfyLlmForm tfy__llm_chat = {.api = "chat",
+                                  .path = "/chat/completions",
+                                  .place = "choices[0].message.content",
+                                  .key = "Authorization: Bearer ",
+                                  .body = body,
+                                  .read = read_response};

@@ -1,0 +1,69 @@
+/* llm_form.c: what the wire forms share. */
+#include "effects/llm_form.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "value/json.h"
+
+enum { CALL_DEPTH = 2 }; /* levels of a list of calls around the arguments of one */
+
+const TfyLlmForm *tfy__llm_form_named(const char *api)
+{
+    static const TfyLlmForm *const forms[] = {&tfy__llm_chat, &tfy__llm_messages, &tfy__llm_responses};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i]->api, api) == 0) return forms[i];
+    return NULL;
+}
+
+static json_t *args_of(const json_t *given)
+{
+    if (!given || (json_is_string(given) && !json_string_length(given))) return json_object();
+    json_t *args = json_is_string(given) ? json_loadb(json_string_value(given), json_string_length(given),
+                                                      JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL)
+                                         : json_incref((json_t *)given);
+    if (args && tfy__json_is_shallow(args, CALL_DEPTH)) return args;
+    json_decref(args);
+    return json_incref((json_t *)(json_is_string(given) ? given : json_null()));
+}
+
+json_t *tfy__llm_call(const json_t *id, const json_t *tool, const json_t *args)
+{
+    json_t *taken = args_of(args);
+    json_t *call =
+        json_pack("{s:s*, s:s*, s:O}", "id", json_string_value(id), "tool", json_string_value(tool), "args", taken);
+    json_decref(taken);
+    return call;
+}
+
+char *tfy__llm_args_text(const json_t *call)
+{
+    const json_t *args = json_object_get(call, "args");
+    return json_dumps(args ? args : json_null(), JSON_COMPACT | JSON_ENCODE_ANY);
+}
+
+json_t *tfy__llm_joined(const json_t *parts, const char *type, const char *member)
+{
+    TfyBuffer text = {0};
+    bool found = false;
+    const json_t *part;
+    size_t i;
+    json_array_foreach(parts, i, part)
+    {
+        const json_t *one = json_object_get(part, member);
+        const char *kind = json_string_value(json_object_get(part, "type"));
+        if (!json_is_string(one) || (type && (!kind || strcmp(kind, type) != 0))) continue;
+        found = true;
+        tfy__buffer_add(&text, json_string_value(one), json_string_length(one));
+    }
+    json_t *joined = found && !text.failed ? json_stringn(text.data ? text.data : "", text.len) : NULL;
+    tfy__buffer_free(&text);
+    return joined;
+}
+
+int64_t tfy__llm_count(const json_t *usage, const char *name)
+{
+    const json_t *count = json_object_get(usage, name);
+    return json_is_integer(count) && json_integer_value(count) >= 0 ? json_integer_value(count) : -1;
+}
