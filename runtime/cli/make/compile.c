@@ -31,8 +31,7 @@ typedef struct Toolchain {
 } Toolchain;
 
 /* The linker includes only the used parts of libtfy and of the libraries it depends on. */
-static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", "-Wl,-z,pack-relative-relocs",
-                                        "-lsqlite3",         "-ljansson",       "-lcurl",
+static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", "-lsqlite3", "-ljansson", "-lcurl",
                                         "-lpcre2-8",         "-lpthread",       "-lm"};
 #define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
 /* -O1: the time that -O2 takes grows out of proportion on long workflows. One cheap option of -O2 is added: a
