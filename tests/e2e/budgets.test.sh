@@ -213,6 +213,8 @@ run ./slow resume last
 check "what a crash lost stays charged" printed '"1 done, 2.0 spent"'
 run ./slow replay last
 check "... also in a replay" printed " 0 divergences"
+run tfy costs last
+check "... and costs tells it" grep -q "^1 request got no count; 8,2[0-9]* tokens stay charged" out
 cat >cost.tfy <<'END'
 prompt p(n: int) -> string { user "question ${n}" }
 workflow main() -> string {

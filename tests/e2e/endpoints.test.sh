@@ -193,6 +193,34 @@ check "a budget bounds the cost" grep -q "^.[12] cost 0.1235 0.000" out
 run ./work replay last
 check "... also in a replay" printed " 0 divergences"
 
+# ---- what it cost ----
+
+run tfy costs
+check "costs lists the models" grep -Eq '^messages +[0-9]+ +[0-9,]+ +[0-9,]+ +[0-9]+ +0\.[0-9]{4}$' out
+check "... those without a price with a dash" grep -Eq '^responses .* -$' out
+check "... and a sum" grep -Eq '^total .*\+$' out
+check "... of what has no price" grep -q "calls have no price" out
+run tfy costs --by day --json
+check "by day, as JSON" python3 -c '
+import datetime, json
+rows = json.load(open("out"))
+assert len(rows) <= 2 and rows[-1]["day"] == datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), rows
+assert sum(row["calls"] for row in rows) > 5'
+run ./work run --workflow plain_messages
+run tfy costs last
+check "one run, by prompt" grep -Eq '^plain +1 +100 +40 +10 +0\.0003$' out
+run tfy costs last --by workflow --json
+check "... or by workflow" python3 -c '
+import json
+row, = json.load(open("out"))
+assert (row["workflow"], row["calls"], row["cached_tokens"], round(row["cost"] * 1e6)) == ("plain_messages", 1, 40, 342), row'
+run tfy costs --since 0s
+check "nothing in no time" ended 0 "no model was asked in this time"
+run tfy costs --since yesterday
+check "... and a time is a time" ended 64 "--since takes a time such as 7d or 12h, not 'yesterday'"
+run tfy costs --by user
+check "... and what there is" ended 64 "run|workflow|prompt|model|day"
+
 # ---- who is asked ----
 
 run ./work run

@@ -62,6 +62,8 @@
         OPT(DB) | OPT(TASK) | OPT(SINCE) | OPT(JSON), 0, 1)                                                            \
     ROW(stats, "stats", "[RUN]", "print figures of a run, of all runs, or of the process that runs them",              \
         OPT(DB) | OPT(TOOLS) | OPT(PROMETHEUS) | OPT(FORMAT) | OPT(JSON), 0, 1)                                        \
+    ROW(costs, "costs", "[RUN]", "print what was asked of models, and what it cost",                                   \
+        OPT(DB) | OPT(COST_SINCE) | OPT(COST_BY) | OPT(JSON), 0, 1)                                                    \
     ROW(timeline, "timeline", "RUN", "draw what each task of a run did, and when", OPT(DB) | OPT(FORMAT) | OPT(JSON),  \
         0, 1)                                                                                                          \
     ROW(tasks, "tasks", "RUN", "draw the tasks of a run: which task joined which, and where failures went",            \

@@ -35,6 +35,39 @@ int tfy__db_with_history(const TfyArgs *args, TfyHistoryShow *show)
     return status;
 }
 
+static int look_at(TfyLog *log, const char *run, int (*look)(void *state, const TfyHistory *history), void *state)
+{
+    TfyHistory *history = NULL;
+    int status = tfy__db_read(log, tfy__history_read, run, &history);
+    if (status == EXIT_DONE) status = look(state, history);
+    tfy__history_free(history);
+    return status;
+}
+
+int tfy__db_runs(const TfyArgs *args, int (*look)(void *state, const TfyHistory *history), void *state)
+{
+    TfyLog *log;
+    TfyLogRun *runs = NULL;
+    char **names = NULL, id[37];
+    uint32_t count = 0;
+    int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    if (args->word_count) {
+        status = look_at(log, args->words[0], look, state);
+    } else if (tfy__log_runs(log, &runs, &names, &count) != TFY_OK) {
+        status = tfy__fail(EXIT_LOG, "the runs cannot be read");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        tfy__uuid_text(runs[i].uuid, id);
+        if (status == EXIT_DONE) status = look_at(log, id, look, state);
+        free(names[i]);
+    }
+    free(names);
+    free(runs);
+    tfy__log_close(log, false);
+    return status;
+}
+
 void tfy__db_say_base(const TfyHistory *history)
 {
     if (history->run.base_lsn)

@@ -18,6 +18,10 @@ typedef int TfyHistoryShow(const TfyArgs *args, const TfyHistory *history, bool 
 /* Reads the run, shows it and releases it. */
 int tfy__db_with_history(const TfyArgs *args, TfyHistoryShow *show);
 
+/* Has the run that the first word names looked at; without a word all runs, one after the other, the newest first. Ends
+ * at the first that does not return EXIT_DONE. */
+int tfy__db_runs(const TfyArgs *args, int (*look)(void *state, const TfyHistory *history), void *state);
+
 /* Says on stderr that a compacted run has only the records since its snapshot. Prints nothing for other runs. */
 void tfy__db_say_base(const TfyHistory *history);
 

@@ -119,43 +119,11 @@ static bool count_history(TfyMetrics *metrics, const TfyHistory *history)
     return fine;
 }
 
-static int count_run(TfyLog *log, const char *run, TfyMetrics *metrics)
+static int count_run(void *metrics, const TfyHistory *history)
 {
-    char error[TFY_ERROR_TEXT] = "";
-    TfyHistory *history = NULL;
-    int code = tfy__history_read(log, run, &history, error);
-    bool fine = code != TFY_OK || count_history(metrics, history);
-    if (code == TFY_OK) tfy__db_say_base(history);
-    tfy__history_free(history);
-    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
-    return fine ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
-}
-
-static int count_all(TfyLog *log, TfyMetrics *metrics)
-{
-    TfyLogRun *runs;
-    char **names, id[37];
-    uint32_t count;
-    int status = tfy__exit_status(tfy__log_runs(log, &runs, &names, &count));
-    if (status != EXIT_DONE) return tfy__fail(status, "the runs cannot be read");
-    for (uint32_t i = 0; i < count; i++) {
-        tfy__uuid_text(runs[i].uuid, id);
-        if (status == EXIT_DONE) status = count_run(log, id, metrics);
-        free(names[i]);
-    }
-    free(names);
-    free(runs);
-    return status;
-}
-
-static int from_log(const TfyArgs *args, TfyMetrics *metrics)
-{
-    TfyLog *log;
-    int status = tfy__db_open(args, &log);
-    if (status != EXIT_DONE) return status;
-    status = args->word_count ? count_run(log, args->words[0], metrics) : count_all(log, metrics);
-    tfy__log_close(log, false);
-    return status;
+    if (!count_history(metrics, history)) return tfy__fail(EXIT_BUG, "memory ran out");
+    tfy__db_say_base(history);
+    return EXIT_DONE;
 }
 
 /* ---- from the process ---- */
@@ -323,7 +291,7 @@ static int stats(const TfyArgs *args)
     if (format && strcmp(format, "mermaid") != 0)
         return tfy__fail(EXIT_USAGE, "figures are drawn with --format mermaid, not '%s'", format);
     if (args->option[OPT_PROMETHEUS] && print_live(args)) return EXIT_DONE;
-    int status = from_log(args, &metrics);
+    int status = tfy__db_runs(args, count_run, &metrics);
     if (status == EXIT_DONE) status = print(args, &metrics);
     tfy__metrics_free(&metrics);
     return status;
