@@ -97,7 +97,8 @@ static const Row STATUSES[] = {
 
 static const Row VARIABLES[] = {
     {"TFY_DB", "the database, when --db is not given"},
-    {"TFY_LLM_URL", "the model's endpoint: http://host:port, with or without /v1 or /v1/chat/completions"},
+    {"TFY_MODELS", "the file of models; without it .tfy/models.json, if there is one"},
+    {"TFY_LLM_URL", "the endpoint of the model default: http://host:port, with or without /v1 or /v1/chat/completions"},
     {"TFY_LLM_MODEL", "the model's name there, for programs that say \"default\""},
     {"TFY_LLM_KEY_FILE, TFY_LLM_KEY", "the model's key, read when a request leaves"},
     {"TFY_SECRET_NAME", "the value of secret(\"NAME\")"},
