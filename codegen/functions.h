@@ -150,6 +150,7 @@
     X(OUTPUT, tfy_output, GIVES, TASK, OBJ)                                  \
     X(EQUAL, tfy_equal, VALUE, NONE, BOOL)                                   \
     X(COMPARE, tfy_compare, VALUE, NONE, INT)                                \
+    X(DENIED, tfy_denied, VALUE, TASK, NONE)                                 \
     X(CATCHABLE, tfy_catchable, VALUE, TASK, BOOL)                           \
     X(REPLACEABLE, tfy_replaceable, VALUE, TASK, BOOL)                       \
     X(RETRIABLE, tfy_retriable, VALUE, TASK, BOOL)                           \

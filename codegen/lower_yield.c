@@ -315,11 +315,7 @@ static void lower_nested(Lower *l, const Expr *e, const Policies *p, const Targe
 
 static void lower_denied(Lower *l, const char *callee)
 {
-    const char *message = arena_printf(l->arena, "%s was not approved", callee);
-    Val **items = arena_alloc(l->arena, sizeof *items);
-    items[0] = val_string(l, message, (uint32_t)strlen(message));
-    lower_call(l, RT_FAIL, NULL, 3, val_type(l, l->machine->program->core.denied), val_int(l, l->line),
-               val_array(l, REP_WORD, items, 1));
+    lower_call(l, RT_DENIED, NULL, 2, val_int(l, l->line), val_string(l, callee, (uint32_t)strlen(callee)));
     lower_raise(l, l->landing);
     lower_forget(l);
 }

@@ -273,6 +273,8 @@ bool tfy_unlock(TfyTask *task, const TfyPoint *point, TfyObj *name);
  * out; if the pending error is that cancellation, it becomes Timeout. */
 bool tfy_deadline_begin(TfyTask *task, const TfyPoint *point, int64_t ms, int64_t *out);
 void tfy_deadline_end(TfyTask *task, uint32_t line, int64_t scope);
+/* A person's no to the question of an `approve` policy: raises Denied, with the reason that came with it. */
+void tfy_denied(TfyTask *task, uint32_t line, TfyObj *callee);
 /* `with budget(tokens: …, cost: …, calls: …)`: from here to tfy_budget_end, called on every way out, the task and what
  * it starts ask no model for more than that. given: which of the three are. Panics unless each is above 0. */
 enum { TFY_BUDGET_TOKENS = 1, TFY_BUDGET_COST = 2, TFY_BUDGET_CALLS = 4 };

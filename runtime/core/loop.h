@@ -15,12 +15,12 @@
  * - task: a path such as "1.2"; NULL: the only task it can mean.
  * - step: 0: the only one.
  * - answer: yes, no, a case's name, a text; NULL: yes, if that is an answer to the question.
- * - by: who answered, for the log.
+ * - by: who answered, for the log. why: the reason of a no to an `approve` policy; NULL: none.
  * - error_text: one sentence.
  * Returns 0; TFY_E_ABSENT: no such run, task or step; TFY_E_STATE: there is no question, or it is already
  * answered; TFY_E_INVALID: the answer does not fit. */
 int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *answer,
-                         const char *by, char *error_text);
+                         const char *by, const char *why, char *error_text);
 /* Refuses an answer to a step that asks nothing (doubt: is not in doubt) while another one does; TFY_E_STATE. */
 int tfy__waits_elsewhere(const char *run, bool doubt, const char *path, int64_t step, char *error_text);
 int tfy__arrive_kill(TfyLoop *loop, const char *run, const char *task, bool force, const char *by, char *error_text);

@@ -94,7 +94,8 @@ static const json_t *refusal_in(const json_t *content)
     size_t i;
     json_array_foreach(content, i, part)
     {
-        if (is_type(part, "refusal")) return json_object_get(part, "refusal");
+        const json_t *words = json_object_get(part, "refusal");
+        if (is_type(part, "refusal") && json_string_length(words)) return words;
     }
     return NULL;
 }

@@ -187,9 +187,9 @@ run tfy run agent.tfy --goal asks
 check "a call that wants a person waits for one, who sees what the model chose" grep -q "sh -c 'echo .*' sh ann" err
 run tfy approve last --yes
 run tfy resume last
-run tfy approve last --no
+run tfy deny last --why "bob is away"
 run tfy resume last
-check "... and is told of a no" grep -q "error: mail was not approved" requests
+check "... and is told of a no, with its reason" grep -q "error: mail was not approved: bob is away" requests
 check "... while the yes was carried out once" [ "$(cat sent)" = ann ]
 run tfy run agent.tfy --workflow chat
 check "a conversation is a value that the next question continues" printed "hello hello again hello again 2"

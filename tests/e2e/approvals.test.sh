@@ -1,6 +1,8 @@
 #!/bin/sh
 # Behind the question of an `approve` policy is the call, and where its untrusted values come from; --yes and --yolo.
 . "$here/lib.sh"
+mine=$PWD
+
 cat >tidy.tfy <<'END'
 type Plan { name: string }
 
@@ -138,3 +140,51 @@ check "... for a run that began with it, too: 64" ended 64 "began with --sandbox
 run as ./tidy resume --db home/a.db --yolo --sandbox workspace
 check "... which a stricter sandbox continues" ended 0
 cd / && rm -rf "$dir"
+
+# ---- a no with its reason ----
+
+cd "$mine" || exit 1
+cat >reason.tfy <<'END'
+tool mail(to: string) -> ExecResult once dangerous = exec ["echo", to]
+workflow main() -> string {
+    try {
+        let _ = yield mail("ann") approve "mail ann?"
+        return "sent"
+    } catch e: Denied {
+        return e.message
+    }
+}
+workflow plain() -> bool {
+    let yes = yield approve("really?")
+    return yes
+}
+END
+export TFY_DB="$PWD/reason.db"
+run tfy run reason.tfy
+check "a question is left open" ended 75
+run tfy deny last --why "she is on holiday,
+until \"May\""
+check "a no takes a reason" ended 0 "answered with no"
+run tfy history last --type Approval
+check "... which the log has" grep -q 'she is on holiday' out
+run tfy resume last
+check "... and the program is told" printed '"mail was not approved: she is on holiday,\nuntil \"May\""'
+run tfy replay last
+check "... again in a replay" printed " 0 divergences"
+start tfy run reason.tfy --wait
+tries=0
+until tfy deny last --why "not now" >/dev/null 2>&1 || [ $((tries += 1)) -gt 200 ]; do sleep 0.05; done
+finish
+check "a live run is told, too" printed '"mail was not approved: not now"'
+run tfy run reason.tfy
+run tfy deny last
+run tfy resume last
+check "without a reason there is none" printed '"mail was not approved"'
+run tfy run reason.tfy --workflow plain
+run tfy deny last --why "no"
+check "a question of its own takes no reason" ended 64 "a reason is given with a no to a question of 'approve'"
+run tfy deny last --why "$(printf %5000s x)"
+check "... and none takes a long one" ended 64 "--why takes 4096 bytes at most, not 5000"
+run tfy deny last
+check "... and it can still be answered" ended 0
+unset TFY_DB

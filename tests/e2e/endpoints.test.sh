@@ -225,6 +225,8 @@ check "... and what there is" ended 64 "run|workflow|prompt|model|day"
 
 run ./work run
 check "a model that is not in the file is told, with those that are" ended 1 "there is no model 'stron' in the file of models; there are: chat, messages, responses"
+run env TFY_LLM_URL="$url" ./work run
+check "... also where the environment names an address" ended 1 "there is no model 'stron' in the file of models"
 mkdir elsewhere
 cp .tfy/models.json elsewhere/mine.json
 mv .tfy/models.json .tfy/away.json

@@ -158,7 +158,7 @@ static void person_answers(SimEvent *event)
     Asked *asked = event->arg;
     char error[TFY_ERROR_TEXT] = "";
     SimRun *run = sim_run_of(asked->run);
-    int code = tfy__arrive_approval(sim.loop, asked->run, asked->path, asked->step, asked->answer, "sim", error);
+    int code = tfy__arrive_approval(sim.loop, asked->run, asked->path, asked->step, asked->answer, "sim", NULL, error);
     if (code == TFY_E_INVALID) sim_broken("w1", "an answer does not fit: %s", error);
     if (code == 0) acknowledge((SimAck){.kind = ACK_APPROVAL, .step = asked->step}, run, asked->path, asked->answer);
     free(asked);

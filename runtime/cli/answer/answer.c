@@ -44,13 +44,23 @@ static bool set_step(json_t *request, const char *text)
     return true;
 }
 
+/* A model reads it, and the log keeps it. */
+static bool set_reason(json_t *request, const char *why)
+{
+    enum { REASON_MOST = 4096 };
+    if (!why || strlen(why) <= REASON_MOST) return !why || tfy__request_text(request, "why", why);
+    tfy__say("--why takes %d bytes at most, not %zu", REASON_MOST, strlen(why));
+    return false;
+}
+
 /* word NULL: yes, if the question accepts that answer. */
 static int answer(const TfyArgs *args, const char *word)
 {
     char done[128];
     json_t *request = tfy__request_new(args, "approve");
     const char *step = args->option[OPT_STEP];
-    const bool made = request && tfy__request_text(request, "answer", word) && (!step || set_step(request, step));
+    const bool made = request && tfy__request_text(request, "answer", word) && (!step || set_step(request, step)) &&
+                      set_reason(request, args->option[OPT_WHY]);
     snprintf(done, sizeof done, "answered with %.60s", word ? word : "yes");
     return deliver_made(args, request, made, done);
 }

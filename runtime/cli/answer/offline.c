@@ -104,6 +104,11 @@ static bool fits_question(const json_t *type, const char *answer, TfyBuffer *cho
     return fits;
 }
 
+/* What a person said. */
+typedef struct Reply {
+    const char *answer, *by, *why; /* answer NULL: yes; why NULL: no reason */
+} Reply;
+
 static int append(TfyLog *log, const Target *target, TfyRecordType type, TfyBuffer *payload)
 {
     const TfyLogRecord *record = target->record;
@@ -113,34 +118,37 @@ static int append(TfyLog *log, const Target *target, TfyRecordType type, TfyBuff
     return lsn < 0 ? (int)lsn : tfy__log_sync(log);
 }
 
-static int append_answer(TfyLog *log, const Target *target, const TfyPayload *asked, const char *answer, const char *by)
+static int append_answer(TfyLog *log, const Target *target, const TfyPayload *asked, const Reply *reply)
 {
     TfyBuffer out = {0};
     const char *id = tfy__payload_text(asked, TFY_P_ID), *digest = tfy__payload_text(asked, TFY_P_DIGEST);
     tfy__put_begin(&out);
     if (id) tfy__put_text(&out, TFY_P_ID, id);
     if (digest) tfy__put_text(&out, TFY_P_DIGEST, digest);
-    tfy__put_text(&out, TFY_P_ANSWER, answer);
-    tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_text(&out, TFY_P_ANSWER, reply->answer);
+    tfy__put_text(&out, TFY_P_BY, reply->by);
+    if (reply->why) tfy__put_text(&out, TFY_P_WHY, reply->why);
     return append(log, target, TFY_R_APPROVAL, &out);
 }
 
-static int answer_question(TfyLog *log, const Target *target, const char *answer, const char *by, char *error_text)
+static int answer_question(TfyLog *log, const Target *target, Reply reply, char *error_text)
 {
     TfyBuffer choices = {0};
     TfyPayload asked;
     int code = TFY_E_INVALID;
     if (!tfy__payload_open(&asked, target->record)) return TFY_E_NOMEM;
     const json_t *type = tfy__payload_get(&asked, TFY_P_TYPE);
-    const bool missing = !answer && json_is_string(type) && strcmp(json_string_value(type), "string") == 0;
-    if (!answer) answer = "yes";
+    const bool missing = !reply.answer && json_is_string(type) && strcmp(json_string_value(type), "string") == 0;
+    if (!reply.answer) reply.answer = "yes";
     if (missing)
         fail(error_text, code, "this question needs a text as its answer; write it after the run%s%s", "", "");
-    else if (!fits_question(type, answer, &choices))
-        fail(error_text, code, "'%.60s' is not an answer to this question; it takes one of: %.400s", answer,
+    else if (!fits_question(type, reply.answer, &choices))
+        fail(error_text, code, "'%.60s' is not an answer to this question; it takes one of: %.400s", reply.answer,
              choices.data ? choices.data : "");
+    else if (reply.why && !tfy__payload_get(&asked, TFY_P_CALL))
+        fail(error_text, code, "a reason is given with a no to a question of 'approve'%s%s", "", "");
     else
-        code = append_answer(log, target, &asked, answer, by);
+        code = append_answer(log, target, &asked, &reply);
     tfy__buffer_free(&choices);
     tfy__payload_close(&asked);
     return code;
@@ -228,8 +236,9 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
     bool doubt = strcmp(what, "resolve") == 0;
     int code = find_open(history, request, doubt, run, &target, error_text);
     if (code != TFY_OK) return code;
+    const Reply reply = {.answer = text_member(request, "answer"), .by = by, .why = text_member(request, "why")};
     return doubt ? resolve_step(log, history, &target, request, by, error_text)
-                 : answer_question(log, &target, text_member(request, "answer"), by, error_text);
+                 : answer_question(log, &target, reply, error_text);
 }
 
 /* Every opening for writing records itself in the log. */

@@ -74,7 +74,7 @@
         OPT(DB) | OPT(TASK) | OPT(TYPE) | OPT(STEPS) | OPT(FROM) | OPT(LIMIT) | OPT(JSON), 0, 1)                       \
     ROW(approve, "approve", "RUN [TEXT]", "answer a question that a run asks; yes unless told otherwise",              \
         TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2)                                                       \
-    ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING, 1, 1)                        \
+    ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING | OPT(WHY), 1, 1)             \
     ROW(signal, "signal", "RUN NAME [JSON]", "send a run a signal, with a value or with null",                         \
         TFY__REQUESTING | OPT(ID), 2, 3)                                                                               \
     ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__REQUESTING | OPT(TASK) | OPT(FORCE), 1, 1)        \

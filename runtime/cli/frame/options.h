@@ -81,6 +81,7 @@
     O(COPY, "copy", "DIR", "every trial works in its own copy of this directory (else in an empty one)")               \
     O(JOBS, "jobs", "N", "how many trials run at a time (else one per processor)")                                     \
     O(LOOSE, "loose", NULL, "its tasks race: compare results and effects, not histories and what was printed")         \
+    O(WHY, "why", "TEXT", "the reason, which the program is told, and a model that asked for the call")                \
     O(COST_SINCE, "since", "TIME", "only what was asked in this time, such as 7d or 12h")                              \
     O(COST_BY, "by", "run|workflow|prompt|model|day", "a line for each of these (else model; of one run, prompt)")     \
     O(OLDER_THAN, "older-than", "TIME", "runs that ended longer ago than this, such as 30d or 12h")                    \

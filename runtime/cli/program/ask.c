@@ -78,7 +78,7 @@ static void take_line(TfyAsker *asker)
     }
     tfy__user_name(geteuid(), by, sizeof by);
     int code = tfy__arrive_approval(asker->loop, question->run, question->task, question->step,
-                                    in_full(question, typed), by, error);
+                                    in_full(question, typed), by, NULL, error);
     if (code == TFY_E_INVALID) {
         tfy__say_text("%s\n(%s) > ", error, question->answers);
         return;

@@ -145,7 +145,7 @@ static int obey(TfyLoop *loop, const json_t *request, const char *by, char made[
     const json_t *given = json_object_get(request, "answer"); /* absent means yes */
     if (what && run && strcmp(what, "approve") == 0 && (!given || json_is_string(given))) {
         return tfy__arrive_approval(loop, run, task, json_integer_value(json_object_get(request, "step")),
-                                    text_member(request, "answer"), by, error);
+                                    text_member(request, "answer"), by, text_member(request, "why"), error);
     }
     if (what && run && strcmp(what, "kill") == 0) {
         return tfy__arrive_kill(loop, run, task, json_is_true(json_object_get(request, "force")), by, error);

@@ -6,6 +6,7 @@
  * statement (a routine, point or task that does not exist) is refused as a whole: the caller replays the run from
  * its start instead. */
 #include "core/replay/snapshot.h"
+#include "core/step/step.h"
 #include "wal/history/history.h"
 
 #include <stdio.h>
@@ -589,6 +590,7 @@ static bool link_granted(Reader *r, TaskRest *rest, const json_t *json)
         if (!rest->granted_from->elem) rest->granted_from->elem = site_of(rest->task)->result->elem;
     }
     if (lock && !(rest->granted_lock = lock_named(r, lock))) return false;
+    tfy__person_reason(rest, tfy__member_text(json, TFY_S_WHY));
     if (signal)
         rest->granted_signal = read_signal(r, signal, signal_name(r, tfy__member_get(json, TFY_S_GRANTED_NAME)));
     return !signal || rest->granted_signal;

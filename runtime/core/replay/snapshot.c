@@ -347,6 +347,7 @@ static void write_granted(Writer *w, const TaskRest *rest)
         write_number(w, TFY_S_GRANTED_SEQ, (int64_t)rest->granted_seq);
     }
     if (rest->granted_lock) tfy__put_string(&w->out, TFY_S_GRANTED_LOCK, rest->granted_lock->name);
+    if (rest->why) tfy__put_text(&w->out, TFY_S_WHY, rest->why);
     if (rest->granted_signal) {
         tfy__put_string(&w->out, TFY_S_GRANTED_NAME, rest->granted_signal->name->text);
         tfy__put(&w->out, TFY_S_GRANTED_SIGNAL);

@@ -57,7 +57,29 @@ bool tfy__person_answered(const Step *step, const char *answer, const char *by, 
     return (out->o = tfy_record_of(task, type, fields)) != NULL;
 }
 
-static bool record_approval(Step *step, const char *answer, const char *by)
+/* Without memory the reason is left out. */
+void tfy__person_reason(TaskRest *rest, const char *why)
+{
+    free(rest->why);
+    rest->why = why ? tfy__sys_strdup(why) : NULL;
+}
+
+void tfy_denied(TfyTask *task, uint32_t line, TfyObj *callee)
+{
+    TaskRest *rest = rest_of(task);
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "%s was not approved%s%s", ((const TfyString *)callee)->bytes, rest->why ? ": " : "",
+                       rest->why ? rest->why : "");
+    TfyObj *message = text.failed ? NULL : tfy_string_of(task, text.data, text.len);
+    if (message)
+        tfy_fail(task, &tfy_type_denied, line, (TfyValue[]){tfy_of_obj(message)});
+    else
+        tfy__starved(task);
+    tfy__buffer_free(&text);
+    tfy__person_reason(rest, NULL);
+}
+
+static bool record_approval(Step *step, const char *answer, const char *by, const char *why)
 {
     TfyCall *call = &step->call;
     TfyBuffer out = {0};
@@ -68,6 +90,7 @@ static bool record_approval(Step *step, const char *answer, const char *by)
     tfy__put_hex(&out, TFY_P_DIGEST, call->digest);
     tfy__put_text(&out, TFY_P_ANSWER, answer);
     tfy__put_text(&out, TFY_P_BY, by);
+    if (why) tfy__put_text(&out, TFY_P_WHY, why);
     tfy__put_end(&out);
     int64_t lsn = tfy__step_append(step, TFY_R_APPROVAL, &out);
     tfy__buffer_free(&out);
@@ -75,11 +98,12 @@ static bool record_approval(Step *step, const char *answer, const char *by)
 }
 
 /* The answer is recorded, and takes effect. Its time is that of its record, which is that of the turn. */
-static bool give_answer(Step *step, const char *answer, const char *by)
+static bool give_answer(Step *step, const char *answer, const char *by, const char *why)
 {
     TfyValue value;
-    if (!record_approval(step, answer, by)) return false;
+    if (!record_approval(step, answer, by, why)) return false;
     if (!tfy__person_answered(step, answer, by, step->call.loop->now_ms, &value)) return false;
+    tfy__person_reason(step->rest, why);
     tfy__step_answer(step, value);
     return true;
 }
@@ -128,7 +152,7 @@ void tfy__person_ask(Step *step)
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
     const char *by = answers_itself(call);
     if (by) {
-        give_answer(step, first_answer(question_type(call)), by);
+        give_answer(step, first_answer(question_type(call)), by, NULL);
         return;
     }
     if (!loop->on_question) return;
@@ -369,7 +393,7 @@ static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, 
 }
 
 int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t number, const char *answer,
-                         const char *by, char *error_text)
+                         const char *by, const char *why, char *error_text)
 {
     int code = 0;
     Step *step = find_asking(loop, run, path, number, false, &code, error_text);
@@ -391,7 +415,11 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
                  answer, answers);
         return TFY_E_INVALID;
     }
-    if (!give_answer(step, answer, by ? by : "")) return tfy__arrive_refused(loop, error_text);
+    if (why && (!call->site->asked || strcmp(answer, "no") != 0)) {
+        snprintf(error_text, TFY_ERROR_TEXT, "a reason is given with a no to a question of 'approve'");
+        return TFY_E_INVALID;
+    }
+    if (!give_answer(step, answer, by ? by : "", why)) return tfy__arrive_refused(loop, error_text);
     return tfy__log_sync(loop->log);
 }
 
@@ -468,7 +496,7 @@ int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)
     TaskRest *rest = tfy__task_by_tid(loop, tid);
     if (!rest && loop->parked && tfy__park_reach_tid(loop, tid)) rest = tfy__task_by_tid(loop, tid);
     if (!rest) return TFY_E_ABSENT;
-    return tfy__arrive_approval(loop, rest->run->uuid, rest->log.path, 0, answer, "embedding", text);
+    return tfy__arrive_approval(loop, rest->run->uuid, rest->log.path, 0, answer, "embedding", NULL, text);
 }
 
 int tfy_kill(TfyLoop *loop, int64_t tid, bool force)

@@ -193,6 +193,7 @@ static void take_approval(Step *step, const TfyLogRecord *record)
         tfy__history_take(step->rest);
     else
         tfy__step_diverge(step, record);
+    if (ok) tfy__person_reason(step->rest, tfy__payload_text(&payload, TFY_P_WHY));
     tfy__payload_close(&payload);
     if (ok) tfy__step_answer(step, value);
 }

@@ -74,6 +74,7 @@ static inline const TfyType *question_type(const TfyCall *call)
 }
 /* The step's value for a recorded answer: an Answer, with who and when, if the program asks for one. False: it does not
  * fit, or no memory. */
+void tfy__person_reason(TaskRest *rest, const char *why); /* of the answer that its step gets now; NULL: none */
 bool tfy__person_answered(const Step *step, const char *answer, const char *by, int64_t at_ms, TfyValue *out);
 
 /* A question to a person about the call under way (aside.c). A program that never asks one does not carry its code. */

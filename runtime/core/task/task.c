@@ -270,6 +270,7 @@ void tfy__rest_free(TfyLoop *loop, TaskRest *rest)
     rest->granted_lock = NULL;
     if (rest->granted_signal) tfy__signal_taken(rest);
     tfy__budget_leave(&rest->budget);
+    free(rest->why);
     if (rest->task) tfy__task_give_back(rest);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     if (rest->end_state == TFY_TASK_COMPLETED && !rest->workflow->result->scalar) tfy_drop(&scratch, rest->value.o);

@@ -133,6 +133,7 @@ struct TaskRest {
     TfyTaskState end_state;              /* COMPLETED, FAILED, CANCELLED; 0 while alive */
     TfyValue value;                      /* its result, owned */
     TfyObj *failure;                     /* its error, owned */
+    char *why;                           /* a person's reason for the no that is its answer, owned; NULL: none */
     char *failure_text;                  /* for people: "StepFailed: … (build, line 12)" */
     bool unheld;                         /* no value in its run is its handle */
     bool joined;                         /* its answer was used: an unjoined failure is reported */

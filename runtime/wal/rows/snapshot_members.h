@@ -104,6 +104,7 @@
     M(UNWINDING, "unwinding", LIST)                                                                                    \
     M(V, "v", INT)                                                                                                     \
     M(VALUE, "value", ANY)                                                                                             \
+    M(WHY, "why", TEXT)                                                                                                \
     M(WROTE, "wrote", LIST)
 
 #endif
