@@ -81,6 +81,14 @@ crash_orphans()
     crash orphans --setup "cp '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" "$@" --
 }
 
+# A model chooses the steps.
+crash_desk()
+{
+    compiled desk "$root/tests/crash/desk.tfy" 2>/dev/null || return 0
+    crash desk --setup "cp '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" \
+        --again "--llm=cassette:$root/tests/crash/desk.jsonl" "$@" -- "--llm=cassette:$root/tests/crash/desk.jsonl"
+}
+
 crash_code_agent()
 {
     agent=$root/examples/code_agent
@@ -120,6 +128,7 @@ crash_example()
             --yes "--llm=cassette:$example/session.jsonl" ;;
     approval_chain) # its rows say when somebody decided
         crash approval_chain --loose --again --yes "$@" -- --yes --what "ten chairs" --cents 180000 ;;
+    support) ;; # a customer writes to it; desk is killed in its place
     kill | sleep) crash "$name" --loose "$@" -- ;; # what is first depends on the clock
     *) crash "$name" "$@" -- ;;
     esac

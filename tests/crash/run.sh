@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in four programs; after each the
+# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in five programs; after each the
 # run is taken up again until it ends, and nothing may tell that anything happened. quick: a tenth of the places, for slow builds.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -13,6 +13,7 @@ if [ "${2:-}" = quick ]; then
     crash_ledger --every 10 --kinds commit,point,double,drain,mouth,elsewhere
     crash_team --every 16 --kinds commit,point,double,drain,mouth,elsewhere
     crash_code_agent --every 12 --kinds commit,point,double,drain,mouth,elsewhere
+    crash_desk --every 10 --kinds commit,point,double,drain,mouth,elsewhere
     crash_orphans --every 6 --kinds family
 else
     crash_ledger --kinds commit,point
@@ -23,6 +24,9 @@ else
     crash_code_agent --kinds commit,point
     crash_code_agent --kinds double,drain,mouth,elsewhere --every 6
     crash_code_agent --kinds call,resume --every 20
+    crash_desk --kinds commit,point --every 2
+    TFY_SNAPSHOT_EVERY=1 crash_desk --kinds commit,point --every 8
+    crash_desk --kinds call,resume,double,drain,mouth,elsewhere --every 12
     crash_orphans --kinds family --every 2
     crash_orphans --kinds commit,double --every 8
 fi

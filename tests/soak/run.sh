@@ -71,6 +71,7 @@ soak_crash()
     kinds="--kinds commit,point,double"
     crash_ledger --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
     crash_team --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
+    crash_desk --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
     for folder in "$root"/examples/*/; do
         example=$(basename "$folder")
         # Descriptors do not outlive their process: what these say depends on the kill. The saga needs a server (tests/e2e/examples.test.sh).
