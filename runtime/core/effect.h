@@ -249,9 +249,9 @@ void **tfy__effect_slot(TfyLoop *loop, int module);
  * so far is synced. */
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds a model's token counts to the metrics. */
 void tfy__count_repeat(TfyLoop *loop); /* a request to a model is sent again */
-void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion);
+/* Adds an answer to the metrics, as tfy__metrics_answer. */
+void tfy__count_answer(TfyLoop *loop, const char *model, const int64_t tokens[3], int64_t cost);
 
 /* Prints a line for people, with its newline, on stderr once everything appended so far is synced; prints nothing
  * in replay. */

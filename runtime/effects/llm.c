@@ -387,8 +387,10 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     tfy__sent_record(call, asking->request);
     if (kept) write_extra(asking, reply, occurrence);
     settle(call, reply->prompt_tokens, reply->completion_tokens, cost_of(asking->entry, reply));
+    tfy__count_answer(call->loop, asking->entry ? asking->entry->name : reply->model,
+                      (const int64_t[]){reply->prompt_tokens, reply->cached_tokens, reply->completion_tokens},
+                      cost_of(asking->entry, reply));
     free_asking(asking);
-    tfy__count_tokens(call->loop, reply->prompt_tokens, reply->completion_tokens);
     if (reply->completion_tokens >= 0)
         tfy__activity(call->task, "Tokens", "%s: %lld in, %lld out", call->tool->name, (long long)reply->prompt_tokens,
                       (long long)reply->completion_tokens);

@@ -9,19 +9,20 @@
 typedef enum Kind { COUNTER, GAUGE, HISTOGRAM } Kind;
 
 /* What distinguishes the values of a metric. */
-typedef enum Label { NO_LABEL, BY_END, BY_TYPE, BY_DIRECTION, BY_TOOL } Label;
+typedef enum Label { NO_LABEL, BY_END, BY_TYPE, BY_DIRECTION, BY_TOOL, BY_MODEL } Label;
 
 typedef struct Figure {
     const char *name;
     Kind kind;
     Label label;
-    size_t at; /* offset in TfyMetrics; BY_TOOL: in TfyToolRow */
+    size_t at; /* offset in TfyMetrics; BY_TOOL: in TfyToolRow; BY_MODEL: in TfyModelRow */
     const char *help;
     bool is_double;
 } Figure;
 
-#define OF(member)      offsetof(TfyMetrics, member)
-#define OF_TOOL(member) offsetof(TfyToolRow, member)
+#define OF(member)       offsetof(TfyMetrics, member)
+#define OF_TOOL(member)  offsetof(TfyToolRow, member)
+#define OF_MODEL(member) offsetof(TfyModelRow, member)
 
 static const Figure FIGURES[] = {
     {"tfy_runs_started_total", COUNTER, NO_LABEL, OF(runs_started), "Runs that were submitted.", false},
@@ -33,6 +34,9 @@ static const Figure FIGURES[] = {
     {"tfy_model_tokens_total", COUNTER, BY_DIRECTION, OF(tokens), "Tokens reported by models.", false},
     {"tfy_model_repeats_total", COUNTER, NO_LABEL, OF(model_repeats),
      "Requests sent again because a model's endpoint answered 429 or 5xx.", false},
+    {"tfy_llm_tokens_total", COUNTER, BY_MODEL, OF_MODEL(tokens), "Tokens by model.", false},
+    {"tfy_llm_cost_total", COUNTER, BY_MODEL, OF_MODEL(cost), "What models cost, as far as their prices are known.",
+     true},
     {"tfy_questions_total", COUNTER, NO_LABEL, OF(questions), "Questions to people.", false},
     {"tfy_tool_calls_total", COUNTER, BY_TOOL, OF_TOOL(calls), "Attempts of tools that finished.", false},
     {"tfy_tool_failures_total", COUNTER, BY_TOOL, OF_TOOL(failures), "Attempts of tools that failed.", false},
@@ -67,6 +71,10 @@ void tfy__metrics_free(TfyMetrics *metrics)
 {
     for (uint32_t i = 0; i < metrics->tool_count; i++) free(metrics->tools[i].name);
     free(metrics->tools);
+    for (uint32_t i = 0; i < metrics->model_count; i++) free(metrics->models[i].name);
+    free(metrics->models);
+    metrics->models = NULL;
+    metrics->model_count = 0;
     metrics->tools = NULL;
     metrics->tool_count = 0;
 }
@@ -83,6 +91,30 @@ TfyToolRow *tfy__metrics_tool(TfyMetrics *metrics, const char *name)
     if (!(row->name = strdup(name))) return NULL;
     metrics->tool_count++;
     return row;
+}
+
+static TfyModelRow *model_row(TfyMetrics *metrics, const char *name)
+{
+    for (int again = 0; again < 2; again++, name = "other") {
+        for (uint32_t i = 0; i < metrics->model_count; i++)
+            if (strcmp(metrics->models[i].name, name) == 0) return &metrics->models[i];
+        if (metrics->model_count < TFY_MODEL_ROWS - 1 || again) break;
+    }
+    if (!metrics->models && !(metrics->models = calloc(TFY_MODEL_ROWS, sizeof *metrics->models))) return NULL;
+    TfyModelRow *row = &metrics->models[metrics->model_count];
+    if (!(row->name = strdup(name))) return NULL;
+    metrics->model_count++;
+    return row;
+}
+
+void tfy__metrics_answer(TfyMetrics *metrics, const char *model, const int64_t tokens[3], int64_t cost)
+{
+    TfyModelRow *row = model_row(metrics, model);
+    for (int i = 0; row && i < 3; i++)
+        if (tokens[i] > 0) row->tokens[i] += (uint64_t)tokens[i];
+    if (row && cost > 0) row->cost += (double)cost / 1e6;
+    if (tokens[0] > 0) metrics->tokens[0] += (uint64_t)tokens[0];
+    if (tokens[2] > 0) metrics->tokens[1] += (uint64_t)tokens[2];
 }
 
 void tfy__metrics_call(TfyMetrics *metrics, const char *name, double seconds, bool failed, bool timeout)
@@ -170,6 +202,22 @@ static void add_tools(TfyBuffer *out, const Figure *figure, const TfyMetrics *me
     }
 }
 
+static void add_models(TfyBuffer *out, const Figure *figure, const TfyMetrics *metrics)
+{
+    static const char *const kinds[] = {"prompt", "cached", "completion"};
+    for (uint32_t i = 0; i < metrics->model_count; i++) {
+        const TfyModelRow *row = &metrics->models[i];
+        for (int kind = 0; kind < (figure->is_double ? 1 : 3); kind++) {
+            tfy__buffer_printf(out, "%s{model=\"", figure->name);
+            add_label_value(out, row->name);
+            if (figure->is_double)
+                tfy__buffer_printf(out, "\"} %.6f\n", row->cost);
+            else
+                tfy__buffer_printf(out, "\",kind=\"%s\"} %llu\n", kinds[kind], (unsigned long long)row->tokens[kind]);
+        }
+    }
+}
+
 static void add_figure(TfyBuffer *out, const Figure *figure, const TfyMetrics *metrics)
 {
     static const char *const ends[] = {"completed", "failed", "cancelled"}, *const directions[] = {"prompt",
@@ -188,6 +236,7 @@ static void add_figure(TfyBuffer *out, const Figure *figure, const TfyMetrics *m
             if (place[i]) add_value(out, figure, &place[i], "type", tfy__record_type_name(i));
         break;
     case BY_TOOL: add_tools(out, figure, metrics); break;
+    case BY_MODEL: add_models(out, figure, metrics); break;
     }
 }
 

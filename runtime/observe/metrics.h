@@ -18,7 +18,8 @@
 
 #define TFY_BUCKETS 14 /* of a histogram, without the last, unbounded one */
 /* Tools counted separately; all others are counted together as "other". */
-#define TFY_TOOL_ROWS 256
+#define TFY_TOOL_ROWS  256
+#define TFY_MODEL_ROWS 64 /* the same for models */
 
 /* How a run or task finished. */
 enum { TFY_ENDED_COMPLETED, TFY_ENDED_FAILED, TFY_ENDED_CANCELLED, TFY_ENDED_COUNT };
@@ -38,6 +39,13 @@ typedef struct TfyToolRow {
     TfyHistogram seconds;
 } TfyToolRow;
 
+/* What was asked of a model. */
+typedef struct TfyModelRow {
+    char *name;         /* of its entry in the file of models, else as its endpoint calls it; owned */
+    uint64_t tokens[3]; /* sent; of these kept by the endpoint; answered */
+    double cost;
+} TfyModelRow;
+
 typedef struct TfyMetrics {
     uint64_t records[TFY_R_COUNT]; /* by type */
     uint64_t runs_ended[TFY_ENDED_COUNT], tasks_ended[TFY_ENDED_COUNT];
@@ -48,6 +56,8 @@ typedef struct TfyMetrics {
     uint64_t events, events_missed;
     TfyToolRow *tools; /* in the order of their first calls; owned */
     uint32_t tool_count;
+    TfyModelRow *models; /* in the order of their first answers; owned */
+    uint32_t model_count;
     bool live;         /* the gauges below are valid */
     double start_time; /* seconds since 1970 */
     uint64_t runs_live, tasks_live, tasks_ready, timers, calls_in_flight, heap_bytes, unsynced, subscribers;
@@ -60,6 +70,8 @@ TfyToolRow *tfy__metrics_tool(TfyMetrics *metrics, const char *name);
 /* Counts an attempt that finished. */
 void tfy__metrics_call(TfyMetrics *metrics, const char *name, double seconds, bool failed, bool timeout);
 void tfy__metrics_retry(TfyMetrics *metrics, const char *name);
+/* Counts an answer. tokens as in TfyModelRow, and cost in millionths: below 0: not known. */
+void tfy__metrics_answer(TfyMetrics *metrics, const char *model, const int64_t tokens[3], int64_t cost);
 double tfy__metrics_mean(const TfyToolRow *row); /* seconds */
 
 /* Appends all metrics in the text format of Prometheus, version 0.0.4. */

@@ -214,6 +214,9 @@ check "... or by workflow" python3 -c '
 import json
 row, = json.load(open("out"))
 assert (row["workflow"], row["calls"], row["cached_tokens"], round(row["cost"] * 1e6)) == ("plain_messages", 1, 40, 342), row'
+run tfy stats --prometheus
+check "Prometheus is told by model" grep -Eq '^tfy_llm_tokens_total\{model="messages",kind="cached"\} [0-9]+0$' out
+check "... what it cost, too" grep -Eq '^tfy_llm_cost_total\{model="messages"\} 0\.00[0-9]+$' out
 run tfy costs --since 0s
 check "nothing in no time" ended 0 "no model was asked in this time"
 run tfy costs --since yesterday

@@ -160,7 +160,7 @@ void tfy__count_repeat(TfyLoop *loop)
 {
 }
 
-void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion)
+void tfy__count_answer(TfyLoop *loop, const char *model, const int64_t tokens[3], int64_t cost)
 {
 }
 

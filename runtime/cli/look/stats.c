@@ -37,18 +37,26 @@ static int how_ended(const TfyPayload *payload)
     return tfy__payload_get(payload, TFY_P_ERROR) ? TFY_ENDED_FAILED : TFY_ENDED_COMPLETED;
 }
 
+/* A member that is missing counts as 0. */
+static void count_answer(TfyMetrics *metrics, const TfyPayload *payload)
+{
+    const char *entry = tfy__payload_text(payload, TFY_P_ENTRY), *model = tfy__payload_text(payload, TFY_P_MODEL);
+    const int64_t tokens[] = {tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
+                              tfy__payload_int(payload, TFY_P_CACHED_TOKENS),
+                              tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS)};
+    if (entry || model)
+        tfy__metrics_answer(metrics, entry ? entry : model, tokens, tfy__payload_int(payload, TFY_P_COST));
+}
+
 static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const TfyPayload *payload, int64_t since_ms)
 {
     const char *tool = tfy__payload_text(payload, TFY_P_TOOL);
-    json_int_t prompt = tfy__payload_int(payload, TFY_P_PROMPT_TOKENS),
-               completion = tfy__payload_int(payload, TFY_P_COMPLETION_TOKENS);
     if (tool)
         tfy__metrics_call(metrics, tool, seconds_of(record, payload, since_ms), tfy__payload_get(payload, TFY_P_ERROR),
                           false);
     if (tfy__payload_int(payload, TFY_P_TRIES) > 1)
         metrics->model_repeats += (uint64_t)tfy__payload_int(payload, TFY_P_TRIES) - 1;
-    if (prompt > 0) metrics->tokens[0] += (uint64_t)prompt;
-    if (completion > 0) metrics->tokens[1] += (uint64_t)completion;
+    if (record->type == TFY_R_LLM_PLAN) count_answer(metrics, payload);
 }
 
 /* Returns the time from which the next record of the task is measured. */

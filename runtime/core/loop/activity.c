@@ -404,10 +404,9 @@ void tfy__count_repeat(TfyLoop *loop)
     loop->metrics.model_repeats++;
 }
 
-void tfy__count_tokens(TfyLoop *loop, int64_t prompt, int64_t completion)
+void tfy__count_answer(TfyLoop *loop, const char *model, const int64_t tokens[3], int64_t cost)
 {
-    if (prompt > 0) loop->metrics.tokens[0] += (uint64_t)prompt;
-    if (completion > 0) loop->metrics.tokens[1] += (uint64_t)completion;
+    tfy__metrics_answer(&loop->metrics, model, tokens, cost);
 }
 
 static void read_gauges(const TfyLoop *loop, TfyMetrics *metrics)
