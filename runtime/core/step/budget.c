@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "core/step/step.h"
 
 enum { MILLION = 1000000 };
@@ -291,17 +292,34 @@ static Run *run_of(TfyLoop *loop, const char *uuid)
     return run;
 }
 
-/* Each budget once, those around first: [around, limit, spent], numbered from 1. */
-static void save_budget(TfyBuffer *out, Budget *budget, uint32_t *count)
+/* The budgets that are being written. */
+typedef struct Saving {
+    TfyBuffer *out;
+    uint32_t count; /* written so far */
+    Budget **inner; /* those of one task that are not written yet, innermost first; owned */
+    uint32_t cap;
+} Saving;
+
+/* Each budget once, those around it before it: [around, limit, spent], numbered from 1. */
+static void save_budgets(Saving *saving, Budget *budget)
 {
-    if (!budget || budget->number) return;
-    save_budget(out, budget->around, count);
-    tfy__buffer_printf(out, "%s[%u,", *count ? "," : "", budget->around ? budget->around->number : 0);
-    budget->number = ++*count;
-    put_amount(out, &budget->limit);
-    tfy__buffer_char(out, ',');
-    put_amount(out, &budget->spent);
-    tfy__buffer_char(out, ']');
+    uint32_t depth = 0;
+    for (; budget && !budget->number; budget = budget->around) {
+        if (!GROW(saving->inner, saving->cap, depth + 1, 8)) {
+            saving->out->failed = true;
+            return;
+        }
+        saving->inner[depth++] = budget;
+    }
+    while (depth-- > 0) {
+        Budget *one = saving->inner[depth];
+        tfy__buffer_printf(saving->out, "%s[%u,", saving->count ? "," : "", one->around ? one->around->number : 0);
+        one->number = ++saving->count;
+        put_amount(saving->out, &one->limit);
+        tfy__buffer_char(saving->out, ',');
+        put_amount(saving->out, &one->spent);
+        tfy__buffer_char(saving->out, ']');
+    }
 }
 
 static void save_task(TfyBuffer *out, const TaskRest *rest, const char **comma)
@@ -320,7 +338,7 @@ static void save_task(TfyBuffer *out, const TaskRest *rest, const char **comma)
 void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
 {
     Run *run = run_of(loop, run_uuid);
-    uint32_t count = 0;
+    Saving saving = {.out = out};
     const char *comma = "";
     bool any = run && run->budget;
     for (TaskRest *rest = run ? run->tasks : NULL; rest && !any; rest = rest->next_in_run)
@@ -330,8 +348,9 @@ void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
         for (Budget *budget = rest->budget; budget; budget = budget->around) budget->number = 0;
     tfy__put(out, TFY_S_BUDGETS);
     tfy__buffer_char(out, '[');
-    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) save_budget(out, rest->budget, &count);
+    for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) save_budgets(&saving, rest->budget);
     tfy__buffer_char(out, ']');
+    free(saving.inner);
     tfy__put(out, TFY_S_BOUND);
     tfy__buffer_char(out, '[');
     for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run) save_task(out, rest, &comma);
