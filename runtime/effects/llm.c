@@ -29,13 +29,13 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define CONNECT_MS          10000  /* until the connection is established */
-#define REQUEST_MS          300000 /* one HTTP request */
-#define PAUSE_MS            1000   /* before the second one of an attempt; doubles */
-#define RETRY_AFTER_MOST_MS 30000  /* before any further one */
-#define REQUESTS_MOST       3      /* of an attempt */
-#define MODELS_USUAL        ".tfy/models.json"
-#define ANSWER_MAX          ((size_t)8 << 20) /* bytes of a response */
+#define CONNECT_MS    10000  /* until the connection is established */
+#define REQUEST_MS    300000 /* one HTTP request */
+#define PAUSE_MS      1000   /* before the second one of an attempt; doubles */
+#define PATIENCE_MS   30000  /* above it another model is asked, if there is one */
+#define REQUESTS_MOST 3      /* of an attempt */
+#define MODELS_USUAL  ".tfy/models.json"
+#define ANSWER_MAX    ((size_t)8 << 20) /* bytes of a response */
 
 typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
 
@@ -129,7 +129,7 @@ static Llm *find_llm(TfyLoop *loop)
     llm->limits = (TfyLlmLimits){.connect_ms = CONNECT_MS,
                                  .total_ms = REQUEST_MS,
                                  .wait_ms = PAUSE_MS,
-                                 .wait_max_ms = RETRY_AFTER_MOST_MS,
+                                 .wait_max_ms = PATIENCE_MS,
                                  .tries = REQUESTS_MOST,
                                  .body_max = ANSWER_MAX};
     return *place = llm;
@@ -421,10 +421,12 @@ static void on_again(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
 {
     Asking *asking = arg;
     TfyCall *call = asking->call;
+    char why[32] = "no connection";
+    if (status) snprintf(why, sizeof why, "HTTP %lld", (long long)status);
     asking->tries = tries;
     tfy__count_repeat(call->loop);
-    tfy__activity(call->task, "WaitingForLLM", "%s: HTTP %lld, asked again in %.1f s (%u of %u requests sent)",
-                  call->tool->name, (long long)status, (double)wait_ms / 1000, tries, asking->llm->limits.tries);
+    tfy__activity(call->task, "WaitingForLLM", "%s: %s, asked again in %.1f s (%u of %u requests sent)",
+                  call->tool->name, why, (double)wait_ms / 1000, tries, asking->llm->limits.tries);
 }
 
 /* ---- the sources ---- */

@@ -29,8 +29,8 @@ typedef struct TfyLlmLimits {
     /* one HTTP request, from the first byte sent to the last byte received */
     int64_t total_ms;
     int64_t wait_ms;     /* before the second try if the endpoint gives no delay; doubles */
-    int64_t wait_max_ms; /* before any try, whatever delay the endpoint gives */
-    /* HTTP requests sent for one call while the endpoint answers 429 or 5xx */
+    int64_t wait_max_ms; /* above it another model is asked, if there is one */
+    /* HTTP requests sent for one call while the endpoint has no time or cannot be reached */
     uint32_t tries;
     size_t body_max; /* bytes of one response */
 } TfyLlmLimits;
@@ -119,7 +119,8 @@ typedef struct TfyLlmTarget {
 typedef struct TfyLlmHttp TfyLlmHttp;
 typedef struct TfyLlmAsk TfyLlmAsk;
 
-/* The endpoint answered with this status, and is asked again after a pause; tries: requests sent so far. */
+/* The endpoint answered with this status (0: there was no connection, or it broke), and is asked again after a pause;
+ * tries: requests sent so far. */
 typedef void (*TfyLlmAgain)(void *arg, int64_t status, int64_t wait_ms, uint32_t tries);
 
 /* Finishes a request: reply (borrowed) or, if it is NULL, a code (HTTP status or errno value) and a sentence. The

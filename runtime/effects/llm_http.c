@@ -1,8 +1,9 @@
 /* llm_http.c: POST to the endpoint of a model, on the loop's thread, without blocking it.
  *
- * Only 408, 429 and 5xx are tried again within one call, because then the endpoint itself says that nothing was done. A
- * broken connection may have cost money; whether to pay again is the program's decision (`retry`). Redirects are
- * not followed: the key would go with them. */
+ * 408, 429, 5xx and connections that are refused or break are tried again within one call. An endpoint that names a time
+ * is asked then, and not before: a wait above the limit is for another one, if there is another, and for a timer
+ * otherwise, which lives with the ask. A process that ends meanwhile asks again when the run is resumed, and hears how
+ * much of the wait is left. Redirects are not followed: the key would go with them. */
 #include "effects/llm.h"
 
 #include "effects/http_client.h"
@@ -15,11 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KEY_MAX 4096 /* bytes */
 /* bytes; shorter ones are placeholders for local servers and would be found in any text */
 #define KEY_MIN 8
+/* the longest wait that an endpoint can ask for: 30 days; longer ones are not meant */
+#define WAIT_MOST_MS (INT64_C(30) * 86400 * 1000)
 
 struct TfyLlmHttp {
     TfyLoop *loop;              /* its timers measure the pauses between tries */
@@ -306,13 +310,46 @@ static void try_again(void *arg)
     if (!send_ask(ask)) fail(ask, ENOMEM, "memory ran out before the model was asked again");
 }
 
-/* How long to wait after 408, 429 or 5xx: the endpoint's delay, else a doubling wait. */
-static int64_t wait_of(const TfyLlmAsk *ask)
+/* A header of the response; NULL: it is not there. Borrowed from the transfer. */
+static const char *header_of(const TfyLlmAsk *ask, const char *name)
 {
-    curl_off_t seconds = 0;
-    curl_easy_getinfo(ask->transfer.easy, CURLINFO_RETRY_AFTER, &seconds);
-    if (seconds <= 0) return ask->http->limits->wait_ms << (ask->tries - 1);
-    return seconds > 3600 ? 3600000 : (int64_t)seconds * 1000;
+    struct curl_header *header;
+    return curl_easy_header(ask->transfer.easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK ? header->value : NULL;
+}
+
+/* A number that fills the whole text, times scale; -1: it is not one, or is above WAIT_MOST_MS. */
+static int64_t number_of(const char *text, double scale)
+{
+    char *end;
+    if (!text || !isdigit((unsigned char)*text) || text[strspn(text, "0123456789.")]) return -1;
+    const double number = strtod(text, &end) * scale;
+    return !*end && number <= (double)WAIT_MOST_MS ? (int64_t)number : -1;
+}
+
+/* What the endpoint asks for: retry-after-ms, or Retry-After in seconds or as a date. -1: nothing that can be meant. */
+static int64_t wait_asked(const TfyLlmAsk *ask)
+{
+    const char *after = header_of(ask, "Retry-After");
+    int64_t ms = number_of(header_of(ask, "retry-after-ms"), 1);
+    if (ms < 0) ms = number_of(after, 1000);
+    const time_t date = ms < 0 && after ? curl_getdate(after, NULL) : -1, now = time(NULL);
+    if (date >= now && date - now <= WAIT_MOST_MS / 1000) ms = (int64_t)(date - now) * 1000;
+    return ms;
+}
+
+/* How long to wait before the next try: the endpoint's delay, else a doubling wait. */
+static int64_t wait_of(const TfyLlmAsk *ask, bool busy)
+{
+    const int64_t asked = busy ? wait_asked(ask) : -1;
+    return asked >= 0 ? asked : ask->http->limits->wait_ms << (ask->tries - 1);
+}
+
+/* The connection was refused, or broke. */
+static bool is_broken(const TfyLlmAsk *ask, CURLcode result)
+{
+    return !tfy__http_no_room(&ask->transfer) && !ask->too_big && !ask->answer.failed &&
+           (result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR ||
+            result == CURLE_GOT_NOTHING || result == CURLE_PARTIAL_FILE);
 }
 
 static void finish(void *arg, CURLcode result)
@@ -322,12 +359,11 @@ static void finish(void *arg, CURLcode result)
     long status = 0;
     curl_easy_getinfo(ask->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
     const bool busy = result == CURLE_OK && (status == 408 || status == 429 || status >= 500);
-    int64_t wait_ms = busy ? wait_of(ask) : 0;
-    const bool too_long = wait_ms > http->limits->wait_max_ms;
-    if (too_long) wait_ms = http->limits->wait_max_ms;
-    if (busy && ask->tries < http->limits->tries && !(too_long && ask->has_other)) {
+    const bool again = (busy || (result != CURLE_OK && is_broken(ask, result))) && ask->tries < http->limits->tries;
+    const int64_t wait_ms = again ? wait_of(ask, busy) : 0;
+    if (again && !(wait_ms > http->limits->wait_max_ms && ask->has_other)) {
         ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_ms * 1000000, try_again, ask);
-        ask->again(ask->arg, status, wait_ms, ask->tries);
+        ask->again(ask->arg, busy ? status : 0, wait_ms, ask->tries);
     } else if (result != CURLE_OK)
         fail_transport(ask, result);
     else if (status != 200)

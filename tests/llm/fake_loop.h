@@ -43,8 +43,9 @@ struct TfyLoop {
     const char *option; /* --llm */
     char uuid[37];
     int activities;
-    bool keeps;      /* what is sent */
-    TfyBuffer notes; /* payloads of the records beside the calls', a line each */
+    char activity[512]; /* the newest one that waits for a model */
+    bool keeps;         /* what is sent */
+    TfyBuffer notes;    /* payloads of the records beside the calls', a line each */
 };
 
 /* One call with its task, and how it ended. */
@@ -153,6 +154,10 @@ void **tfy__effect_slot(TfyLoop *loop, int module)
 
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
+    if (strcmp(stage, "WaitingForLLM") == 0) vsnprintf(task->loop->activity, sizeof task->loop->activity, format, args);
+    va_end(args);
     task->loop->activities++;
 }
 

@@ -8,7 +8,8 @@
  *    "message": {"refusal": "no"},          instead of the message with the answer
  *    "times": 2,                            how often it may be used; 1 when absent
  *    "fault": "NAME",                       instead of a good answer, one of the faults below
- *    "retry_after": 1}                      seconds, a header of the fault 429 and of statuses
+ *    "retry_after": 1,                      seconds, a header of the fault 429 and of statuses
+ *    "headers": "a: b\r\nc: d"}             more headers of them
  *
  * Faults: "429", "500", "503" and "302" (statuses), "hang" (no answer until the client goes), "truncate" (half a body), "invalid" (a body
  * that is no JSON), "empty" (JSON without choices), "drip" (the good answer one byte at a time), "large" (a body without end),
@@ -137,10 +138,11 @@ static bool send_head(const Client *client, int status, size_t len, const char *
 
 static void send_status(const Client *client, int status, const json_t *line, const char *words)
 {
-    char more[128] = "";
-    const json_t *after = json_object_get(line, "retry_after");
+    char more[512] = "";
+    const json_t *after = json_object_get(line, "retry_after"), *headers = json_object_get(line, "headers");
     if (status == 302) snprintf(more, sizeof more, "Location: http://127.0.0.1:%d/elsewhere\r\n", client->server->port);
     if (after) snprintf(more, sizeof more, "Retry-After: %d\r\n", (int)json_integer_value(after));
+    if (headers) snprintf(more, sizeof more, "%s\r\n", json_string_value(headers));
     json_t *body = json_pack("{s:{s:s}}", "error", "message", words);
     char *text = json_dumps(body, JSON_COMPACT);
     if (send_head(client, status, strlen(text), more)) send_all(client->fd, text, strlen(text));

@@ -239,15 +239,71 @@ static void retry_after_is_honoured(void **state)
     world_close(&world);
 }
 
-static void the_wait_is_bounded(void **state)
+/* Headers of a 429, and how long the next request then waits, in ms. */
+static void every_form_of_a_wait(void **state)
+{
+    char past[64], soon[64], date[40];
+    const time_t then = time(NULL) + 3;
+    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime(&then));
+    snprintf(soon, sizeof soon, "Retry-After: %s", date);
+    strcpy(past, "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT");
+    const struct {
+        const char *headers;
+        int64_t least, most;
+    } cases[] = {{soon, 1000, 4500}, /* first: it is a time of day */
+                 {"retry-after-ms: 700", 700, 1900},
+                 {"retry-after-ms: 700\\r\\nRetry-After: 50", 700, 1900},
+                 {"retry-after-ms: x\\r\\nRetry-After: 1", 1000, 2200},
+                 {"Retry-After: 0", 0, 500},
+                 {past, 0, 500},
+                 {"Retry-After: soon", 0, 500},
+                 {"Retry-After: -7", 0, 500},
+                 {"Retry-After: 99999999999999999999", 0, 500},
+                 {"retry-after-ms: nan", 0, 500},
+                 {"retry-after-ms: 0x10", 0, 500}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        World world;
+        char script[256];
+        snprintf(script, sizeof script, "{\"fault\": \"429\", \"headers\": \"%s\"}\n{\"answer\": \"at last\"}",
+                 cases[i].headers);
+        world_open(&world, script);
+        const int64_t from = mono_ns();
+        ask(&world, &site_llm, "hello");
+        const int64_t took = (mono_ns() - from) / 1000000;
+        assert_string_equal(world.fake.value, "\"at last\"");
+        if (took < cases[i].least || took > cases[i].most)
+            fail_msg("'%s' waited %lld ms", cases[i].headers, (long long)took);
+        done(&world);
+        world_close(&world);
+    }
+}
+
+/* Nobody else can be asked, so the wait is the endpoint's; it ends with the call. */
+static void a_long_wait_is_kept_and_can_be_aborted(void **state)
 {
     World world;
-    int64_t from = mono_ns();
-    world_open(&world, "{\"fault\": \"429\", \"retry_after\": 3000, \"times\": 9}");
+    world_open(&world, "{\"fault\": \"429\", \"retry_after\": 86400, \"times\": 9}");
     tfy__llm_limits(&world.loop)->wait_max_ms = 20;
+    fake_init(&world.fake, &world.loop, &site_llm, (const char *const[]){"hello", NULL});
+    tfy__perform_llm.start(&world.fake.call);
+    fake_wait(&world.loop, &world.fake, 500);
+    assert_int_equal(world.fake.ended, 0);
+    assert_non_null(strstr(world.loop.activity, "HTTP 429, asked again in 86400.0 s (1 of 3 requests sent)"));
+    tfy__perform_llm.abort(&world.fake.call);
+    assert_null(world.fake.call.state);
+    done(&world);
+    world_close(&world);
+}
+
+static void broken_connections_are_tried_again(void **state)
+{
+    World world;
+    world_open(&world, "{\"fault\": \"silent\"}\n{\"fault\": \"truncate\", \"answer\": \"0123456789\"}\n"
+                       "{\"answer\": \"at last\"}");
     ask(&world, &site_llm, "hello");
-    assert_int_equal(world.fake.code, 429);
-    assert_true(mono_ns() - from < INT64_C(5000000000));
+    assert_string_equal(world.fake.value, "\"at last\"");
+    assert_non_null(strstr(world.fake.call.extra.data, "\"tries\":3"));
+    assert_non_null(strstr(world.loop.activity, "no connection, asked again in"));
     done(&world);
     world_close(&world);
 }
@@ -261,8 +317,9 @@ static void refusals(void **state)
 
 static void broken_answers(void **state)
 {
-    expect_failure("{\"fault\": \"truncate\", \"answer\": \"0123456789\"}", ECONNRESET, "in the middle of its answer");
-    expect_failure("{\"fault\": \"silent\"}", ECONNRESET, "closed the connection");
+    expect_failure("{\"fault\": \"truncate\", \"answer\": \"0123456789\", \"times\": 3}", ECONNRESET,
+                   "in the middle of its answer");
+    expect_failure("{\"fault\": \"silent\", \"times\": 3}", ECONNRESET, "closed the connection");
     expect_failure("{\"fault\": \"invalid\"}", EBADMSG, "not JSON");
     expect_failure("{\"fault\": \"empty\"}", EBADMSG, "choices[0].message.content");
     expect_failure("{\"fault\": \"large\"}", EFBIG, "longer than 8388608 bytes");
@@ -487,7 +544,9 @@ int main(void)
         cmocka_unit_test(a_megabyte_in_one_piece),
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(retry_after_is_honoured),
-        cmocka_unit_test(the_wait_is_bounded),
+        cmocka_unit_test(every_form_of_a_wait),
+        cmocka_unit_test(a_long_wait_is_kept_and_can_be_aborted),
+        cmocka_unit_test(broken_connections_are_tried_again),
         cmocka_unit_test(refusals),
         cmocka_unit_test(broken_answers),
         cmocka_unit_test(answers_that_are_none),

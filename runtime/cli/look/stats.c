@@ -266,7 +266,7 @@ static void print_summary(const TfyMetrics *metrics)
     printf("questions  %llu\ntokens     %llu in, %llu out\n", (unsigned long long)metrics->questions,
            (unsigned long long)metrics->tokens[0], (unsigned long long)metrics->tokens[1]);
     if (metrics->model_repeats)
-        printf("repeats    %llu requests to models were sent again (429 or 5xx)\n",
+        printf("repeats    %llu requests to models were sent again\n",
                (unsigned long long)metrics->model_repeats);
     if (metrics->tool_count) print_tools(metrics);
 }
