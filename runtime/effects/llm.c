@@ -64,6 +64,7 @@ typedef struct Llm {
     TfyLlmModels *models;  /* of the file of models; NULL: there is none */
     TfyLlmHttp *http;      /* made by the first request that needs it */
     TfyLlmLimits limits;
+    TfyLlmKept kept;
     Count *counts; /* in the order of their first use */
     uint32_t count_used, count_cap;
     TfyIndex by_key;  /* of the counts */
@@ -78,10 +79,9 @@ typedef struct Asking {
     TfyCall *call;
     Llm *llm;
     TfyLlmAsk *ask; /* NULL once it has finished */
-    json_t *request;
+    TfyLlmRequest request;
     const TfyLlmEntry *entry; /* who answers; NULL: the endpoint of the environment, or a session */
     const TfyLlmEntry *first; /* … who was asked first */
-    uint64_t digest;          /* of the request */
     int64_t start_ns;         /* monotonic */
     uint32_t tries;           /* HTTP requests before the last one */
 } Asking;
@@ -263,7 +263,7 @@ static void remember(Llm *llm, TfyTask *task, const TfySite *site, const char *a
 static void free_asking(Asking *asking)
 {
     asking->call->state = NULL;
-    json_decref(asking->request);
+    tfy__llm_request_clear(&asking->llm->kept, &asking->request);
     free(asking);
 }
 
@@ -301,7 +301,7 @@ static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t
     tfy__put_int(extra, TFY_P_MS, (tfy__now_ns(asking->call->loop) - asking->start_ns) / 1000000);
     if (asking->tries) tfy__put_int(extra, TFY_P_TRIES, asking->tries + 1);
     tfy__put_int(extra, TFY_P_ATTEMPT, asking->call->attempt);
-    tfy__put_hex(extra, TFY_P_REQUEST, asking->digest);
+    tfy__put_hex(extra, TFY_P_REQUEST, asking->request.digest);
     tfy__put_int(extra, TFY_P_OCCURRENCE, occurrence);
     tfy__put_bytes(extra, TFY_P_ANSWER, reply->answer, reply->answer_len);
     if (reply->calls) tfy__put_json(extra, TFY_P_CALLS, reply->calls, strlen(reply->calls));
@@ -378,13 +378,13 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     reply->answer = (char *)tfy__llm_without_thoughts(given->answer, &reply->answer_len);
     Llm *llm = asking->llm;
     TfyCall *call = asking->call;
-    Count *count = find_count(llm, call->task, asking->digest);
+    Count *count = find_count(llm, call->task, asking->request.digest);
     uint32_t occurrence = count ? ++count->answered : 0;
-    bool kept = llm->mode != MODE_RECORD ||
-                tfy__cassette_append(llm->cassette, asking->request, asking->digest, occurrence, reply) == TFY_OK;
+    bool kept =
+        llm->mode != MODE_RECORD || tfy__cassette_append(llm->cassette, &asking->request, occurrence, reply) == TFY_OK;
     int why = errno;
     call->occurrence = occurrence;
-    tfy__sent_record(call, asking->request);
+    tfy__sent_record(call, asking->request.talk);
     if (kept) write_extra(asking, reply, occurrence);
     settle(call, reply->prompt_tokens, reply->completion_tokens, cost_of(asking->entry, reply));
     tfy__count_answer(call->loop, asking->entry ? asking->entry->name : reply->model,
@@ -401,16 +401,17 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
                              strerror(why));
 }
 
-/* A file or socket that could not be opened for lack of room does not count as an answer. request: it was sent, as far
- * as anybody knows; NULL: it was not. */
-static void fail(TfyCall *call, const json_t *request, int64_t code, const char *error)
+/* A file or socket that could not be opened for lack of room does not count as an answer. asking: its request was sent,
+ * as far as anybody knows, and it is freed; NULL: nothing was sent. */
+static void fail(TfyCall *call, Asking *asking, int64_t code, const char *error)
 {
     const int no_room = code == ENOMEM || code == EMFILE || code == ENFILE ? (int)code : tfy__room_for_descriptor();
+    if (asking && !no_room) tfy__sent_record(call, asking->request.talk);
+    if (asking) free_asking(asking);
     if (no_room) {
         tfy__call_no_room(call, no_room);
         return;
     }
-    if (request) tfy__sent_record(call, request);
     tfy__call_tool_error(call, code, "%s", error);
 }
 
@@ -458,13 +459,13 @@ static bool find_target(const Llm *llm, const char *name, TfyLlmTarget *target, 
 static bool send_to(Asking *asking, const TfyLlmTarget *target, const char *model, int64_t *code, char *error)
 {
     Llm *llm = asking->llm;
-    json_t *body = target->form->body(asking->request, model, asking->call->tool->name);
+    TfyBuffer body = {0};
     if (!llm->http) llm->http = tfy__llm_http_new(llm->loop, &llm->limits);
     *code = ENOMEM;
     strcpy(error, "memory ran out before the model was asked");
-    if (body && llm->http)
-        asking->ask = tfy__llm_http_ask(llm->http, target, body, on_again, on_answer, asking, code, error);
-    json_decref(body);
+    if (llm->http && tfy__llm_request_body(&asking->request, target->form, model, asking->call->tool->name, &body))
+        asking->ask = tfy__llm_http_ask(llm->http, target, &body, on_again, on_answer, asking, code, error);
+    tfy__buffer_free(&body);
     return asking->ask;
 }
 
@@ -474,11 +475,12 @@ static bool ask_target(Asking *asking, TfyLlmTarget *target, int64_t *code, char
 {
     TfyCall *call = asking->call;
     const TfyLlmEntry *entry = asking->entry;
-    const char *named = getenv("TFY_LLM_MODEL"), *model = json_string_value(json_object_get(asking->request, "model"));
+    const char *named = getenv("TFY_LLM_MODEL"), *model = asking->request.model;
     TfySecrets secrets = {.count = 0};
     if (!entry && strcmp(model, "default") == 0 && named && named[0]) model = named;
     if (entry && entry->key) target->key = tfy__secrets_named(&secrets, call, entry->key);
     target->has_other = entry && entry->then;
+    target->offers = asking->request.tools;
     *answered = entry && entry->key && !target->key;
     bool sent = false;
     if (*answered) {
@@ -495,12 +497,11 @@ static bool ask_target(Asking *asking, TfyLlmTarget *target, int64_t *code, char
 static void ask_endpoint(Asking *asking)
 {
     TfyCall *call = asking->call;
-    const char *model = json_string_value(json_object_get(asking->request, "model"));
     char error[TFY_ERROR_TEXT];
     int64_t code = ENOTCONN;
     TfyLlmTarget target;
     bool answered = false;
-    if (find_target(asking->llm, model, &target, &asking->entry, error)) {
+    if (find_target(asking->llm, asking->request.model, &target, &asking->entry, error)) {
         asking->first = asking->entry;
         if (ask_target(asking, &target, &code, error, &answered) || answered) return;
     }
@@ -541,16 +542,14 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
     if (ask_another(asking, code)) return;
     tfy__buffer_reset(&call->extra);
     if (asking->tries) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries + 1);
-    json_t *request = json_incref(asking->request);
-    free_asking(asking);
-    fail(call, request, code, error);
-    json_decref(request);
+    fail(call, asking, code, error);
 }
 
 /* The start of the program's request, on one line. */
-static void describe(const json_t *request, char *out, size_t cap)
+static void describe(TfyLlmTalk *talk, char *out, size_t cap)
 {
-    const json_t *messages = json_object_get(request, "messages"), *message;
+    json_t *messages = tfy__talk_since(talk, 0);
+    const json_t *message;
     const char *text = "";
     size_t i, n = 0;
     json_array_foreach(messages, i, message)
@@ -563,22 +562,23 @@ static void describe(const json_t *request, char *out, size_t cap)
     for (; text[n] && n + 1 < cap; n++) out[n] = text[n] == '\n' || text[n] == '\r' || text[n] == '\t' ? ' ' : text[n];
     while (text[n] && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
     out[n] = '\0';
+    json_decref(messages);
 }
 
 static void ask_cassette(Asking *asking)
 {
     Llm *llm = asking->llm;
     TfyCall *call = asking->call;
-    const Count *count = find_count(llm, call->task, asking->digest);
+    const Count *count = find_count(llm, call->task, asking->request.digest);
     uint32_t occurrence = count ? count->answered + 1 : 1;
-    const TfyLlmReply *reply = tfy__cassette_find(llm->cassette, asking->digest, occurrence);
+    const TfyLlmReply *reply = tfy__cassette_find(llm->cassette, asking->request.digest, occurrence);
     char begin[80];
     if (reply) {
         take_reply(asking, reply);
         return;
     }
-    uint64_t digest = asking->digest;
-    describe(asking->request, begin, sizeof begin);
+    const uint64_t digest = asking->request.digest;
+    describe(asking->request.talk, begin, sizeof begin);
     free_asking(asking);
     tfy__call_tool_error(
         call, ENOENT,
@@ -590,13 +590,10 @@ static void ask_cassette(Asking *asking)
 static Asking *make_asking(Llm *llm, TfyCall *call)
 {
     Asking *asking = tfy__sys_calloc(1, sizeof *asking);
-    json_t *request = asking ? tfy__llm_request(call, recall(llm, call)) : NULL;
-    if (request) {
-        *asking = (Asking){.call = call,
-                           .llm = llm,
-                           .request = request,
-                           .digest = tfy__llm_digest(request),
-                           .start_ns = tfy__now_ns(call->loop)};
+    if (asking && tfy__llm_request(&llm->kept, call, recall(llm, call), &asking->request)) {
+        asking->call = call;
+        asking->llm = llm;
+        asking->start_ns = tfy__now_ns(call->loop);
         call->state = asking;
         return asking;
     }
@@ -639,23 +636,21 @@ static bool is_played(Llm *llm)
 static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
 {
     Llm *llm = find_llm(call->loop);
-    json_t *request = llm ? tfy__llm_request(call, recall(llm, call)) : NULL;
+    TfyLlmRequest request;
     TfyLlmTarget target;
     const TfyLlmEntry *entry = NULL;
     char error[TFY_ERROR_TEXT];
-    if (!request) {
+    if (!llm || !tfy__llm_request(&llm->kept, call, recall(llm, call), &request)) {
         tfy__call_starved(call);
         return false;
     }
-    const json_t *given = json_object_get(request, "most");
-    const int64_t in = (int64_t)(json_dumpb(request, NULL, 0, JSON_COMPACT) / 3),
-                  out = given ? json_integer_value(given) : TFY_LLM_MOST;
+    const int64_t in = (int64_t)(tfy__llm_request_size(&request) / 3), out = request.most ? request.most : TFY_LLM_MOST;
     const bool played = is_played(llm);
-    if (!played) find_target(llm, json_string_value(json_object_get(request, "model")), &target, &entry, error);
+    if (!played) find_target(llm, request.model, &target, &entry, error);
     *most = (TfyAmount){.tokens = in + out, .cost = played ? 0 : tfy__llm_cost(entry, in, 0, out), .calls = 1};
-    tfy__put_hex(members, TFY_P_REQUEST, tfy__llm_digest(request));
+    tfy__put_hex(members, TFY_P_REQUEST, request.digest);
     if (entry) tfy__put_text(members, TFY_P_ENTRY, entry->name);
-    json_decref(request);
+    tfy__llm_request_clear(&llm->kept, &request);
     return true;
 }
 
@@ -677,6 +672,7 @@ static void close_llm(TfyLoop *loop)
     tfy__llm_http_free(llm->http);
     tfy__llm_models_free(llm->models);
     tfy__cassette_free(llm->cassette);
+    tfy__llm_kept_close(&llm->kept);
     for (Memory *memory = llm->memories, *next; memory; memory = next) {
         next = memory->next;
         free(memory->last.answer);

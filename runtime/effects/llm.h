@@ -3,13 +3,14 @@
  * One request of a program is one call of the performer. It passes through these files:
  *
  *   llm_prompt    call → request (model, messages, schema) → digest; and the answer's text → value
+ *   llm_request   the request as text: its digest, and the body for an endpoint
+ *   llm_talk      keeps the messages of a conversation between its questions
  *   llm_cassette  answers from a recorded session, or writes one
  *   llm_http      POST to an OpenAI-compatible endpoint, without ever blocking the loop
  *   llm_sent      keeps what was sent (llm_sent.h)
  *   llm           the performer: chooses the source, writes the LLMPlan record, keeps a misfit for the next attempt
  *
- * The request is kept as JSON (jansson) because three things need the same bytes: the digest, the cassette's line
- * and the body. Its digest covers the canonical text with the model as the *program* names it ("default"), not as
+ * The digest of a request covers the canonical text with the model as the *program* names it ("default"), not as
  * TFY_LLM_MODEL resolves it, so that a cassette plays on a machine with another endpoint or none.
  *
  * The key is read when a request is sent and wiped after it. Everything that an endpoint returns is searched for
@@ -18,7 +19,7 @@
 #define EFFECTS_LLM_H
 
 #include "core/effect.h"
-#include "effects/llm_form.h"
+#include "effects/llm_request.h"
 #include "base/buffer.h"
 
 #include <jansson.h>
@@ -59,11 +60,11 @@ typedef struct TfyLlmMisfit {
 
 /* ---- llm_prompt.c ---- */
 
-/* Builds {"messages": [...], "model": "...", "schema": {...}?} from the call's arguments; misfit (or NULL) adds
- * the model's previous answer and its error. NULL: task->error is set. The caller owns the result. */
-json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit);
+/* Builds the request from the call's arguments; misfit (or NULL) adds the model's previous answer and its error.
+ * False: task->error is set. The caller clears the result. */
+bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmRequest *out);
 
-/* XXH3-64 of the canonical text; 0: no memory. */
+/* XXH3-64 of the canonical text of a request, as a recorded session has it; 0: no memory. */
 uint64_t tfy__llm_digest(const json_t *request);
 
 /* Whether an answer with this finish_reason was longer than the endpoint gives. */
@@ -101,7 +102,7 @@ void tfy__cassette_free(TfyCassette *cassette);
 const TfyLlmReply *tfy__cassette_find(const TfyCassette *cassette, uint64_t digest, uint32_t occurrence);
 
 /* Appends one line and syncs it. TFY_OK or TFY_E_IO with errno set. */
-int tfy__cassette_append(TfyCassette *cassette, const json_t *request, uint64_t digest, uint32_t occurrence,
+int tfy__cassette_append(TfyCassette *cassette, const TfyLlmRequest *request, uint32_t occurrence,
                          const TfyLlmReply *reply);
 
 /* ---- llm_http.c ---- */
@@ -114,6 +115,7 @@ typedef struct TfyLlmTarget {
     const char *key;       /* NULL: none */
     bool from_environment; /* the key is that of TFY_LLM_KEY_FILE or TFY_LLM_KEY */
     bool has_other;        /* somebody else can be asked: a long wait is a failure */
+    bool offers;           /* the request offers tools: an answer without a text is one, too */
 } TfyLlmTarget;
 
 typedef struct TfyLlmHttp TfyLlmHttp;
@@ -131,9 +133,9 @@ typedef void (*TfyLlmDone)(void *arg, const TfyLlmReply *reply, int64_t code, co
 TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits);
 void tfy__llm_http_free(TfyLlmHttp *http); /* no ask may be in flight */
 
-/* Sends the body (kept as long as needed). The answer arrives on the loop's thread, never inside this call. NULL:
+/* Sends the body, which it takes, also when it fails. The answer arrives on the loop's thread, never inside this call. NULL:
  * error (TFY_ERROR_TEXT bytes) says why nothing was sent, *code as above. */
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, const json_t *body, TfyLlmAgain again,
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, TfyLlmAgain again,
                              TfyLlmDone done, void *arg, int64_t *code, char *error);
 void tfy__llm_http_cancel(TfyLlmAsk *ask); /* done is not called any more */
 

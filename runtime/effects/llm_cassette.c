@@ -297,12 +297,12 @@ static void write_tokens(TfyBuffer *line, const char *name, int64_t count)
     if (count >= 0) tfy__buffer_printf(line, ",\"%s\":%lld", name, (long long)count);
 }
 
-static void write_line(TfyBuffer *line, const json_t *request, uint64_t digest, uint32_t occurrence,
-                       const TfyLlmReply *reply)
+static void write_line(TfyBuffer *line, const TfyLlmRequest *request, uint32_t occurrence, const TfyLlmReply *reply)
 {
-    tfy__buffer_printf(line, "{\"digest\":\"%016llx\",\"occurrence\":%u,\"request\":", (unsigned long long)digest,
+    tfy__buffer_printf(line,
+                       "{\"digest\":\"%016llx\",\"occurrence\":%u,\"request\":", (unsigned long long)request->digest,
                        occurrence);
-    tfy__encode_json(line, request);
+    tfy__llm_request_text(request, line);
     tfy__buffer_text(line, ",\"answer\":");
     tfy__buffer_json_string(line, reply->answer, reply->answer_len);
     tfy__buffer_text(line, ",\"model\":");
@@ -329,11 +329,11 @@ static int write_whole(int fd, const char *bytes, size_t len)
 }
 
 /* The line is on disk before the answer reaches the program: every answer that a run has seen can be played again. */
-int tfy__cassette_append(TfyCassette *cassette, const json_t *request, uint64_t digest, uint32_t occurrence,
+int tfy__cassette_append(TfyCassette *cassette, const TfyLlmRequest *request, uint32_t occurrence,
                          const TfyLlmReply *reply)
 {
     TfyBuffer line = {0};
-    write_line(&line, request, digest, occurrence, reply);
+    write_line(&line, request, occurrence, reply);
     errno = ENOMEM;
     int rc = line.failed ? TFY_E_IO : write_whole(cassette->fd, line.data, line.len);
     if (rc == TFY_OK && fsync(cassette->fd) != 0) rc = TFY_E_IO;

@@ -32,38 +32,30 @@ static json_t *wire_message(const json_t *message)
     return copy;
 }
 
-static json_t *wire_messages(const json_t *messages)
+static void add(TfyLlmWire *wire, const json_t *message)
 {
-    json_t *list = json_array();
-    const json_t *message;
-    size_t i;
-    json_array_foreach(messages, i, message) json_array_append_new(list, wire_message(message));
-    return list;
+    tfy__llm_add_item(&wire->text, wire_message(message));
 }
 
-static json_t *wire_tools(const json_t *tools)
+static json_t *wire_tool(const json_t *tool)
 {
-    json_t *list = json_array();
-    const json_t *tool;
-    size_t i;
-    json_array_foreach(tools, i, tool) json_array_append_new(
-        list,
-        json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", json_object_get(tool, "name"),
-                  "description", json_object_get(tool, "description"), "parameters", json_object_get(tool, "schema")));
-    return list;
+    return json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", json_object_get(tool, "name"),
+                     "description", json_object_get(tool, "description"), "parameters",
+                     json_object_get(tool, "schema"));
 }
 
-static json_t *body(const json_t *request, const char *model, const char *name)
+static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *asked)
 {
-    json_t *made = json_pack("{s:s, s:o, s:b}", "model", model, "messages",
-                             wire_messages(json_object_get(request, "messages")), "stream", 0);
-    const json_t *tools = json_object_get(request, "tools"), *most = json_object_get(request, "most");
-    if (made && most) json_object_set(made, "max_tokens", (json_t *)most);
-    if (made && tools) json_object_set_new(made, "tools", wire_tools(tools));
-    json_t *format = response_format(json_object_get(request, "schema"), name);
-    if (made && format) json_object_set(made, "response_format", format);
-    json_decref(format);
-    return made;
+    tfy__buffer_text(out, "{\"model\":");
+    tfy__buffer_json_string(out, asked->model, strlen(asked->model));
+    tfy__buffer_text(out, ",\"messages\":[");
+    tfy__buffer_add(out, wire->text.data, wire->text.len);
+    tfy__buffer_text(out, "],\"stream\":false");
+    if (asked->most) tfy__buffer_printf(out, ",\"max_tokens\":%lld", (long long)asked->most);
+    tfy__llm_add_tools(out, asked->tools);
+    json_t *format = response_format(asked->schema, asked->name);
+    if (format) tfy__llm_add_member(out, "response_format", format);
+    tfy__buffer_char(out, '}');
 }
 
 /* Why the model does not answer: a member of its own, or a part of the content. NULL: it does not say so. */
@@ -114,5 +106,7 @@ const TfyLlmForm tfy__llm_chat = {.api = "chat",
                                   .path = "/chat/completions",
                                   .place = "choices[0].message.content",
                                   .key = "Authorization: Bearer ",
+                                  .add = add,
+                                  .tool = wire_tool,
                                   .body = body,
                                   .read = read_response};

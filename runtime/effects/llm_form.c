@@ -37,6 +37,46 @@ json_t *tfy__llm_call(const json_t *id, const json_t *tool, const json_t *args)
     return call;
 }
 
+static int add_bytes(const char *bytes, size_t len, void *out)
+{
+    tfy__buffer_add(out, bytes, len);
+    return 0;
+}
+
+static void add_json(TfyBuffer *out, json_t *json)
+{
+    if (!json || json_dump_callback(json, add_bytes, out, JSON_COMPACT | JSON_ENCODE_ANY) != 0) out->failed = true;
+    json_decref(json);
+}
+
+void tfy__llm_add_item(TfyBuffer *list, json_t *item)
+{
+    if (list->len) tfy__buffer_char(list, ',');
+    add_json(list, item);
+}
+
+void tfy__llm_add_member(TfyBuffer *out, const char *name, json_t *value)
+{
+    tfy__buffer_printf(out, ",\"%s\":", name);
+    add_json(out, value);
+}
+
+void tfy__llm_add_tools(TfyBuffer *out, const TfyBuffer *tools)
+{
+    if (!tools) return;
+    tfy__buffer_text(out, ",\"tools\":[");
+    tfy__buffer_add(out, tools->data, tools->len);
+    tfy__buffer_char(out, ']');
+}
+
+void tfy__llm_wire_free(TfyLlmWire *wire)
+{
+    tfy__buffer_free(&wire->text);
+    tfy__buffer_free(&wire->system);
+    json_decref(wire->called);
+    *wire = (TfyLlmWire){.form = NULL};
+}
+
 char *tfy__llm_args_text(const json_t *call)
 {
     const json_t *args = json_object_get(call, "args");

@@ -12,13 +12,16 @@
  *   {"role": "tool", "content": "...", "id": "..."}
  *
  * A body begins with the bytes of the body before it in the same conversation, so that endpoints need not read them
- * again. */
+ * again. Nor are they written again: the messages of a conversation are kept as a form has written them (TfyLlmWire), and
+ * only what is new is added (llm_talk.h). */
 #ifndef EFFECTS_LLM_FORM_H
 #define EFFECTS_LLM_FORM_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/buffer.h"
 
 /* What an answer holds. */
 typedef struct TfyLlmParts {
@@ -30,14 +33,39 @@ typedef struct TfyLlmParts {
     int64_t prompt_tokens, completion_tokens, cached_tokens; /* -1: unknown */
 } TfyLlmParts;
 
+struct TfyLlmForm;
+
+/* The messages of a conversation in a wire form. All zero, but for the form, before the first. */
+typedef struct TfyLlmWire {
+    const struct TfyLlmForm *form;
+    uint32_t count;   /* messages */
+    TfyBuffer text;   /* the items of the form's list of messages, with commas between them */
+    TfyBuffer system; /* messages: the same of the system text's parts */
+    const char *open; /* messages: the role of the newest item, whose parts may go on; NULL: there is none */
+    json_t *called;   /* messages: stubs of the tools that were called; owned; NULL: none */
+} TfyLlmWire;
+
+/* What else a body is made of. */
+typedef struct TfyLlmAsked {
+    const char *model;      /* as the endpoint calls it */
+    const char *name;       /* the schema's */
+    int64_t most;           /* tokens of the answer; 0: nothing is said */
+    const json_t *schema;   /* of the answer; NULL: none */
+    const TfyBuffer *tools; /* as the form writes them, with commas between them; NULL: none are offered */
+} TfyLlmAsked;
+
 typedef struct TfyLlmForm {
     const char *api;   /* its name among the models: "chat" */
     const char *path;  /* what an address ends with: "/chat/completions" */
     const char *place; /* where its text is, for messages */
     const char *key;   /* the header line before the key */
     const char *fixed; /* one more header line, or NULL */
-    /* The body for a request in the neutral form; name: the schema's. The caller owns it; NULL: no memory. */
-    json_t *(*body)(const json_t *request, const char *model, const char *name);
+    /* Adds a message to the end. Without memory a buffer of the wire has failed. */
+    void (*add)(TfyLlmWire *wire, const json_t *message);
+    /* A tool in this form; the caller owns it. NULL: no memory. */
+    json_t *(*tool)(const json_t *tool);
+    /* Appends the body of a request. */
+    void (*body)(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *asked);
     /* Reads a response. False: it holds no message. The parts are all zero before. */
     bool (*read)(const json_t *response, TfyLlmParts *parts);
 } TfyLlmForm;
@@ -49,6 +77,14 @@ const TfyLlmForm *tfy__llm_form_named(const char *api); /* NULL: there is none *
 /* ---- what they share (llm_form.c) ---- */
 
 enum { TFY_LLM_MOST = 8192 }; /* tokens of an answer, if nothing is said */
+
+/* Appends an item to a list that is being written, with a comma before it unless it is the first. It takes the item; NULL
+ * fails the buffer. */
+void tfy__llm_add_item(TfyBuffer *list, json_t *item);
+/* Appends ,"name":value and takes the value. NULL fails the buffer. */
+void tfy__llm_add_member(TfyBuffer *out, const char *name, json_t *value);
+void tfy__llm_add_tools(TfyBuffer *out, const TfyBuffer *tools); /* ,"tools":[…]; NULL: nothing */
+void tfy__llm_wire_free(TfyLlmWire *wire);                       /* it is all zero afterwards */
 
 /* A call in the neutral form. args: an object, or the text of one; what is no object, or nests deeper than a record may,
  * stays a text and does not fit. */

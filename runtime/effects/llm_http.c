@@ -37,7 +37,7 @@ struct TfyLlmAsk {
     struct curl_slist *headers;
     const TfyLlmForm *form;
     char *url; /* as messages may show it: without user, password and query */
-    char *body;
+    TfyBuffer body;
     TfyBuffer answer;      /* the response body */
     bool too_big;          /* the response exceeded the limit */
     bool has_other;        /* as in its target */
@@ -153,7 +153,7 @@ static void free_ask(TfyLlmAsk *ask)
     curl_slist_free_all(ask->headers);
     tfy__buffer_free(&ask->answer);
     free(ask->url);
-    free(ask->body);
+    tfy__buffer_free(&ask->body);
     explicit_bzero(ask->key, sizeof ask->key);
     free(ask);
 }
@@ -430,8 +430,8 @@ static bool set_options(TfyLlmAsk *ask, const char *endpoint)
            curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, ask->headers) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(ask->body)) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.len) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body.data) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->connect_ms) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)limits->total_ms) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
@@ -453,7 +453,7 @@ static bool take_key(TfyLlmAsk *ask, const TfyLlmTarget *target, char *error)
 }
 
 /* Fills a new ask. False: error is set. */
-static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, const json_t *body, int64_t *code, char *error)
+static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, int64_t *code, char *error)
 {
     char *endpoint = tfy__llm_endpoint(target->form, target->url);
     *code = EINVAL;
@@ -468,19 +468,18 @@ static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, const json_t *bo
     *code = ENOMEM;
     snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
     ask->url = tfy__http_public_url(endpoint);
-    ask->body = json_dumps(body, JSON_COMPACT);
     ask->transfer = (TfyTransfer){.easy = curl_easy_init(), .ended = finish, .arg = ask};
-    bool ok =
-        ask->url && ask->body && ask->transfer.easy && add_headers(ask) && set_options(ask, endpoint) && send_ask(ask);
+    bool ok = ask->url && ask->transfer.easy && add_headers(ask) && set_options(ask, endpoint) && send_ask(ask);
     free(endpoint);
     return ok;
 }
 
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, const json_t *body, TfyLlmAgain again,
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, TfyLlmAgain again,
                              TfyLlmDone done, void *arg, int64_t *code, char *error)
 {
     TfyLlmAsk *ask = tfy__sys_calloc(1, sizeof *ask);
     if (!ask) {
+        tfy__buffer_free(body);
         *code = ENOMEM;
         snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
         return NULL;
@@ -491,8 +490,10 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, const
                        .done = done,
                        .arg = arg,
                        .has_other = target->has_other,
-                       .offers = json_object_get(body, "tools")};
-    if (prepare(ask, target, body, code, error)) return ask;
+                       .offers = target->offers,
+                       .body = *body};
+    *body = (TfyBuffer){.data = NULL};
+    if (prepare(ask, target, code, error)) return ask;
     free_ask(ask);
     return NULL;
 }

@@ -7,127 +7,126 @@
 
 #include "effects/llm_form.h"
 
-static void mark(json_t *part)
+static const char MARK[] = ",\"cache_control\":{\"type\":\"ephemeral\"}}";
+
+/* Appends items, with a mark in the last. */
+static void add_marked(TfyBuffer *out, const TfyBuffer *items)
 {
-    json_object_set_new(part, "cache_control", json_pack("{s:s}", "type", "ephemeral"));
+    if (!items->len) return;
+    tfy__buffer_add(out, items->data, items->len - 1);
+    tfy__buffer_text(out, MARK);
 }
 
 /* ---- the request ---- */
 
-/* The list that parts of this role belong to: that of the newest message, or of a new one. */
-static json_t *parts_for(json_t *messages, const char *role)
+/* Adds a part to the newest message, or to a new one if that is of another role. The list of its parts stays open. */
+static void add_part(TfyLlmWire *wire, const char *role, json_t *part)
 {
-    json_t *newest = json_array_get(messages, json_array_size(messages) - 1);
-    const char *before = json_string_value(json_object_get(newest, "role"));
-    if (!before || strcmp(before, role) != 0) {
-        newest = json_pack("{s:s, s:[]}", "role", role, "content");
-        json_array_append_new(messages, newest);
+    TfyBuffer *text = &wire->text;
+    if (wire->open == role) {
+        tfy__llm_add_item(text, part);
+        return;
     }
-    return json_object_get(newest, "content");
+    if (wire->open) tfy__buffer_text(text, "]},");
+    tfy__buffer_printf(text, "{\"role\":\"%s\",\"content\":[", role);
+    TfyBuffer first = {0};
+    tfy__llm_add_item(&first, part);
+    tfy__buffer_add(text, first.data, first.len);
+    text->failed |= first.failed;
+    tfy__buffer_free(&first);
+    wire->open = role;
 }
 
-/* Texts of no length are refused. */
-static void add_text(json_t *parts, const json_t *text)
+static json_t *text_part(const json_t *text)
 {
-    if (json_string_length(text)) json_array_append_new(parts, json_pack("{s:s, s:O}", "type", "text", "text", text));
-}
-
-static void add_call(json_t *parts, const json_t *call)
-{
-    json_t *args = json_object_get(call, "args");
-    json_t *input = json_is_object(args) ? json_incref(args) : json_pack("{s:O?}", "invalid", args);
-    json_array_append_new(parts,
-                          json_pack("{s:s, s:O, s:O, s:o}", "type", "tool_use", "id", json_object_get(call, "id"),
-                                    "name", json_object_get(call, "tool"), "input", input));
-}
-
-static void add_message(json_t *messages, json_t *system, const json_t *message)
-{
-    const char *role = json_string_value(json_object_get(message, "role"));
-    const json_t *text = json_object_get(message, "content"), *calls = json_object_get(message, "calls"), *call;
-    size_t i;
-    if (strcmp(role, "system") == 0) {
-        add_text(system, text);
-    } else if (strcmp(role, "tool") == 0) {
-        json_array_append_new(parts_for(messages, "user"),
-                              json_pack("{s:s, s:O, s:O}", "type", "tool_result", "tool_use_id",
-                                        json_object_get(message, "id"), "content", text));
-    } else if (json_string_length(text) || json_array_size(calls)) {
-        json_t *parts = parts_for(messages, role);
-        add_text(parts, text);
-        json_array_foreach(calls, i, call) add_call(parts, call);
-    }
-}
-
-static json_t *wire_tools(const json_t *tools)
-{
-    json_t *list = json_array();
-    const json_t *tool;
-    size_t i;
-    json_array_foreach(tools, i, tool) json_array_append_new(
-        list, json_pack("{s:O, s:O, s:O}", "name", json_object_get(tool, "name"), "description",
-                        json_object_get(tool, "description"), "input_schema", json_object_get(tool, "schema")));
-    return list;
-}
-
-static bool is_listed(const json_t *tools, const char *name)
-{
-    const json_t *tool;
-    size_t i;
-    json_array_foreach(tools, i, tool)
-    {
-        if (strcmp(json_string_value(json_object_get(tool, "name")), name) == 0) return true;
-    }
-    return false;
+    return json_pack("{s:s, s:O}", "type", "text", "text", text);
 }
 
 /* Who was called before must be named, even where nothing is offered any more. */
-static json_t *tools_called(const json_t *messages)
+static void note_called(TfyLlmWire *wire, const json_t *call)
 {
-    json_t *list = json_array();
-    const json_t *message, *call;
-    size_t i, k;
-    json_array_foreach(messages, i, message)
-    {
-        json_array_foreach(json_object_get(message, "calls"), k, call)
-        {
-            const char *name = json_string_value(json_object_get(call, "tool"));
-            if (name && *name && !is_listed(list, name))
-                json_array_append_new(list,
-                                      json_pack("{s:s, s:{s:s}}", "name", name, "input_schema", "type", "object"));
-        }
-    }
-    return list;
-}
-
-static json_t *newest_part(json_t *messages)
-{
-    json_t *parts = json_object_get(json_array_get(messages, json_array_size(messages) - 1), "content");
-    return json_array_get(parts, json_array_size(parts) - 1);
-}
-
-static json_t *body(const json_t *request, const char *model, const char *name)
-{
-    const json_t *given = json_object_get(request, "messages"), *offered = json_object_get(request, "tools"),
-                 *most = json_object_get(request, "most"), *message;
-    json_t *messages = json_array(), *system = json_array();
-    json_t *tools = offered ? wire_tools(offered) : tools_called(given);
+    const char *name = json_string_value(json_object_get(call, "tool"));
+    const json_t *tool;
     size_t i;
-    json_array_foreach(given, i, message) add_message(messages, system, message);
-    mark(json_array_get(tools, json_array_size(tools) - 1));
-    mark(json_array_get(system, json_array_size(system) - 1));
-    mark(newest_part(messages));
-    json_t *made =
-        json_pack("{s:s, s:I}", "model", model, "max_tokens", most ? json_integer_value(most) : TFY_LLM_MOST);
-    if (json_array_size(tools)) json_object_set(made, "tools", tools);
-    if (json_array_size(tools) && !offered)
-        json_object_set_new(made, "tool_choice", json_pack("{s:s}", "type", "none"));
-    if (json_array_size(system)) json_object_set(made, "system", system);
-    json_object_set(made, "messages", messages);
-    json_decref(tools);
-    json_decref(system);
-    json_decref(messages);
-    return made;
+    if (!name || !*name) return;
+    json_array_foreach(wire->called, i, tool)
+    {
+        if (strcmp(json_string_value(json_object_get(tool, "name")), name) == 0) return;
+    }
+    if (!wire->called) wire->called = json_array();
+    json_array_append_new(wire->called, json_pack("{s:s, s:{s:s}}", "name", name, "input_schema", "type", "object"));
+}
+
+static void add_call(TfyLlmWire *wire, const char *role, const json_t *call)
+{
+    json_t *args = json_object_get(call, "args");
+    json_t *input = json_is_object(args) ? json_incref(args) : json_pack("{s:O?}", "invalid", args);
+    add_part(wire, role,
+             json_pack("{s:s, s:O, s:O, s:o}", "type", "tool_use", "id", json_object_get(call, "id"), "name",
+                       json_object_get(call, "tool"), "input", input));
+    note_called(wire, call);
+}
+
+/* Texts of no length are refused. */
+static void add(TfyLlmWire *wire, const json_t *message)
+{
+    static const char user[] = "user", assistant[] = "assistant";
+    const char *name = json_string_value(json_object_get(message, "role")),
+               *role = strcmp(name, assistant) == 0 ? assistant : user;
+    const json_t *text = json_object_get(message, "content"), *call;
+    size_t i;
+    if (strcmp(name, "tool") == 0) {
+        add_part(wire, user,
+                 json_pack("{s:s, s:O, s:O}", "type", "tool_result", "tool_use_id", json_object_get(message, "id"),
+                           "content", text));
+        return;
+    }
+    if (strcmp(name, "system") == 0) {
+        if (json_string_length(text)) tfy__llm_add_item(&wire->system, text_part(text));
+        return;
+    }
+    if (json_string_length(text)) add_part(wire, role, text_part(text));
+    json_array_foreach(json_object_get(message, "calls"), i, call) add_call(wire, role, call);
+}
+
+static json_t *wire_tool(const json_t *tool)
+{
+    return json_pack("{s:O, s:O, s:O}", "name", json_object_get(tool, "name"), "description",
+                     json_object_get(tool, "description"), "input_schema", json_object_get(tool, "schema"));
+}
+
+static void add_tools(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *asked)
+{
+    TfyBuffer called = {0};
+    const json_t *tool;
+    size_t i;
+    json_array_foreach(wire->called, i, tool) tfy__llm_add_item(&called, json_incref((json_t *)tool));
+    const TfyBuffer *items = asked->tools ? asked->tools : &called;
+    if (items->len) {
+        tfy__buffer_text(out, ",\"tools\":[");
+        add_marked(out, items);
+        tfy__buffer_char(out, ']');
+        if (!asked->tools) tfy__buffer_text(out, ",\"tool_choice\":{\"type\":\"none\"}");
+    }
+    out->failed |= called.failed;
+    tfy__buffer_free(&called);
+}
+
+static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *asked)
+{
+    tfy__buffer_text(out, "{\"model\":");
+    tfy__buffer_json_string(out, asked->model, strlen(asked->model));
+    tfy__buffer_printf(out, ",\"max_tokens\":%lld", (long long)(asked->most ? asked->most : TFY_LLM_MOST));
+    add_tools(out, wire, asked);
+    if (wire->system.len) {
+        tfy__buffer_text(out, ",\"system\":[");
+        add_marked(out, &wire->system);
+        tfy__buffer_char(out, ']');
+    }
+    tfy__buffer_text(out, ",\"messages\":[");
+    add_marked(out, &wire->text);
+    if (wire->open) tfy__buffer_text(out, "]}");
+    tfy__buffer_text(out, "]}");
 }
 
 /* ---- the response ---- */
@@ -178,5 +177,7 @@ const TfyLlmForm tfy__llm_messages = {.api = "messages",
                                       .place = "content",
                                       .key = "x-api-key: ",
                                       .fixed = "anthropic-version: 2023-06-01",
+                                      .add = add,
+                                      .tool = wire_tool,
                                       .body = body,
                                       .read = read_response};

@@ -3,6 +3,7 @@
 #include "effects/llm_turn.h"
 
 #include "value/json.h"
+#include "value/thread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,19 +46,17 @@ static bool wants_json(const TfyType *type)
     return type->kind != TFY_STRING && type->kind != TFY_NOTHING;
 }
 
-/* Takes ownership of content (which may be NULL: then nothing is added and memory ran out). */
-static bool add_message(json_t *messages, const char *role, json_t *content)
+static bool add_message(TfyLlmTalk *talk, const char *role, const char *content, size_t len)
 {
-    json_t *message = json_object();
-    bool ok = content && message && json_object_set(message, "content", content) == 0 &&
-              json_object_set_new(message, "role", json_string(role)) == 0 && json_array_append(messages, message) == 0;
-    json_decref(content);
-    json_decref(message);
+    TfyBuffer message = {0};
+    tfy__thread_message(&message, role, content, len);
+    const bool ok = !message.failed && tfy__talk_add(talk, message.data, message.len);
+    tfy__buffer_free(&message);
     return ok;
 }
 
 /* The schema is in the system text too: many endpoints ignore response_format, and models follow what they read. */
-static json_t *system_text(const TfyString *system, const TfyBuffer *schema)
+static bool add_system(TfyLlmTalk *talk, const TfyString *system, const TfyBuffer *schema)
 {
     TfyBuffer text = {0};
     if (system) tfy__buffer_add(&text, system->bytes, system->byte_len);
@@ -67,77 +66,78 @@ static json_t *system_text(const TfyString *system, const TfyBuffer *schema)
                                 "fit this JSON Schema: ");
         tfy__buffer_add(&text, schema->data, schema->len);
     }
-    json_t *json = text.failed ? NULL : json_stringn(text.len > 0 ? text.data : "", text.len);
-    tfy__buffer_free(&text);
-    return json;
-}
-
-static bool add_misfit(json_t *messages, const TfyLlmMisfit *misfit)
-{
-    TfyBuffer text = {0};
-    tfy__buffer_printf(&text, "That answer does not fit: %s\nAnswer again with the whole JSON value and nothing else.",
-                       misfit->error);
-    bool ok = !text.failed && add_message(messages, "assistant", json_stringn(misfit->answer, misfit->answer_len)) &&
-              add_message(messages, "user", json_string(text.data));
+    const bool ok = !text.failed && add_message(talk, "system", text.len ? text.data : "", text.len);
     tfy__buffer_free(&text);
     return ok;
 }
 
-static bool add_messages(json_t *messages, const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit)
+static bool add_misfit(TfyLlmTalk *talk, const TfyLlmMisfit *misfit)
 {
-    if ((texts->system || schema->len > 0) && !add_message(messages, "system", system_text(texts->system, schema)))
-        return false;
-    if (!add_message(messages, "user", json_stringn(texts->user->bytes, texts->user->byte_len))) return false;
-    return !misfit || add_misfit(messages, misfit);
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "That answer does not fit: %s\nAnswer again with the whole JSON value and nothing else.",
+                       misfit->error);
+    const bool ok = !text.failed && add_message(talk, "assistant", misfit->answer, misfit->answer_len) &&
+                    add_message(talk, "user", text.data, text.len);
+    tfy__buffer_free(&text);
+    return ok;
 }
 
-static json_t *build(const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit)
+static bool add_messages(TfyLlmTalk *talk, const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit)
 {
-    json_t *request = json_object(), *messages = json_array();
-    bool named = texts->model && texts->model->byte_len > 0;
-    json_t *model = named ? json_stringn(texts->model->bytes, texts->model->byte_len) : json_string("default");
-    bool ok = messages && !schema->failed && add_messages(messages, texts, schema, misfit);
-    ok = ok && json_object_set(request, "messages", messages) == 0;
-    ok = json_object_set_new(request, "model", model) == 0 && ok;
-    if (ok && schema->len > 0)
-        ok = json_object_set_new(request, "schema", json_loadb(schema->data, schema->len, JSON_ALLOW_NUL, NULL)) == 0;
-    json_decref(messages);
-    if (ok) return request;
-    json_decref(request);
-    return NULL;
+    if ((texts->system || schema->len > 0) && !add_system(talk, texts->system, schema)) return false;
+    return add_message(talk, "user", texts->user->bytes, texts->user->byte_len) &&
+           (!misfit || add_misfit(talk, misfit));
 }
 
-/* {"messages", "model", "tools"} of an agent. */
-static json_t *build_turn(TfyCall *call, const Texts *texts)
+/* A conversation ends before what is not a message. */
+static bool add_thread(TfyLlmTalk *talk, const TfyString *system, const TfyList *chat)
 {
-    json_t *messages = tfy__turn_messages(call, texts->system), *tools = messages ? tfy__turn_tools(call) : NULL;
-    const bool named = texts->model && texts->model->byte_len > 0;
-    json_t *request =
-        tools ? json_pack("{s:O, s:s, s:I}", "messages", messages, "model", named ? texts->model->bytes : "default",
-                          "most", (json_int_t)call->tool->agent->most)
-              : NULL;
-    if (request && json_array_size(tools)) json_object_set(request, "tools", tools);
-    json_decref(messages);
-    json_decref(tools);
-    return request;
+    bool ok = !system || add_message(talk, "system", system->bytes, system->byte_len);
+    for (uint32_t i = 0; ok && i < chat->len; i++) {
+        const TfyString *message = (const TfyString *)chat->items[i].o;
+        ok = tfy__talk_add(talk, message->bytes, message->byte_len);
+    }
+    return !talk->text.failed;
 }
 
-json_t *tfy__llm_request(TfyCall *call, const TfyLlmMisfit *misfit)
+static bool build(const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit, TfyLlmRequest *out)
+{
+    if (schema->failed || !add_messages(out->talk, texts, schema, misfit)) return false;
+    if (schema->len > 0) out->schema = json_loadb(schema->data, schema->len, JSON_ALLOW_NUL, NULL);
+    return out->schema || !schema->len;
+}
+
+/* An agent's question. */
+static bool build_turn(TfyLlmKept *kept, TfyCall *call, const Texts *texts, TfyLlmRequest *out)
+{
+    out->most = call->tool->agent->most;
+    return add_thread(out->talk, texts->system, (const TfyList *)call->args[0].o) &&
+           tfy__llm_tools(kept, call, &out->tools);
+}
+
+bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmRequest *out)
 {
     TfyTask *task = call->task;
     Texts texts = {NULL, NULL, NULL};
     TfyBuffer schema = {0};
-    json_t *request = NULL;
+    const bool turn = call->tool->agent;
+    bool ok = false;
     uint32_t mark = tfy_mark(task);
+    *out = (TfyLlmRequest){.talk = NULL};
     if (find_texts(call, &texts)) {
-        const bool turn = call->tool->agent;
+        const bool named = texts.model && texts.model->byte_len > 0;
         if (!turn && wants_json(call->result)) tfy__schema(&schema, call->result);
-        request = turn ? build_turn(call, &texts) : build(&texts, &schema, misfit);
-        if (!request) tfy__starved(task);
+        out->talk = tfy__talk_take(turn ? &kept->talks : NULL, task, call->site);
+        out->model = tfy__sys_strdup(named ? texts.model->bytes : "default");
+        ok = out->talk && out->model &&
+             (turn ? build_turn(kept, call, &texts, out) : build(&texts, &schema, misfit, out)) &&
+             tfy__llm_request_finish(out);
+        if (!ok) tfy__starved(task);
     }
     tfy__buffer_free(&schema);
     tfy_cut(task, mark);
-    return request;
+    if (!ok) tfy__llm_request_clear(kept, out);
+    return ok;
 }
 
 uint64_t tfy__llm_digest(const json_t *request)

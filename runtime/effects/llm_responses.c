@@ -6,49 +6,37 @@
 
 /* ---- the request ---- */
 
-static void add_calls(json_t *items, const json_t *calls)
+static void add_calls(TfyBuffer *items, const json_t *calls)
 {
     const json_t *call;
     size_t i;
     json_array_foreach(calls, i, call)
     {
         char *args = tfy__llm_args_text(call);
-        json_array_append_new(items, json_pack("{s:s, s:O, s:O, s:s}", "type", "function_call", "call_id",
-                                               json_object_get(call, "id"), "name", json_object_get(call, "tool"),
-                                               "arguments", args ? args : "{}"));
+        tfy__llm_add_item(items, json_pack("{s:s, s:O, s:O, s:s}", "type", "function_call", "call_id",
+                                           json_object_get(call, "id"), "name", json_object_get(call, "tool"),
+                                           "arguments", args ? args : "{}"));
         free(args);
     }
 }
 
-static json_t *items_of(const json_t *messages)
+static void add(TfyLlmWire *wire, const json_t *message)
 {
-    json_t *items = json_array();
-    const json_t *message;
-    size_t i;
-    json_array_foreach(messages, i, message)
-    {
-        const json_t *text = json_object_get(message, "content"), *id = json_object_get(message, "id");
-        if (id)
-            json_array_append_new(
-                items, json_pack("{s:s, s:O, s:O}", "type", "function_call_output", "call_id", id, "output", text));
-        else if (json_string_length(text))
-            json_array_append_new(items,
-                                  json_pack("{s:O, s:O}", "role", json_object_get(message, "role"), "content", text));
-        add_calls(items, json_object_get(message, "calls"));
-    }
-    return items;
+    TfyBuffer *items = &wire->text;
+    const json_t *text = json_object_get(message, "content"), *id = json_object_get(message, "id");
+    if (id)
+        tfy__llm_add_item(items,
+                          json_pack("{s:s, s:O, s:O}", "type", "function_call_output", "call_id", id, "output", text));
+    else if (json_string_length(text))
+        tfy__llm_add_item(items, json_pack("{s:O, s:O}", "role", json_object_get(message, "role"), "content", text));
+    add_calls(items, json_object_get(message, "calls"));
 }
 
-static json_t *wire_tools(const json_t *tools)
+static json_t *wire_tool(const json_t *tool)
 {
-    json_t *list = json_array();
-    const json_t *tool;
-    size_t i;
-    json_array_foreach(tools, i, tool) json_array_append_new(
-        list,
-        json_pack("{s:s, s:O, s:O, s:O, s:b}", "type", "function", "name", json_object_get(tool, "name"), "description",
-                  json_object_get(tool, "description"), "parameters", json_object_get(tool, "schema"), "strict", 0));
-    return list;
+    return json_pack("{s:s, s:O, s:O, s:O, s:b}", "type", "function", "name", json_object_get(tool, "name"),
+                     "description", json_object_get(tool, "description"), "parameters", json_object_get(tool, "schema"),
+                     "strict", 0);
 }
 
 static json_t *format_of(const json_t *schema, const char *name)
@@ -59,17 +47,18 @@ static json_t *format_of(const json_t *schema, const char *name)
                      "strict", 0);
 }
 
-static json_t *body(const json_t *request, const char *model, const char *name)
+static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *asked)
 {
-    const json_t *tools = json_object_get(request, "tools"), *most = json_object_get(request, "most");
-    json_t *made = json_pack("{s:s, s:o, s:b, s:b}", "model", model, "input",
-                             items_of(json_object_get(request, "messages")), "store", 0, "stream", 0);
-    json_t *format = format_of(json_object_get(request, "schema"), name);
-    if (made && most) json_object_set(made, "max_output_tokens", (json_t *)most);
-    if (made && tools) json_object_set_new(made, "tools", wire_tools(tools));
-    if (made && format) json_object_set(made, "text", format);
-    json_decref(format);
-    return made;
+    tfy__buffer_text(out, "{\"model\":");
+    tfy__buffer_json_string(out, asked->model, strlen(asked->model));
+    tfy__buffer_text(out, ",\"input\":[");
+    tfy__buffer_add(out, wire->text.data, wire->text.len);
+    tfy__buffer_text(out, "],\"store\":false,\"stream\":false");
+    if (asked->most) tfy__buffer_printf(out, ",\"max_output_tokens\":%lld", (long long)asked->most);
+    tfy__llm_add_tools(out, asked->tools);
+    json_t *format = format_of(asked->schema, asked->name);
+    if (format) tfy__llm_add_member(out, "text", format);
+    tfy__buffer_char(out, '}');
 }
 
 /* ---- the response ---- */
@@ -133,5 +122,7 @@ const TfyLlmForm tfy__llm_responses = {.api = "responses",
                                        .path = "/responses",
                                        .place = "output",
                                        .key = "Authorization: Bearer ",
+                                       .add = add,
+                                       .tool = wire_tool,
                                        .body = body,
                                        .read = read_response};

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/grow.h"
 #include "base/list.h"
 #include "base/table.h"
 #include "effects/known.h"
@@ -33,10 +34,12 @@ typedef struct Asked {
     uint64_t run, task;        /* hashes: of the run's uuid; of that and the task's path */
     const TfySite *site;
     int64_t step;
-    uint32_t count;
-    json_t *texts; /* as they were recorded; NULL: the history had them */
-    size_t bytes;  /* of the texts */
-    Part parts[];
+    Part *parts;
+    uint32_t count, cap;
+    json_t *texts;       /* as they were recorded; null: the history had it */
+    size_t bytes;        /* of the parts and texts */
+    size_t begin_len;    /* bytes of the talk that it was; 0: the history had it */
+    XXH128_hash_t begin; /* of these */
 } Asked;
 
 typedef struct Sent {
@@ -116,13 +119,25 @@ static void note_known(TfyLoop *loop, Sent *sent, uint64_t run, uint64_t digest)
 
 /* ---- askings ---- */
 
-static void forget_asked(Sent *sent, Asked *asked)
+static void free_asked(Asked *asked)
+{
+    json_decref(asked->texts);
+    free(asked->parts);
+    free(asked);
+}
+
+/* Takes the asking out of the list, also while it grows. */
+static void leave(Sent *sent, Asked *asked)
 {
     LIST2_REMOVE(&sent->asked, asked, prev, next);
     sent->asked_count--;
     sent->asked_bytes -= asked->bytes;
-    json_decref(asked->texts);
-    free(asked);
+}
+
+static void forget_asked(Sent *sent, Asked *asked)
+{
+    leave(sent, asked);
+    free_asked(asked);
 }
 
 static Asked *find_asked(const Sent *sent, uint64_t task, const TfySite *site)
@@ -132,25 +147,23 @@ static Asked *find_asked(const Sent *sent, uint64_t task, const TfySite *site)
     return asked;
 }
 
-static Asked *new_asked(const TfyCall *call, uint64_t run, size_t count)
+static Asked *new_asked(const TfyCall *call, uint64_t run)
 {
-    Asked *asked = tfy__sys_calloc(1, sizeof *asked + count * sizeof(Part));
-    if (!asked) {
-        starve(call->loop);
-        return NULL;
+    Asked *asked = tfy__sys_calloc(1, sizeof *asked);
+    if (asked && (asked->texts = json_array())) {
+        asked->run = run;
+        asked->task = task_key(call->task, run);
+        asked->site = call->site;
+        return asked;
     }
-    asked->run = run;
-    asked->task = task_key(call->task, run);
-    asked->site = call->site;
-    asked->step = call->step;
-    asked->count = (uint32_t)count;
-    return asked;
+    free(asked);
+    starve(call->loop);
+    return NULL;
 }
 
-/* Takes the place of the former asking; the oldest ones give way. */
-static void keep_asked(Sent *sent, Asked *asked, Asked *former)
+/* As the newest; the oldest ones give way. */
+static void keep_asked(Sent *sent, Asked *asked)
 {
-    if (former) forget_asked(sent, former);
     LIST2_APPEND(&sent->asked, asked, prev, next);
     sent->asked_count++;
     sent->asked_bytes += asked->bytes;
@@ -163,11 +176,15 @@ static Part part_of(uint64_t digest, const char *role)
     return (Part){digest, XXH3_64bits(role, strlen(role))};
 }
 
-/* Whether all messages of the former asking are the first ones of this one. */
-static bool continues(const Asked *asked, const Asked *former)
+/* text NULL: the history had it. False: no memory. */
+static bool add_part(Asked *asked, Part part, json_t *text)
 {
-    return former && former->count <= asked->count &&
-           memcmp(former->parts, asked->parts, former->count * sizeof(Part)) == 0;
+    if (!GROW(asked->parts, asked->cap, asked->count + 1, 8) ||
+        json_array_append(asked->texts, text ? text : json_null()) != 0)
+        return false;
+    asked->parts[asked->count++] = part;
+    asked->bytes += json_string_length(text) + sizeof part;
+    return true;
 }
 
 /* ---- recording ---- */
@@ -185,21 +202,37 @@ static json_t *masked(json_t *content)
     return made;
 }
 
-static bool take_messages(Asked *asked, const json_t *messages)
+/* Takes the talk's messages behind those that the asking has. False: no memory. */
+static bool take_messages(Asked *asked, TfyLlmTalk *talk)
 {
+    json_t *messages = tfy__talk_since(talk, asked->count);
     const json_t *message;
+    bool ok = messages;
     size_t i;
-    asked->texts = json_array();
     json_array_foreach(messages, i, message)
     {
         json_t *text = masked(json_object_get(message, "content"));
-        if (json_array_append_new(asked->texts, text) != 0) return false;
-        const size_t len = json_string_length(text);
-        asked->parts[i] =
-            part_of(XXH3_64bits(json_string_value(text), len), json_string_value(json_object_get(message, "role")));
-        asked->bytes += len;
+        const char *role = json_string_value(json_object_get(message, "role"));
+        ok = ok && text &&
+             add_part(asked, part_of(XXH3_64bits(json_string_value(text), json_string_length(text)), role), text);
+        json_decref(text);
     }
-    return asked->texts;
+    json_decref(messages);
+    return ok;
+}
+
+/* Whether the talk begins with all messages of the asking, as its own bytes say. */
+static bool is_begin(const Asked *asked, const TfyLlmTalk *talk)
+{
+    return asked->begin_len && asked->begin_len <= talk->text.len &&
+           XXH128_isEqual(asked->begin, XXH3_128bits(talk->text.data, asked->begin_len));
+}
+
+/* The same of an asking that the history had, as the texts of both say. */
+static bool continues(const Asked *asked, const Asked *former)
+{
+    return former && former->count <= asked->count &&
+           memcmp(former->parts, asked->parts, former->count * sizeof(Part)) == 0;
 }
 
 /* How many bytes the texts have in common at their start, up to the end of a character. */
@@ -242,55 +275,71 @@ static void write_texts(const Asked *asked, const Asked *former, uint32_t first,
     }
 }
 
-static void write_names(const Asked *asked, const json_t *messages, uint32_t first, TfyBuffer *extra)
+static void write_names(const Asked *asked, TfyLlmTalk *talk, uint32_t first, TfyBuffer *extra)
 {
+    json_t *messages = tfy__talk_since(talk, first);
+    extra->failed |= !messages;
     tfy__put(extra, TFY_P_TEXTS);
     tfy__buffer_char(extra, '[');
     for (uint32_t i = first; i < asked->count; i++) {
-        const char *role = json_string_value(json_object_get(json_array_get(messages, i), "role"));
-        tfy__buffer_printf(extra, "%s[\"%s\",\"%016llx\"]", i > first ? "," : "", role,
+        const char *role = json_string_value(json_object_get(json_array_get(messages, i - first), "role"));
+        tfy__buffer_printf(extra, "%s[\"%s\",\"%016llx\"]", i > first ? "," : "", role ? role : "",
                            (unsigned long long)asked->parts[i].digest);
     }
     tfy__buffer_char(extra, ']');
+    json_decref(messages);
 }
 
-void tfy__sent_record(TfyCall *call, const json_t *request)
+static void keep_as(Sent *sent, Asked *asked, const TfyCall *call, const TfyLlmTalk *talk)
 {
-    const json_t *messages = json_object_get(request, "messages");
+    asked->step = call->step;
+    asked->begin_len = talk->text.len;
+    asked->begin = XXH3_128bits(talk->text.data, talk->text.len);
+    keep_asked(sent, asked);
+}
+
+/* The former asking grows by what is new, or another takes its place. */
+void tfy__sent_record(TfyCall *call, TfyLlmTalk *talk)
+{
     Sent *sent = tfy__keeps_prompts(call->task) ? find_sent(call->loop) : NULL;
-    Asked *asked = sent ? new_asked(call, run_key(tfy__run_uuid(call->task)), json_array_size(messages)) : NULL;
+    if (!sent) return;
+    const uint64_t run = run_key(tfy__run_uuid(call->task));
+    Asked *former = find_asked(sent, task_key(call->task, run), call->site);
+    const bool grows = former && is_begin(former, talk);
+    Asked *asked = grows ? former : new_asked(call, run);
     if (!asked) return;
-    if (!take_messages(asked, messages)) {
-        json_decref(asked->texts);
-        free(asked);
+    const uint32_t had = asked->count;
+    if (grows) leave(sent, asked);
+    if (!take_messages(asked, talk)) {
+        free_asked(asked);
         starve(call->loop);
         return;
     }
-    Asked *former = find_asked(sent, asked->task, asked->site);
-    const bool follows = continues(asked, former);
-    const uint32_t first = follows ? former->count : 0;
-    write_texts(asked, former, first, sent, call);
+    const bool follows = grows || continues(asked, former);
+    const uint32_t first = grows ? had : follows ? former->count : 0;
+    write_texts(asked, grows ? NULL : former, first, sent, call);
     if (follows) tfy__put_int(&call->extra, TFY_P_AFTER, former->step);
-    write_names(asked, messages, first, &call->extra);
-    keep_asked(sent, asked, former);
+    write_names(asked, talk, first, &call->extra);
+    if (former && !grows) forget_asked(sent, former);
+    keep_as(sent, asked, call, talk);
 }
 
 /* ---- replay ---- */
 
-static void take_names(TfyLoop *loop, Sent *sent, Asked *asked, const Asked *former, const json_t *texts)
+static bool take_names(TfyLoop *loop, Sent *sent, Asked *asked, const json_t *texts)
 {
-    const uint32_t first = former ? former->count : 0;
     const json_t *name;
+    bool ok = true;
     size_t i;
-    if (first) memcpy(asked->parts, former->parts, first * sizeof(Part));
     json_array_foreach(texts, i, name)
     {
         const char *role = json_string_value(json_array_get(name, 0)),
                    *digest = json_string_value(json_array_get(name, 1));
         const uint64_t number = digest ? strtoull(digest, NULL, 16) : 0;
-        asked->parts[first + i] = part_of(number, role ? role : "");
+        ok = ok && add_part(asked, part_of(number, role ? role : ""), NULL);
         note_known(loop, sent, asked->run, number);
     }
+    return ok;
 }
 
 /* Without the asking that it continues it can still be continued itself, but nobody knows how it began. */
@@ -302,11 +351,18 @@ void tfy__sent_recorded(TfyCall *call, const struct TfyPayload *payload)
     const uint64_t run = run_key(tfy__run_uuid(call->task));
     Asked *former = find_asked(sent, task_key(call->task, run), call->site);
     const bool follows = after && former && former->step == json_integer_value(after);
-    Asked *asked = new_asked(call, run, (follows ? former->count : 0) + json_array_size(texts));
+    if (follows) leave(sent, former);
+    if (former && !follows) forget_asked(sent, former);
+    Asked *asked = follows ? former : new_asked(call, run);
     if (!asked) return;
-    take_names(call->loop, sent, asked, follows ? former : NULL, texts);
-    keep_asked(sent, asked, former);
-    if (after && !follows) forget_asked(sent, asked);
+    asked->step = call->step;
+    asked->begin_len = 0;
+    const bool ok = take_names(call->loop, sent, asked, texts);
+    if (!ok) starve(call->loop);
+    if (ok && (follows || !after))
+        keep_asked(sent, asked);
+    else
+        free_asked(asked);
 }
 
 /* ---- snapshots ---- */

@@ -24,13 +24,13 @@
 
 #include <jansson.h>
 
-#include "core/effect.h"
+#include "effects/llm_talk.h"
 
 struct TfyPayload;
 
 /* The request was sent, and the call's LLMPlan comes next: appends the Texts that are new, and adds `after` and `texts`
  * to call->extra. Without memory the loop stops, as a kill would stop it. */
-void tfy__sent_record(TfyCall *call, const json_t *request);
+void tfy__sent_record(TfyCall *call, TfyLlmTalk *talk);
 /* The history has this LLMPlan; for TfyPerformer.recorded. */
 void tfy__sent_recorded(TfyCall *call, const struct TfyPayload *payload);
 

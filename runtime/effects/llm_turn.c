@@ -32,33 +32,6 @@ static bool answers_by_text(const TfyAgent *agent)
 
 /* ---- the question ---- */
 
-static json_t *message_of(const TfyString *text)
-{
-    json_t *message = json_loadb(text->bytes, text->byte_len, JSON_ALLOW_NUL, NULL);
-    if (message && json_is_string(json_object_get(message, "role"))) return message;
-    json_decref(message);
-    return NULL;
-}
-
-json_t *tfy__turn_messages(TfyCall *call, const TfyString *system)
-{
-    const TfyList *chat = (const TfyList *)call->args[0].o;
-    json_t *messages = json_array();
-    bool ok = messages;
-    if (ok && system)
-        ok = json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", "system", "content", system->bytes,
-                                                       (size_t)system->byte_len)) == 0;
-    for (uint32_t i = 0; ok && i < chat->len; i++) {
-        json_t *message = message_of((const TfyString *)chat->items[i].o);
-        if (!message) break;
-        ok = json_array_append_new(messages, message) == 0;
-    }
-    if (ok) return messages;
-    json_decref(messages);
-    tfy__starved(call->task);
-    return NULL;
-}
-
 static json_t *schema_of(const TfyCase *offer)
 {
     const TfyType params = {

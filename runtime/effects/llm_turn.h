@@ -18,8 +18,7 @@
 
 #include "core/effect.h"
 
-/* The messages and tools of a question, in the neutral form; the caller owns them. NULL: task->error is set. */
-json_t *tfy__turn_messages(TfyCall *call, const TfyString *system);
+/* The tools of a question, in the neutral form; the caller owns them. NULL: task->error is set. */
 json_t *tfy__turn_tools(const TfyCall *call);
 
 /* What a turn is made of. */

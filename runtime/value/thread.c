@@ -52,11 +52,16 @@ void tfy__thread_tell(TfyBuffer *out, const char *id, const char *text, size_t l
     tfy__buffer_free(&part);
 }
 
-void tfy__thread_user(TfyBuffer *out, const char *text, size_t len)
+void tfy__thread_message(TfyBuffer *out, const char *role, const char *text, size_t len)
 {
     tfy__buffer_text(out, "{\"content\":");
     tfy__buffer_json_string(out, text, len);
-    tfy__buffer_text(out, ",\"role\":\"user\"}");
+    tfy__buffer_printf(out, ",\"role\":\"%s\"}", role);
+}
+
+void tfy__thread_user(TfyBuffer *out, const char *text, size_t len)
+{
+    tfy__thread_message(out, "user", text, len);
 }
 
 TfyObj *tfy_thread_say(TfyTask *task, uint32_t line, TfyObj *thread, TfyObj *text)

@@ -35,14 +35,17 @@ static void read_answer(const char *api, const char *text, size_t len)
     const json_t *call;
     size_t i;
     json_array_foreach(parts.calls, i, call) CHECK(json_object_get(call, "args"));
-    json_t *message = json_pack("{s:s, s:s, s:O?}", "role", "assistant", "content", "", "calls", parts.calls),
-           *request = json_pack("{s:[o]}", "messages", message);
-    json_t *body = form->body(request, "m", "n");
-    char *sent = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    json_t *message = json_pack("{s:s, s:s, s:O?}", "role", "assistant", "content", "", "calls", parts.calls);
+    TfyLlmWire wire = {.form = form};
+    TfyBuffer body = {0};
+    form->add(&wire, message);
+    form->body(&body, &wire, &(TfyLlmAsked){.model = "m", .name = "n"});
+    json_t *sent = body.failed ? NULL : json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
     CHECK(sent);
-    free(sent);
-    json_decref(body);
-    json_decref(request);
+    json_decref(sent);
+    json_decref(message);
+    tfy__buffer_free(&body);
+    tfy__llm_wire_free(&wire);
     json_decref(parts.text);
     json_decref(parts.calls);
     json_decref(response);

@@ -8,6 +8,7 @@
 #include "effects/known.h"
 #include "effects/llm.h"
 #include "effects/llm_sent.h"
+#include "value/thread.h"
 #include "wal/rows/payload.h"
 
 #include <xxhash.h>
@@ -38,15 +39,18 @@ static void world_close(World *world)
 /* Sends messages, NULL-terminated: roles and texts. The names that the LLMPlan gets are in the call's extra. */
 static const char *send(World *world, int64_t step, const char *const *words)
 {
-    json_t *request = json_pack("{s:[]}", "messages");
-    for (; *words; words += 2)
-        json_array_append_new(json_object_get(request, "messages"),
-                              json_pack("{s:s, s:s}", "role", words[0], "content", words[1]));
+    TfyLlmTalk *talk = tfy__talk_take(NULL, &world->fake.task, world->fake.call.site);
+    for (; *words; words += 2) {
+        TfyBuffer message = {0};
+        tfy__thread_message(&message, words[0], words[1], strlen(words[1]));
+        assert_true(tfy__talk_add(talk, message.data, message.len));
+        tfy__buffer_free(&message);
+    }
     tfy__buffer_reset(&world->fake.call.extra);
     tfy__buffer_reset(&world->loop.notes);
     world->fake.call.step = step;
-    tfy__sent_record(&world->fake.call, request);
-    json_decref(request);
+    tfy__sent_record(&world->fake.call, talk);
+    tfy__talk_return(NULL, talk);
     return world->fake.call.extra.data ? world->fake.call.extra.data : "";
 }
 #define SEND(world, step, ...) send(world, step, (const char *const[]){__VA_ARGS__, NULL})
