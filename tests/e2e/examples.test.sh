@@ -20,8 +20,9 @@ try_example()
     cd ..
 }
 
+# microvm.test.sh tries the one that needs a virtual machine.
 for folder in "$EXAMPLES"/*/; do
-    [ ! -f "$folder/expected" ] || try_example "$(basename "$folder")"
+    [ ! -f "$folder/expected" ] || [ "$(basename "$folder")" = microvm ] || try_example "$(basename "$folder")"
 done
 
 # Those whose work a person would miss are killed at some of their places, too. tests/soak kills every example everywhere.
