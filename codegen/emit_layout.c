@@ -241,6 +241,29 @@ static void put_type(Text *out, const Type *type)
     text_put(out, "}");
 }
 
+static bool has_field(const Type *type, const Type *of)
+{
+    for (uint32_t i = 0; i < type->field_count; i++)
+        if (type->fields[i].type == of) return true;
+    return false;
+}
+
+/* Some built-in records are described like declared ones, by the programs that use them: no other carries them. */
+static bool is_carried(const Machine *machine, const Type *type)
+{
+    const Program *program = machine->program;
+    if (type != program->core.symbol && type != program->core.place) return false;
+    for (const Type *other = program->types; other; other = other->next)
+        if (other->elem == type || has_field(other, type)) return true;
+    for (uint32_t i = 0; i < machine->routine_count; i++) {
+        const Routine *routine = machine->routines[i];
+        if (routine->result == type) return true;
+        for (uint32_t k = 0; k < routine->var_count; k++)
+            if (routine->vars[k]->type == type) return true;
+    }
+    return false;
+}
+
 char *emit_layout(const Machine *machine, const char *file)
 {
     Text out = {.arena = machine->arena};
@@ -266,7 +289,7 @@ char *emit_layout(const Machine *machine, const char *file)
     text_put(&out, "],\n\"types\":[");
     comma = "\n";
     for (const Type *type = machine->program->types; type; type = type->next) {
-        if (!type->decl) continue;
+        if (!type->decl && !is_carried(machine, type)) continue;
         text_put(&out, comma);
         put_type(&out, type);
         comma = ",\n";

@@ -4,22 +4,38 @@
 
 enum { CIRCLE_MAX = 20 }; /* agents that offer each other */
 
-/* Effects that can be offered, and what the model is told of them. */
-static const struct {
+/* An effect that can be offered. */
+typedef struct Offered {
     BuiltinId id;
-    const char *doc;
-} effects[] = {
-    {BI_READ_FILE, "Gives the text of a file. Paths are below the project's root."},
-    {BI_LIST_FILES, "Gives the paths that fit a pattern such as src/**/*.c."},
-    {BI_EXISTS, "Whether there is a file or directory of this path."},
-    {BI_WRITE_FILE, "Writes a file, in place of the one that is there."},
-    {BI_ASK, "Asks a person, and gives the answer. It may take hours or days."},
+    const char *doc; /* what the model is told of it */
+    bool whole;      /* with the parameters that may be left out */
+} Offered;
+
+static const Offered effects[] = {
+    {BI_READ_FILE, "Gives the text of a file. Paths are below the project's root.", false},
+    {BI_LIST_FILES, "Gives the paths that fit a pattern such as src/**/*.c.", false},
+    {BI_EXISTS, "Whether there is a file or directory of this path.", false},
+    {BI_WRITE_FILE, "Writes a file, in place of the one that is there.", false},
+    {BI_CODE_MAP,
+     "Gives the most important definitions of the project, by file, with their lines. focus: files, directories or "
+     "names to start from. tokens: how long the answer may be, 1000 if nothing is said.",
+     true},
+    {BI_CODE_SYMBOLS,
+     "Finds definitions (functions, types and others) whose name has all words of the query in it. limit: how many, "
+     "20 if nothing is said.",
+     true},
+    {BI_CODE_OUTLINE, "Gives the definitions in a file, with their lines.", true},
+    {BI_CODE_REFERENCES,
+     "Gives the lines of the project in which an identifier is written. They are found by the name alone. limit: how "
+     "many, 50 if nothing is said.",
+     true},
+    {BI_ASK, "Asks a person, and gives the answer. It may take hours or days.", false},
 };
 
-static const char *effect_doc(const Builtin *builtin)
+static const Offered *offered(const Builtin *builtin)
 {
     for (size_t i = 0; i < sizeof effects / sizeof *effects; i++)
-        if (effects[i].id == builtin->id) return effects[i].doc;
+        if (effects[i].id == builtin->id) return &effects[i];
     return NULL;
 }
 
@@ -54,19 +70,22 @@ static bool find_target(const Make *m, Target *t)
 static bool take_effect(const Make *m, Target *t)
 {
     Check *c = m->c;
-    t->doc = effect_doc(t->builtin);
-    if (!t->doc) {
+    const Offered *effect = offered(t->builtin);
+    if (!effect) {
         Diag *diag = diag_error(c->diags, t->offer->span, "'%s' is not offered to a model", t->builtin->name);
         diag_hint(c->diags, diag, "write a tool or a workflow that says what it does, and offer that");
         return false;
     }
+    t->doc = effect->doc;
     t->reads = t->builtin->repeat == REPEAT_PURE && t->builtin->id != BI_ASK;
     t->result = type_of_notation(c, t->builtin->result, NULL);
     t->params = arena_alloc(c->arena, (t->builtin->param_count + 1) * sizeof *t->params);
     for (uint32_t i = 0; i < t->builtin->param_count; i++) {
         const BuiltinParam *p = &t->builtin->params[i];
-        if (p->optional) continue;
-        t->params[t->param_count++] = (TypeField){.name = p->name, .type = type_of_notation(c, p->type, NULL)};
+        if (p->optional && !effect->whole) continue;
+        const Type *type = type_of_notation(c, p->type, NULL);
+        t->params[t->param_count++] =
+            (TypeField){.name = p->name, .type = type, .value = p->optional ? type_null_default(c, type) : NULL};
     }
     return true;
 }

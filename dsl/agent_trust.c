@@ -43,6 +43,10 @@ static void see_effect(const Trust *t, const Expr *call, const Builtin *builtin,
 {
     switch (builtin->id) {
     case BI_READ_FILE:
+    case BI_CODE_MAP:
+    case BI_CODE_SYMBOLS:
+    case BI_CODE_OUTLINE:
+    case BI_CODE_REFERENCES:
     case BI_READ_BYTES: has[PART_PRIVATE] = true; return;
     case BI_HTTP:
         has[PART_STRANGERS] = true;

@@ -31,6 +31,13 @@ EFFECT(LIST_FILES, "list_files", SUSPENDS, PURE, "list_files", SOURCE, "list<str
 EFFECT(EXISTS, "exists", SUSPENDS, PURE, "exists", TRUSTED, "bool", IN("path", "string"))
 EFFECT(REMOVE_FILE, "remove_file", SUSPENDS, IDEMPOTENT, "remove_file", DATA, "nothing", IN("path", "string"))
 EFFECT(MAKE_DIR, "make_dir", SUSPENDS, IDEMPOTENT, "make_dir", DATA, "nothing", IN("path", "string"))
+EFFECT(CODE_MAP, "code_map", SUSPENDS, PURE, "code_map", SOURCE, "string",
+       OPT("focus", "list<string>?") OPT("tokens", "int?"))
+EFFECT(CODE_SYMBOLS, "code_symbols", SUSPENDS, PURE, "code_symbols", SOURCE, "list<Symbol>",
+       IN("query", "string") OPT("limit", "int?"))
+EFFECT(CODE_OUTLINE, "code_outline", SUSPENDS, PURE, "code_outline", SOURCE, "list<Symbol>", IN("path", "string"))
+EFFECT(CODE_REFERENCES, "code_references", SUSPENDS, PURE, "code_references", SOURCE, "list<Place>",
+       IN("name", "string") OPT("limit", "int?"))
 EFFECT(ENV, "env", SUSPENDS, PURE, "env", TRUSTED, "string?", IN("name", "string"))
 EFFECT(ZONE, "zone", SUSPENDS, PURE, "zone", DATA, "TimeZone", IN("name", "string"))
 EFFECT(PREVIEW, "preview", SUSPENDS, PURE, "preview", DATA, "Patch", IN("path", "string") IN("new_text", "string"))

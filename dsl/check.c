@@ -192,6 +192,10 @@ static bool is_later_effect(const Builtin *effect)
     case BI_READ_BYTES:
     case BI_WRITE_BYTES:
     case BI_LIST_FILES:
+    case BI_CODE_MAP:
+    case BI_CODE_SYMBOLS:
+    case BI_CODE_OUTLINE:
+    case BI_CODE_REFERENCES:
     case BI_BUDGET:
     case BI_EXISTS:
     case BI_REMOVE_FILE:

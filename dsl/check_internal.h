@@ -205,6 +205,7 @@ const Type *type_list(Check *c, const Type *elem);
 const Type *type_answer(Check *c, const Type *elem);
 bool type_is_answer(const Type *type);
 const Type *type_map(Check *c, const Type *key, const Type *elem);
+Expr *type_null_default(Check *c, const Type *optional); /* of a field that may be left out */
 const Type *type_optional(Check *c, const Type *elem); /* of T? it is T? itself */
 const Type *type_task(Check *c, const Type *elem);
 const Type *type_channel(Check *c, const Type *elem);

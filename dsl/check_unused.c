@@ -19,6 +19,10 @@ static bool only_gives(const Builtin *builtin)
     case BI_READ_FILE:
     case BI_READ_BYTES:
     case BI_LIST_FILES:
+    case BI_CODE_MAP:
+    case BI_CODE_SYMBOLS:
+    case BI_CODE_OUTLINE:
+    case BI_CODE_REFERENCES:
     case BI_EXISTS:
     case BI_ENV:
     case BI_ZONE: return true;

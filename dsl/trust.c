@@ -263,6 +263,10 @@ static void effect_legs(const Program *program, const Expr *call, TrustLeg legs[
         if (program->sandbox && program->sandbox->network != NETWORK_NONE) legs[PART_NETWORK] = leg;
         return;
     case BI_READ_FILE:
+    case BI_CODE_MAP:
+    case BI_CODE_SYMBOLS:
+    case BI_CODE_OUTLINE:
+    case BI_CODE_REFERENCES:
     case BI_READ_BYTES: legs[PART_FILES] = (TrustLeg){leg.text, leg.span, 2}; return;
     case BI_LIST_FILES: legs[PART_FILES] = leg; return;
     case BI_HTTP:

@@ -238,6 +238,11 @@ static Expr *new_default(Check *c, ExprKind kind, const Type *type)
     return e;
 }
 
+Expr *type_null_default(Check *c, const Type *optional)
+{
+    return new_default(c, EX_NULL, optional);
+}
+
 /* A string default that holds `text`; spans are empty because nobody wrote it. */
 static Expr *new_text_default(Check *c, const char *text)
 {
@@ -303,6 +308,19 @@ static void init_core_records(Check *c, CoreTypes *core)
     core->patch = new_core_fields(c, TYPE_RECORD, "Patch", "patch", patch, 2);
     TypeField edit[] = {{.name = "find", .type = core->string}, {.name = "replace", .type = core->string}};
     core->edit = new_core_fields(c, TYPE_RECORD, "Edit", "edit", edit, 2);
+    TypeField symbol[] = {{.name = "name", .type = core->string},
+                          {.name = "kind", .type = core->string},
+                          {.name = "path", .type = core->string},
+                          {.name = "line", .type = core->integer},
+                          {.name = "end", .type = core->integer},
+                          {.name = "signature", .type = type_optional(c, core->string)},
+                          {.name = "scope", .type = type_optional(c, core->string)}};
+    for (size_t i = 5; i < sizeof symbol / sizeof *symbol; i++) symbol[i].value = type_null_default(c, symbol[i].type);
+    core->symbol = new_core_fields(c, TYPE_RECORD, "Symbol", "symbol", symbol, 7);
+    TypeField place[] = {{.name = "path", .type = core->string},
+                         {.name = "line", .type = core->integer},
+                         {.name = "text", .type = core->string}};
+    core->place = new_core_fields(c, TYPE_RECORD, "Place", "place", place, 3);
     TypeField match[] = {{.name = "text", .type = core->string},
                          {.name = "start", .type = core->integer},
                          {.name = "end", .type = core->integer},
@@ -371,7 +389,7 @@ const Type *type_core_named(const Check *c, const char *name)
 
 bool type_is_later(const Type *core)
 {
-    static const char *const names[] = {"BudgetExceeded", "Edit", "thread"};
+    static const char *const names[] = {"BudgetExceeded", "Edit", "Place", "Symbol", "thread"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(core->name, names[i]) == 0) return true;
     return false;

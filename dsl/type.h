@@ -169,6 +169,9 @@ typedef struct CoreTypes {
     const Type *http_response;
     const Type *patch; /* Patch {path: string, diff: string} */
     const Type *edit;  /* Edit {find: string, replace: string} */
+    /* Symbol {name: string, kind: string, path: string, line: int, end: int, signature: string?, scope: string?} */
+    const Type *symbol;
+    const Type *place; /* Place {path: string, line: int, text: string} */
     const Type *listener, *stream;
     /* Match {text: string, start: int, end: int, groups: list<string?>} */
     const Type *match;

@@ -119,9 +119,11 @@ extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_flo
     tfy_type_any_error, tfy_type_list_string, tfy_type_optional_string, tfy_type_map_string_string;
 /* ExecResult {code: int, out: string, err: string, truncated: bool, lossy: bool}, HttpResponse {status: int,
  * headers: map<string, string>, body: string, truncated: bool, lossy: bool}, Patch {path: string, diff: string},
- * Edit {find: string, replace: string}, Match {text: string, start: int, end: int, groups: list<string?>} and TimeZone {name: string, rules: string} */
+ * Edit {find: string, replace: string}, Match {text: string, start: int, end: int, groups: list<string?>}, TimeZone
+ * {name: string, rules: string}, Symbol {name: string, kind: string, path: string, line: int, end: int,
+ * signature: string?, scope: string?} and Place {path: string, line: int, text: string} */
 extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_edit, tfy_type_match,
-    tfy_type_time_zone;
+    tfy_type_time_zone, tfy_type_symbol, tfy_type_place;
 /* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed
  * {task: string, kind: string}, BadValue {path: string}, BudgetExceeded {what: string, limit: float, spent: float}. Panic and Cancelled are never caught. */
 extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,

@@ -50,6 +50,7 @@ typedef enum TfyFamily {
     TFY_F_READ_LINE, TFY_F_WRITE, TFY_F_ADDRESS, TFY_F_SEND, TFY_F_RECV, TFY_F_LOCK, TFY_F_PARALLEL, TFY_F_RACE,
     TFY_F_ROOM, TFY_F_ABANDON, TFY_F_READ_BYTES, TFY_F_WRITE_BYTES, TFY_F_LIST_FILES,
     TFY_F_EXISTS, TFY_F_REMOVE_FILE, TFY_F_MAKE_DIR, TFY_F_ENV, TFY_F_ZONE, TFY_F_PREVIEW_EDIT, TFY_F_PREVIEW_DIFF,
+    TFY_F_CODE_MAP, TFY_F_CODE_SYMBOLS, TFY_F_CODE_OUTLINE, TFY_F_CODE_REFERENCES,
     TFY_F_COUNT
 } TfyFamily;
 /* clang-format on */
@@ -124,7 +125,8 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls);
  *   sleep(ms), sleep_until(time), join(task), approve(question, details?), exec(argv, stdin?, cwd?, env?),
  *   http(method, url, headers?, body?), read_file(path, lossy?), write_file(path, text),
  *   read_bytes(path), write_bytes(path, data), list_files(glob), exists(path), remove_file(path),
- *   make_dir(path), env(name), zone(name), preview(path, new_text),
+ *   make_dir(path), code_map(focus?, tokens?), code_symbols(query, limit?), code_outline(path),
+ *   code_references(name, limit?), env(name), zone(name), preview(path, new_text),
  *   preview_edit(path, changes), preview_diff(diff), apply(patch), commit(message), llm(prompt, model?,
  *   system?), ask(question), signal(name), listen(address), accept(listener), connect(address), stdin(),
  *   readable(handle), writable(stream), read(stream, most?), read_line(stream, longest?), write(stream, text),
@@ -134,7 +136,8 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls);
 extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, tfy_effect_approve, tfy_effect_exec,
     tfy_effect_http, tfy_effect_http_idempotent, tfy_effect_http_pure, tfy_effect_read_file, tfy_effect_write_file,
     tfy_effect_read_bytes, tfy_effect_write_bytes, tfy_effect_list_files, tfy_effect_exists, tfy_effect_remove_file,
-    tfy_effect_make_dir, tfy_effect_env, tfy_effect_zone, tfy_effect_preview, tfy_effect_preview_edit,
+    tfy_effect_make_dir, tfy_effect_code_map, tfy_effect_code_symbols, tfy_effect_code_outline,
+    tfy_effect_code_references, tfy_effect_env, tfy_effect_zone, tfy_effect_preview, tfy_effect_preview_edit,
     tfy_effect_preview_diff, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
     tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
     tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
@@ -159,7 +162,8 @@ extern const TfyTool tfy_effect_parallel, tfy_effect_race, tfy_effect_room, tfy_
 typedef struct TfyPerformer TfyPerformer;
 extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
     tfy__perform_write_file, tfy__perform_read_bytes, tfy__perform_write_bytes, tfy__perform_list_files,
-    tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_env, tfy__perform_zone,
+    tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_code_map, tfy__perform_code_symbols,
+    tfy__perform_code_outline, tfy__perform_code_references, tfy__perform_env, tfy__perform_zone,
     tfy__perform_preview, tfy__perform_preview_edit, tfy__perform_preview_diff, tfy__perform_apply, tfy__perform_commit,
     tfy__perform_llm,                  /* llm also performs prompts */
     tfy__perform_net;                  /* all effects on descriptors */

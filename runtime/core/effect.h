@@ -233,7 +233,7 @@ enum {
     TFY_M_PROCESS,
     TFY_M_LLM,
     TFY_M_HTTP,
-    TFY_M_FILE,
+    TFY_M_CODE,
     TFY_M_CANVAS,
     TFY_M_NET,
     TFY_M_POOL,

@@ -117,6 +117,9 @@ void tfy__canvas_confine_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJo
 /* Finds out before the run starts whether there can be cells. */
 int tfy__canvas_prepare(TfyLoop *loop, char *error_text);
 
+/* Closes what is the runtime's in a root to a cell. 0 or ENOMEM. */
+int tfy__canvas_close_own(TfyLoop *loop, const char *root, TfyCellPlan *plan);
+
 /* A line of git's configuration for a key such as "filter.NAME.clean". */
 void tfy__git_put_setting(TfyBuffer *out, const char *key, size_t key_len, const char *value);
 /* Is it a setting that names no command? */

@@ -177,18 +177,25 @@ static void add_closed(void *arg, const char *path)
         tfy__cell_add(closing->plan, TFY_CELL_CLOSED, path);
 }
 
+int tfy__canvas_close_own(TfyLoop *loop, const char *root, TfyCellPlan *plan)
+{
+    char log[PATH_MAX + 8];
+    struct stat info;
+    const TfyProtect *protect = tfy__sandbox_protect(loop);
+    if (!protect) return ENOMEM;
+    snprintf(log, sizeof log, "%s/.tfy", root);
+    if (lstat(log, &info) == 0 && !S_ISLNK(info.st_mode)) tfy__cell_add(plan, TFY_CELL_CLOSED, log);
+    tfy__protect_each_closed(protect, add_closed, &(Closing){plan, root, log});
+    return 0;
+}
+
 /* The root, which is only read, without what is the runtime's; and the repository. */
 static int plan_repository(TfyCanvasJob *job, const char *root)
 {
     TfyCellPlan *plan = &job->confined.plan;
     TfyGitDirs dirs;
-    char log[PATH_MAX + 8];
-    const TfyProtect *protect = tfy__sandbox_protect(job->call->loop);
-    if (!protect) return ENOMEM;
-    snprintf(log, sizeof log, "%s/.tfy", root);
-    struct stat info;
-    if (lstat(log, &info) == 0 && !S_ISLNK(info.st_mode)) tfy__cell_add(plan, TFY_CELL_CLOSED, log);
-    tfy__protect_each_closed(protect, add_closed, &(Closing){plan, root, log});
+    const int error = tfy__canvas_close_own(job->call->loop, root, plan);
+    if (error) return error;
     if (!tfy__git_dirs_above(root, &dirs)) return 0; /* git says so */
     tfy__git_dirs_commit(&dirs, plan);
     tfy__git_dirs_read(&dirs, root, plan);

@@ -47,6 +47,18 @@ static const TfyField match_fields[] = {{"text", &tfy_type_string, NULL, NULL},
                                         {"start", &tfy_type_int, NULL, NULL},
                                         {"end", &tfy_type_int, NULL, NULL},
                                         {"groups", &groups_type, NULL, NULL}};
+static const TfyField symbol_fields[] = {{"name", &tfy_type_string, NULL, NULL},
+                                         {"kind", &tfy_type_string, NULL, NULL},
+                                         {"path", &tfy_type_string, NULL, NULL},
+                                         {"line", &tfy_type_int, NULL, NULL},
+                                         {"end", &tfy_type_int, NULL, NULL},
+                                         {"signature", &tfy_type_optional_string, NULL, NULL},
+                                         {"scope", &tfy_type_optional_string, NULL, NULL}};
+const TfyType tfy_type_symbol = {.kind = TFY_RECORD, .name = "Symbol", FIELDS(symbol_fields)};
+static const TfyField place_fields[] = {{"path", &tfy_type_string, NULL, NULL},
+                                        {"line", &tfy_type_int, NULL, NULL},
+                                        {"text", &tfy_type_string, NULL, NULL}};
+const TfyType tfy_type_place = {.kind = TFY_RECORD, .name = "Place", FIELDS(place_fields)};
 static const TfyField time_zone_fields[] = {{"name", &tfy_type_string, NULL, NULL},
                                             {"rules", &tfy_type_string, NULL, NULL}};
 const TfyType tfy_type_time_zone = {.kind = TFY_RECORD, .name = "TimeZone", FIELDS(time_zone_fields)};

@@ -36,6 +36,16 @@ static const TfyType edits = {.kind = TFY_LIST, .name = "list<Edit>", .elem = &t
 static const TfyType patches = {.kind = TFY_LIST, .name = "list<Patch>", .elem = &tfy_type_patch};
 static const TfyField preview_edit_params[] = {{"path", &tfy_type_string, NULL, NULL}, {"changes", &edits, NULL, NULL}};
 static const TfyField preview_diff_params[] = {{"diff", &tfy_type_string, NULL, NULL}};
+static const TfyType optional_int = {.kind = TFY_OPTIONAL, .name = "int?", .elem = &tfy_type_int};
+static const TfyType optional_names = {.kind = TFY_OPTIONAL, .name = "list<string>?", .elem = &tfy_type_list_string};
+static const TfyType symbols = {.kind = TFY_LIST, .name = "list<Symbol>", .elem = &tfy_type_symbol};
+static const TfyType places = {.kind = TFY_LIST, .name = "list<Place>", .elem = &tfy_type_place};
+static const TfyField code_map_params[] = {{"focus", &optional_names, NULL, NULL},
+                                           {"tokens", &optional_int, NULL, NULL}};
+static const TfyField code_symbols_params[] = {{"query", &tfy_type_string, NULL, NULL},
+                                               {"limit", &optional_int, NULL, NULL}};
+static const TfyField code_references_params[] = {{"name", &tfy_type_string, NULL, NULL},
+                                                  {"limit", &optional_int, NULL, NULL}};
 static const TfyField apply_params[] = {{"patch", &tfy_type_patch, NULL, NULL}};
 static const TfyField commit_params[] = {{"message", &tfy_type_string, NULL, NULL}};
 static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL, NULL},
@@ -45,7 +55,6 @@ static const TfyField ask_params[] = {{"question", &tfy_type_string, NULL, NULL}
 static const TfyField signal_params[] = {{"name", &tfy_type_string, NULL, NULL}};
 static const TfyField lock_params[] = {{"name", &tfy_type_string, NULL, NULL}, {"permits", &tfy_type_int, NULL, NULL}};
 static const TfyType any_handle = {.kind = TFY_HANDLE, .scalar = true, .name = "handle"};
-static const TfyType optional_int = {.kind = TFY_OPTIONAL, .name = "int?", .elem = &tfy_type_int};
 static const TfyField address_params[] = {{"address", &tfy_type_string, NULL, NULL}};
 static const TfyField handle_params[] = {{"of", &any_handle, NULL, NULL}};
 static const TfyField accept_params[] = {{"from", &tfy_type_listener, NULL, NULL}};
@@ -103,6 +112,10 @@ EFFECT(list_files, TFY_F_LIST_FILES, TFY_PURE, glob_params, tfy_type_list_string
 EFFECT(exists, TFY_F_EXISTS, TFY_PURE, path_params, tfy_type_bool);
 EFFECT(remove_file, TFY_F_REMOVE_FILE, TFY_IDEMPOTENT, path_params, tfy_type_nothing);
 EFFECT(make_dir, TFY_F_MAKE_DIR, TFY_IDEMPOTENT, path_params, tfy_type_nothing);
+EFFECT(code_map, TFY_F_CODE_MAP, TFY_PURE, code_map_params, tfy_type_string);
+EFFECT(code_symbols, TFY_F_CODE_SYMBOLS, TFY_PURE, code_symbols_params, symbols);
+EFFECT(code_outline, TFY_F_CODE_OUTLINE, TFY_PURE, path_params, symbols);
+EFFECT(code_references, TFY_F_CODE_REFERENCES, TFY_PURE, code_references_params, places);
 EFFECT(env, TFY_F_ENV, TFY_PURE, signal_params, tfy_type_optional_string);
 EFFECT(zone, TFY_F_ZONE, TFY_PURE, signal_params, tfy_type_time_zone);
 EFFECT(preview, TFY_F_PREVIEW, TFY_PURE, preview_params, tfy_type_patch);
