@@ -196,6 +196,7 @@ void tfy__code_copy_file(TfyCodeIndex *index, const TfyCodeIndex *from, const Tf
         const TfyCodeUse *use = &from->uses[file->use_at + i];
         index->uses[index->use_count++] = (TfyCodeUse){copy_string(index, from, use->name, strings), use->count};
     }
+    index->files[number].language = copy_string(index, from, file->language, strings);
     index->files[number].use_count = file->use_count;
     for (uint32_t i = 0; i < file->symbol_count; i++) {
         TfyCodeSymbol copy = from->symbols[file->symbol_at + i];

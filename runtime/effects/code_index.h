@@ -33,6 +33,7 @@ typedef struct TfyCodeStamp {
 typedef struct TfyCodeSymbol {
     uint32_t name, kind, scope, signature, text; /* strings; text: the line where it is, trimmed */
     uint32_t line, end;                          /* from 1 */
+    uint32_t local;                              /* 1: no other file can use it; 0 */
 } TfyCodeSymbol;
 
 typedef struct TfyCodeUse {
@@ -44,7 +45,7 @@ typedef struct TfyCodeFile {
     uint32_t path;
     uint32_t symbol_at, symbol_count; /* in symbols */
     uint32_t use_at, use_count;       /* in uses */
-    uint32_t reserved;                /* 0 */
+    uint32_t language;                /* as ctags names it, "C"; 0: it has no symbols */
 } TfyCodeFile;
 
 /* A zeroed struct is an empty index. */

@@ -52,9 +52,9 @@ static bool set_starts(TfyCodeIndex *index)
 
 static bool is_whole_file(const TfyCodeIndex *index, const TfyCodeFile *file)
 {
-    return file->path && file->path <= index->string_count && file->symbol_at <= index->symbol_count &&
-           file->symbol_count <= index->symbol_count - file->symbol_at && file->use_at <= index->use_count &&
-           file->use_count <= index->use_count - file->use_at;
+    return file->path && file->path <= index->string_count && file->language <= index->string_count &&
+           file->symbol_at <= index->symbol_count && file->symbol_count <= index->symbol_count - file->symbol_at &&
+           file->use_at <= index->use_count && file->use_count <= index->use_count - file->use_at;
 }
 
 /* Does every number lead to what is there? */

@@ -12,8 +12,8 @@ enum { LINE_MOST = 1 << 16 }; /* bytes of one line of the answer: a longer one i
 /* No options from files or the environment; every definition with its kind, line, end, signature and scope. Data and
  * differences between files define nothing. */
 const char *const tfy__tags_words[] = {
-    "ctags",       "--options=NONE",         "--quiet", "--_interactive=sandbox", "--fields=+neSsK", "--fields=-fkt",
-    "--extras=-F", "--languages=-JSON,Diff", NULL};
+    "ctags",        "--options=NONE",         "--quiet", "--_interactive=sandbox", "--fields=+neSsKlf",
+    "--fields=-kt", "--languages=-JSON,Diff", NULL};
 
 void tfy__tags_free(TfyTags *tags)
 {
@@ -98,9 +98,13 @@ static void take_tag(const Taking *taking, const json_t *tag)
                             .kind = member_of(index, tag, "kind"),
                             .scope = member_of(index, tag, "scope"),
                             .signature = member_of(index, tag, "signature"),
+                            .local = json_is_true(json_object_get(tag, "file")),
                             .line = (uint32_t)line,
                             .end = end >= line && end <= INT32_MAX ? (uint32_t)end : (uint32_t)line};
-    if (symbol.name && symbol.kind) tfy__code_add_symbol(index, &symbol);
+    if (!symbol.name || !symbol.kind) return;
+    tfy__code_add_symbol(index, &symbol);
+    TfyCodeFile *file = &index->files[taking->tags->requests[taking->tags->done].file];
+    if (!file->language) file->language = member_of(index, tag, "language");
 }
 
 /* ---- one file ---- */

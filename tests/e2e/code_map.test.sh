@@ -83,14 +83,14 @@ src/tree.c
   3: int count_nodes(const struct tree *t)
 src/tree.h
   1: struct tree {
-lib/load.py
-  1: class Parser:
-  2: def run(self, text):
-  5: def load(path):
 src/main.c
   3: int main(void)
 web/show.js
   1: export function show(path) {
+lib/load.py
+  1: class Parser:
+  2: def run(self, text):
+  5: def load(path):
 END
 check "a map: definitions by file, what is used most first" said
 run ./m --tokens 45
@@ -102,9 +102,9 @@ check "a number of tokens from 1" ended 1 "BadValue: tokens is a number from 1 t
 files() { grep -v "^ " out | tr '\n' ' '; }
 files_are() { [ "$(files)" = "$1 " ] || { files; return 1; }; }
 run ./m --focus '["web"]'
-check "a focus on a directory draws what it uses" files_are "lib/load.py src/tree.c src/tree.h web/show.js src/main.c"
+check "a focus on a directory draws what it uses" files_are "web/show.js lib/load.py src/tree.c src/tree.h src/main.c"
 run ./m --focus '["show"]'
-check "... on a definition" files_are "lib/load.py src/tree.c src/tree.h web/show.js src/main.c"
+check "... on a definition" files_are "web/show.js lib/load.py src/tree.c src/tree.h src/main.c"
 run ./m --focus '["webb"]'
 check "... on nothing is said" ended 1 "focus: there is no file, directory or definition 'webb'"
 

@@ -31,7 +31,8 @@ static uint32_t add_text(Project *p, const char *path, const char *text)
 #define HELLO "{\"_type\": \"program\", \"name\": \"Universal Ctags\", \"version\": \"5.9.0\"}\n"
 #define END   "{\"_type\": \"completed\", \"command\": \"generate-tags\"}\n"
 #define TAG(name, kind, line)                                                                                          \
-    "{\"_type\": \"tag\", \"name\": \"" name "\", \"path\": \"x\", \"line\": " #line ", \"kind\": \"" kind "\"}\n"
+    "{\"_type\": \"tag\", \"name\": \"" name "\", \"path\": \"x\", \"language\": \"C\", \"line\": " #line              \
+    ", \"kind\": \"" kind "\"}\n"
 
 static bool take(Project *p, const char *answer)
 {
@@ -196,9 +197,10 @@ static void what_others_use_ranks_first(void **state)
     TfyCodeRank rank;
     make_star(&p);
     assert_true(tfy__code_rank(&p.index, NULL, &rank));
-    /* By hand: leaf and other start with 1/3 each and have nothing but what begins anew; the hub's weight begins anew
-     * too. r = 0.15/3 + 0.85 h/3 for both, h = r + 0.85 * 2r, 2r + h = 1. */
-    const double r = 1 / 4.7, h = 2.7 * r;
+    /* By hand: each has b = (0.15 + 0.85 * what is kept) / 3. A use of `shared`, which 3 of 3 files have, weighs
+     * log(1 + 3/4), two of them the root of 2 times that, and 2 is kept. */
+    const double one = log(1.75), two = sqrt(2) * one, flow = 0.85 * (one / (2 + one) + two / (2 + two));
+    const double r = 1 / (3 + flow), h = r * (1 + flow);
     assert_true(fabs(rank.files[0] - h) < 1e-3 && fabs(rank.files[1] - r) < 1e-3 && fabs(rank.files[2] - r) < 1e-3);
     assert_true(rank.symbols[0] > rank.symbols[1] && fabs(rank.symbols[1] - rank.symbols[2]) < 1e-9);
     tfy__code_rank_free(&rank);
