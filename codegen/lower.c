@@ -5,6 +5,7 @@
  * outlives its owner. */
 #include <string.h>
 
+#include "../dsl/agent.h"
 #include "lower.h"
 
 /* ---- routines ---- */
@@ -147,9 +148,18 @@ static void add_hook(Machine *machine, const void *owner, const char *what, cons
 static void lower_defaults(Machine *machine, const char *owner, const Field *fields)
 {
     for (const Field *f = fields; f; f = f->next) {
-        if (f->value)
+        if (f->value && !machine_hook(machine, f->value, "default"))
             add_hook(machine, f->value, "default", NULL, arena_printf(machine->arena, "%s_%s", owner, f->name.text),
                      f->value);
+    }
+}
+
+/* A fn is never called from outside, unless a model is offered it. */
+static void lower_offered(Machine *machine, const Agent *agent)
+{
+    for (uint32_t i = 0; i < agent->target_count; i++) {
+        const Decl *decl = agent->targets[i].decl;
+        if (decl && decl->kind == DECL_FN) lower_defaults(machine, decl->c_name, decl->params);
     }
 }
 
@@ -189,7 +199,10 @@ static void lower_decl(Machine *machine, const Decl *decl)
     case DECL_TYPE:
     case DECL_ERROR: lower_defaults(machine, name, decl->params); return;
     case DECL_ENUM:
-        if (decl->made_for) return; /* the defaults of what a model is offered are there */
+        if (decl->made_for) { /* the other defaults of what a model is offered are there */
+            lower_offered(machine, decl->made_for->agent);
+            return;
+        }
         for (const EnumCase *c = decl->cases; c; c = c->next)
             lower_defaults(machine, arena_printf(machine->arena, "%s_%s", name, c->name.text), c->fields);
         return;

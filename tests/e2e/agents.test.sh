@@ -18,7 +18,7 @@ tool mail(to: string, text: string) -> ExecResult once = exec ["sh", "-c", "echo
 workflow give_up(why: string) fails Stuck { fail Stuck(why) }
 
 /// Twice as much.
-fn double(n: int) -> int { return 2 * n }
+fn double(n: int, by: int = 2) -> int { return by * n }
 
 prompt helper(goal: string) -> Report fails Stuck {
     system "You help."
