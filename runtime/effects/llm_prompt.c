@@ -153,7 +153,8 @@ uint64_t tfy__llm_digest(const json_t *request)
 bool tfy__llm_is_long(const char *finish_reason)
 {
     return strcmp(finish_reason, "length") == 0 || strcmp(finish_reason, "max_tokens") == 0 ||
-           strcmp(finish_reason, "max_output_tokens") == 0;
+           strcmp(finish_reason, "max_output_tokens") == 0 ||
+           strcmp(finish_reason, "model_context_window_exceeded") == 0 || strcmp(finish_reason, "incomplete") == 0;
 }
 
 bool tfy__llm_is_cut(const char *finish_reason)

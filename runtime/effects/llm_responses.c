@@ -89,6 +89,12 @@ static const json_t *refusal_in(const json_t *content)
     return NULL;
 }
 
+/* What a response that failed has so far is not an answer. */
+static bool is_failed(const char *reason)
+{
+    return strcmp(reason, "failed") == 0 || strcmp(reason, "cancelled") == 0;
+}
+
 /* The texts of all messages are one text. */
 static bool read_response(const json_t *response, TfyLlmParts *parts)
 {
@@ -101,6 +107,7 @@ static bool read_response(const json_t *response, TfyLlmParts *parts)
                       .prompt_tokens = tfy__llm_count(usage, "input_tokens"),
                       .completion_tokens = tfy__llm_count(usage, "output_tokens"),
                       .cached_tokens = tfy__llm_count(json_object_get(usage, "input_tokens_details"), "cached_tokens")};
+    if (is_failed(parts->finish_reason)) output = NULL;
     json_array_foreach(output, i, item)
     {
         if (is_type(item, "message")) {
