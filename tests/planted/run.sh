@@ -73,7 +73,7 @@ search_by()
     *) return 64 ;;
     esac
 }
-{ build/tests/diff/diff_gen --sim 1 120 && cat tests/sim/work.tfy; } >"$scratch/programs.tfy" || exit 1
+{ build/tests/diff/diff_gen --sim 1 120 && cat tests/sim/work.tfy tests/sim/agents.tfy; } >"$scratch/programs.tfy" || exit 1
 passed=0 failed=0
 verdict() { # NAME STATUS FIRST-LINE: what the simulation ended with
     known=false

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models.h"
 #include "net.h"
 #include "wal/history/history.h"
 
@@ -269,6 +270,7 @@ static void check_run(SimRun *run, uint32_t index, const TfyHistory *history)
     check_begun(history, run->uuid);
     check_vague(history, run->uuid);
     sim_check_traffic(history, run->uuid);
+    sim_check_models(history, run->uuid);
     if (run->over) check_over(run, history);
     check_replay(history, history->run.state >= TFY_TASK_COMPLETED);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: run.sh BUILD [--tools BUILD] [--programs N | --source FILE] [--keep DIR] [options of tests/sim/main.c: --seeds A..B --time SECONDS --jobs N --first --trace --hashes --cuts]
-# The simulation (sim.h says what it is): compiles N generated programs (120) and work.tfy, links them with the runtime of BUILD and the simulated
+# The simulation (sim.h says what it is): compiles N generated programs (120) work.tfy and agents.tfy, links them with the runtime of BUILD and the simulated
 # world, and runs the seeds. FILE instead: programs that were made before. The last line is "N passed, N failed". A seed that fails is run again with --seeds N --trace.
 set -u
 build=$(cd "${1:?usage: run.sh BUILD [--seeds A..B]}" && pwd)
@@ -26,14 +26,14 @@ if [ -z "$work" ]; then
 fi
 wraps=
 for call in open64 stat64 fstatat64 access rename unlink mkdir fsync pread64 pwrite64 close getpid getrandom socket bind listen accept4 connect recv send poll \
-    getsockopt setsockopt getsockname getpeername; do
+    getsockopt setsockopt getsockname getpeername time; do
     wraps="$wraps -Wl,--wrap=$call"
 done
 if [ ! -x "$work/sim" ]; then
     if [ -n "$source" ]; then
         cp "$source" "$work/programs.tfy" || exit 1
     else
-        { "$makers/tests/diff/diff_gen" --sim 1 "$programs" && cat "$here/work.tfy"; } >"$work/programs.tfy" || exit 1
+        { "$makers/tests/diff/diff_gen" --sim 1 "$programs" && cat "$here/work.tfy" "$here/agents.tfy"; } >"$work/programs.tfy" || exit 1
     fi
     "$build/tfyc" "$work/programs.tfy" -o "$work/programs.c" --no-main || exit 1
     if [ -z "${CC:-}" ] && command -v clang >/dev/null; then CC=clang; fi

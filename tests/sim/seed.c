@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "models.h"
 #include "net.h"
 #include "wal/log/log_state.h"
 #include "wal/history/history.h"
@@ -76,6 +77,7 @@ static void bury(SimDeath death)
     sim_system_die();
     sim_net_die(death);
     sim_traffic_die();
+    sim_models_die();
     sim.loop = NULL;
     if (!sim.plan.still) sim.now_ns += (int64_t)sim_below(&sim.chance, 200) * MS;
 }
@@ -428,6 +430,7 @@ static TfyOptions options_of(const char *db)
                         .world = &sim.world,
                         .on_output = on_output,
                         .quiet = true,
+                        .models = SIM_MODELS,
                         .snapshot_every = sim.plan.snapshot_every,
                         .park_after_ms = sim.plan.park_after_ms};
 }
@@ -614,10 +617,12 @@ static void choose_runs(void)
     uint32_t wanted = 1 + sim_below(&sim.chance, SIM_RUNS);
     for (uint32_t tries = 0; sim.run_count < wanted && tries < 20; tries++) {
         const char *name = roots[sim_below(&sim.chance, count)];
-        if (sim_percent(&sim.chance, 50)) { /* work.tfy's */
+        if (sim_percent(&sim.chance, 50)) { /* those of work.tfy and agents.tfy */
             char own[16];
             bool sockets = sim.plan.sockets && sim_percent(&sim.chance, 70);
-            snprintf(own, sizeof own, "root_%c%u", sockets ? 'n' : 'w', 1 + sim_below(&sim.chance, sockets ? 4 : 9));
+            bool models = sim.plan.models && sim_percent(&sim.chance, 70);
+            const char kind = models ? 'm' : sockets ? 'n' : 'w';
+            snprintf(own, sizeof own, "root_%c%u", kind, 1 + sim_below(&sim.chance, models ? 7 : sockets ? 4 : 9));
             for (uint32_t i = 0; i < count; i++)
                 if (strcmp(roots[i], own) == 0) name = roots[i];
         }
@@ -738,6 +743,7 @@ static void make_plan(uint64_t seed)
     }
     if (sim_percent(&sim.chance, 60)) plan->mark_every = 3 + sim_below(&sim.chance, 60);
     plan->sockets = sim_percent(&sim.chance, 40);
+    plan->models = sim_percent(&sim.chance, 40);
     plan->levels = sim_percent(&sim.chance, 40);
     if (sim_percent(&sim.chance, 40)) plan->snapshot_every = 1 + sim_below(&sim.chance, 40);
     if (sim_percent(&sim.chance, 40)) plan->park_after_ms = 1 + sim_below(&sim.chance, 20);

@@ -15,7 +15,7 @@
  * event or timer. The writer of the log is an event too: it commits some turns after the loop has handed records over.
  *
  * Tools are performed outside, in the ledger: it survives every death. A tool begins, later has happened or not, and later answers; deaths fall
- * between. What comes and goes by sockets is simulated as well: net.h.
+ * between. What comes and goes by sockets is simulated as well: net.h. So are the models that agents ask: models.h.
  *
  * What must hold, checked while it runs (w), after each death (d), and at the end (e):
  *   w1  what begins outside, is shown or is asked has the newest record of its task behind it, durable; nothing leaves after a failed write
@@ -27,6 +27,10 @@
  *   w7  a descriptor stands for one socket and no other, in one life
  *   w8  nobody waits for a socket that is ready, when nothing else is to be done
  *   w9  a process that was asked to stop begins nothing, but for a once step whose beginning was recorded before
+ *   w10 a request to a model leaves when all that its task has recorded is durable, and each one of a conversation holds all that the one
+ *       before it held, whatever died between them
+ *   w11 what a budget bounds is never above it, by the count of the endpoint, which counts answers that nobody received, too
+ *   w12 an endpoint that named a time is not asked again before it, in one life
  *   d1  the database opens; its newest record is at least the newest that the log ever called durable
  *   d2  acknowledged runs, signals, answers, kills and ends are in it; every line that was shown is, in the order in which it was shown
  *   d3  each `once` tool that began outside has its StepStart
@@ -36,6 +40,8 @@
  *   d6  whoever listened, connected or wrote has in the log how it came to do so
  *   d7  a once step whose newest beginning ended without saying what became of it has not simply failed in the log
  *   d8  every payload holds the members that its type may have, each of its kind (wal/rows/payload.h)
+ *   d9  a tool that was performed because a model chose it has the answer with its call in the log
+ *   d10 a request that left under a budget has its LLMRequest in the log, one for each time its step was begun
  *   e1  every run has ended, has one TaskComplete, and each task one end; a signal was taken once, a question answered once
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
  *   e3  a byte changed behind the log's back, in a page with its sum or without, is refused, or nothing that is read is other than it was
@@ -117,6 +123,7 @@ typedef struct SimPlan {
     uint32_t snapshot_every; /* records between snapshots of a run; 0: the runtime's own number */
     uint32_t park_after_ms;  /* a run that waits leaves memory after so long; 0: likewise */
     bool sockets;            /* some of its programs may have them */
+    bool models;             /* some of its programs may ask them */
     bool levels;             /* the poller tells levels once, not edges */
 } SimPlan;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "models.h"
 #include "net.h"
 
 /* ---- chance ---- */
@@ -218,6 +219,7 @@ void sim_ledger_die(void)
 static void begin_outside(TfyCall *call)
 {
     sim_check_behind(rest_of(call->task), call->tool->name);
+    sim_models_performed(call);
     SimEntry *entry = entry_of_key(call->key);
     if (!entry) entry = entry_new(call);
     sim_trace("begin %s %s %016llx", call->tool->name, call->key, (unsigned long long)call->digest);
@@ -363,6 +365,7 @@ void sim_world_begin(void)
                            .mark_every = sim.plan.mark_every};
     sim.world.performers[TFY_F_EXTERN] = &sim_tools;
     for (int family = TFY_F_LISTEN; family <= TFY_F_ADDRESS; family++) sim.world.performers[family] = &sim_sockets;
+    sim_models_begin();
     sim.boot_ns = sim.now_ns;
     sim.turn = 0;
     sim.acts = 0;
