@@ -8,6 +8,8 @@
 #include "value/json.h"
 
 enum { CALL_DEPTH = 2 }; /* levels of a list of calls around the arguments of one */
+/* tokens; a larger count is not meant, and a sum of such ones is no overflow */
+static const int64_t COUNT_MOST = INT64_C(1000000000000);
 
 const TfyLlmForm *tfy__llm_form_named(const char *api)
 {
@@ -104,6 +106,7 @@ json_t *tfy__llm_joined(const json_t *parts, const char *type, const char *membe
 
 int64_t tfy__llm_count(const json_t *usage, const char *name)
 {
-    const json_t *count = json_object_get(usage, name);
-    return json_is_integer(count) && json_integer_value(count) >= 0 ? json_integer_value(count) : -1;
+    const json_t *given = json_object_get(usage, name);
+    const int64_t count = json_is_integer(given) ? json_integer_value(given) : -1;
+    return count >= 0 && count <= COUNT_MOST ? count : -1;
 }

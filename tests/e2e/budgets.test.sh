@@ -89,6 +89,19 @@ workflow many() -> int {
     return done
 }
 
+workflow lied_to() -> int {
+    var done = 0
+    try {
+        with budget(tokens: 20_000) {
+            for i in 0..3 {
+                let _ = yield p(7000 + i)
+                done += 1
+            }
+        }
+    } catch _: BudgetExceeded {}
+    return done
+}
+
 workflow wrong(n: int) { with budget(tokens: n) { print("x") } }
 workflow cost(most: float) { with budget(cost: most) { print("x") } }
 END
@@ -98,6 +111,7 @@ def answer(match, content, **more): print(json.dumps({"match": match, "message":
 call = [{"id": "a", "type": "function", "function": {"name": "below", "arguments": "{\"goal\": \"it\"}"}}]
 print(json.dumps({"match": "agent goal", "message": {"content": None, "tool_calls": call}}))
 answer("below it", "fine")
+for n in range(2): answer("question 700", "ok", usage={"prompt_tokens": 2**63 - 1, "completion_tokens": 2**63 - 1})
 for n in range(3000): answer("question ", "ok", usage={"prompt_tokens": 60, "completion_tokens": 7940})
 ' >script
 "$build/tests/scripted_server" script --log requests >address &
@@ -135,6 +149,9 @@ check "... by the endpoint's own count" [ $((8000 * $(asked))) -le 90000 ]
 check "... and what is not used is given back" [ "$(cat out)" = "$(asked)" ]
 run ./work replay last
 check "... in a replay, too" printed " 0 divergences"
+
+run ./work run --workflow lied_to
+check "a count that cannot be meant is not counted" printed 2
 
 run ./work run --workflow asks --goal "agent goal"
 check "a budget ends an agent, and bounds what it asks for" printed '"over: 2.0"'

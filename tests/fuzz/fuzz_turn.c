@@ -102,23 +102,25 @@ static char *check_turn(TfyTask *task, const TfyTool *tool, TfyValue turn)
 /* The next request takes what was said in every form. */
 static void check_next(TfyValue turn)
 {
-    static const char *const apis[] = {"chat", "messages", "responses"};
+    static const TfyLlmForm *const forms[] = {&tfy__llm_chat, &tfy__llm_messages, &tfy__llm_responses};
     const TfyList *said = (const TfyList *)((const TfyRecord *)turn.o)->fields[0].o;
-    json_t *request = json_pack("{s:[]}", "messages");
-    for (uint32_t i = 0; i < said->len; i++) {
-        const TfyString *text = (const TfyString *)said->items[i].o;
-        json_t *message = json_loadb(text->bytes, text->byte_len, JSON_ALLOW_NUL, NULL);
-        CHECK(message && json_is_string(json_object_get(message, "role")));
-        json_array_append_new(json_object_get(request, "messages"), message);
-    }
-    for (int i = 0; i < 3; i++) {
-        json_t *body = tfy__llm_form_named(apis[i])->body(request, "m", "n");
-        char *sent = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    for (int form = 0; form < 3; form++) {
+        TfyLlmWire wire = {.form = forms[form]};
+        TfyBuffer body = {0};
+        for (uint32_t i = 0; i < said->len; i++) {
+            const TfyString *text = (const TfyString *)said->items[i].o;
+            json_t *message = json_loadb(text->bytes, text->byte_len, JSON_ALLOW_NUL, NULL);
+            CHECK(message && json_is_string(json_object_get(message, "role")));
+            forms[form]->add(&wire, message);
+            json_decref(message);
+        }
+        forms[form]->body(&body, &wire, &(TfyLlmAsked){.model = "m", .name = "n"});
+        json_t *sent = body.failed ? NULL : json_loadb(body.data, body.len, JSON_ALLOW_NUL, NULL);
         CHECK(sent);
-        free(sent);
-        json_decref(body);
+        json_decref(sent);
+        tfy__buffer_free(&body);
+        tfy__llm_wire_free(&wire);
     }
-    json_decref(request);
 }
 
 static char *decode(TfyTask *task, const TfyTool *tool, const TfyLlmParts *parts, const json_t *calls, bool cut)

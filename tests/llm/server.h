@@ -5,6 +5,7 @@
  *   {"match": "substring of a user text",   absent: any request
  *    "answer": "text",                      or any other JSON value: then its text is the answer
  *    "finish_reason": "length",             "stop" when absent
+ *    "usage": {...},                        10 and some tokens when absent
  *    "message": {"refusal": "no"},          instead of the message with the answer
  *    "times": 2,                            how often it may be used; 1 when absent
  *    "fault": "NAME",                       instead of a good answer, one of the faults below
@@ -164,6 +165,7 @@ static char *response_of(const json_t *line)
     if (json_object_get(line, "finish_reason"))
         json_object_set(choice, "finish_reason", json_object_get(line, "finish_reason"));
     if (json_object_get(line, "message")) json_object_set(choice, "message", json_object_get(line, "message"));
+    if (json_object_get(line, "usage")) json_object_set(response, "usage", json_object_get(line, "usage"));
     char *dump = json_dumps(response, JSON_COMPACT);
     json_decref(response);
     free(text);

@@ -271,7 +271,9 @@ typedef struct Said {
     json_t *calls; /* [[id, name, arguments as a text], …] */
     const char *reason, *refusal;
     bool no_count;
-    int64_t prompt, completion; /* tokens */
+    int64_t tokens;             /* that it came to */
+    int64_t prompt, completion; /* … as it says */
+    int64_t claims;             /* in their place; 0: it does not lie */
 } Said;
 
 static bool chance(uint32_t percent)
@@ -346,7 +348,7 @@ static void finish(const Question *q, Said *said, char *text, size_t cap)
 static void lie(const Question *q, Said *said)
 {
     json_t *first = json_array_get(said->calls, 0);
-    switch (sim_below(&sim.chance, 13)) {
+    switch (sim_below(&sim.chance, 14)) {
     case 0: add_call(said, "bogus", "{}"); break;
     case 1: add_call(said, "see", "{\"n\": "); break;
     case 2: add_call(said, "see", "{\"m\": \"x\"}"); break;
@@ -367,6 +369,7 @@ static void lie(const Question *q, Said *said)
         break;
     case 10: json_array_clear(said->calls), said->text = ""; break;
     case 11: json_array_clear(said->calls), said->text = "hm"; break;
+    case 12: said->claims = INT64_MAX; break;
     default: said->no_count = true; break;
     }
 }
@@ -384,6 +387,8 @@ static void think(const Question *q, Said *said, char *text, size_t cap)
     said->prompt = (int64_t)q->len / 6;
     const json_t *most = json_object_get(q->body, "max_tokens");
     said->completion = (most ? json_integer_value(most) : 400) - (sim.expecting ? 0 : sim_below(&sim.chance, 50));
+    said->tokens = said->prompt + said->completion;
+    if (said->claims) said->prompt = said->completion = said->claims;
 }
 
 /* ---- the wire forms ---- */
@@ -469,7 +474,7 @@ static void write_answer(const Question *q, SimAnswer *answer, bool counted)
     tfy__buffer_text(&answer->body, bytes);
     sim_trace("%s answers %s: %.200s", q->form, q->talk, bytes);
     answer->status = 200;
-    if (!sim.expecting && counted) charge(q, said.prompt + said.completion);
+    if (!sim.expecting && counted) charge(q, said.tokens);
     free(bytes);
     json_decref(whole);
     json_decref(said.calls);
