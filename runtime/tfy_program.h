@@ -192,7 +192,7 @@ typedef struct TfyAsked {
     /* Writes what the call would do, as rows (core/effect.h), from the arguments and the sandbox that would hold. A replay
      * takes what was recorded. False: task->error is set. */
     bool (*show)(TfyTask *task, const struct TfyAsked *asked, const TfyValue *args, struct TfyBuffer *out);
-    const struct TfyAsking *by; /* &tfy__asking: the rest, for programs that ask (core/effect.h) */
+    const struct TfyAsking *by; /* &tfy__asking: the rest, for programs that ask (observe/asked.h) */
 } TfyAsked;
 extern const struct TfyAsking tfy__asking;
 const char *tfy__yolo_refused(const char *root, const char *sandbox);

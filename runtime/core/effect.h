@@ -48,6 +48,7 @@ typedef struct TfyCall {
     const char *key;       /* "run/path/step", or the key from the source; NUL-terminated */
     int64_t step;
     uint32_t attempt; /* from 1 */
+    uint32_t tries;   /* what tfy__call_wait was told last in this attempt; 0: it has not waited */
     uint64_t digest;  /* of the tool's name and arguments */
     /* llm: how many equal requests this run made before, for cassettes; the performer sets it */
     uint32_t occurrence;
@@ -66,12 +67,15 @@ struct TfyPerformer {
     void (*start)(TfyCall *call);
     void (*abort)(TfyCall *call); /* cancelled or timed out: stop the work, release state */
     void (*close)(TfyLoop *loop); /* the loop closes; no call is in flight; may be NULL */
-    /* Under a budget: records what an attempt can come to before its work starts, and takes such a record of the history.
-     * tfy__budget_request and tfy__budget_requested, or NULL. False: the log has failed. */
+    /* Under a budget: records what an attempt can come to before its work starts, and takes such a record of the history,
+     * or that of a wait. tfy__budget_request and tfy__budget_requested, or NULL: it neither asks nor waits. False: the log
+     * has failed. */
     bool (*request)(struct Step *step);
     void (*requested)(struct Step *step, const struct TfyRecord_ *record);
     /* The most that the attempt can come to, and members for that record. cost -1: no price is known. False: no memory. */
     bool (*reserve)(TfyCall *call, TfyAmount *most, TfyBuffer *members);
+    /* What a database may ask for in a day; NULL: all that it wants. May itself be NULL. */
+    const TfyAmount *(*day)(TfyLoop *loop);
     /* Turns a recorded payload back into the result if the record has no plain "value" (LLMPlan: decode the
      * answer). payload is the whole JSON object. true: *out (borrowed) is the result; false: task->error is set as
      * it was then. NULL: not needed. */
@@ -108,6 +112,10 @@ void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
 void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
 
+/* Somebody outside asks to wait that long: the end of the wait is recorded, then start() is called anew. The run may leave
+ * memory meanwhile, and the step's timeout goes on. tries: how often the performer has tried so far. */
+void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries);
+
 /* A tool in C returned true, but waits for a descriptor (tfy_wait_fd): the step continues when the descriptor is
  * ready. */
 bool tfy__call_waits(const TfyCall *call);
@@ -130,6 +138,8 @@ bool tfy__budget_request(struct Step *step);
 void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
 bool tfy__budget_refuses(TfyCall *call); /* true: there is no room for the attempt, which has failed */
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
+void tfy__budget_return(TfyCall *call); /* it came to nothing: what was put down is free again */
+void tfy__budget_close(TfyLoop *loop);
 void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out); /* members of the performer's value */
 void tfy__budget_restore(TfyLoop *loop, const char *run_uuid, const json_t *json);
 bool tfy__budget_read(const char *text, TfyAmount *limit, char *error); /* "cost=5,tokens=1M"; false: error says why */
@@ -162,18 +172,6 @@ void tfy__show_word(TfyBuffer *out, const char *bytes, size_t len);
 void tfy__show_text(TfyBuffer *out, const TfyObj *string);
 /* A row for each entry of a map of texts; NULL: none. */
 void tfy__show_entries(TfyBuffer *out, const char *label, const char *between, const TfyObj *map);
-
-struct TfyQuestion;
-/* What only programs with such questions carry. */
-typedef struct TfyAsking {
-    /* The question and the call behind it, whose arguments follow the first two. False: task->error is set. */
-    bool (*take)(TfyTask *task, const TfySite *site, const TfyValue *args, TfyValue kept[3]);
-    /* Adds the call to the payload of the step's start. true: the record asked about another call, and nothing came of
-     * it; it was taken, and the question is asked anew. */
-    bool (*complete)(struct Step *step, const struct TfyRecord_ *record, TfyBuffer *out);
-    /* For people: the text, which it frees, and a line for each row (observe/asked.h). NULL: no memory. */
-    char *(*tell)(char *text, const struct TfyQuestion *question, bool details);
-} TfyAsking;
 
 /* ---- services of the loop for performers ---- */
 
@@ -241,6 +239,7 @@ enum {
     TFY_M_SENT,
     TFY_M_SANDBOX,
     TFY_M_SECRET,
+    TFY_M_DAY,
     TFY_M_COUNT
 };
 void **tfy__effect_slot(TfyLoop *loop, int module);

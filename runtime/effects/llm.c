@@ -32,7 +32,7 @@
 #define CONNECT_MS    10000  /* until the connection is established */
 #define REQUEST_MS    300000 /* one HTTP request */
 #define PAUSE_MS      1000   /* before the second one of an attempt; doubles */
-#define PATIENCE_MS   30000  /* above it another model is asked, if there is one */
+#define PATIENCE_MS   30000  /* above it another model is asked, if there is one, or the step waits */
 #define REQUESTS_MOST 3      /* of an attempt */
 #define MODELS_USUAL  ".tfy/models.json"
 #define ANSWER_MAX    ((size_t)8 << 20) /* bytes of a response */
@@ -83,7 +83,7 @@ typedef struct Asking {
     const TfyLlmEntry *entry; /* who answers; NULL: the endpoint of the environment, or a session */
     const TfyLlmEntry *first; /* … who was asked first */
     int64_t start_ns;         /* monotonic */
-    uint32_t tries;           /* HTTP requests before the last one */
+    uint32_t tries;           /* HTTP requests before the last one, also of those asked before */
 } Asking;
 
 /* ---- the module ---- */
@@ -424,10 +424,22 @@ static void on_again(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
     TfyCall *call = asking->call;
     char why[32] = "no connection";
     if (status) snprintf(why, sizeof why, "HTTP %lld", (long long)status);
-    asking->tries = tries;
+    asking->tries++;
     tfy__count_repeat(call->loop);
     tfy__activity(call->task, "WaitingForLLM", "%s: %s, asked again in %.1f s (%u of %u requests sent)",
                   call->tool->name, why, (double)wait_ms / 1000, tries, asking->llm->limits.tries);
+}
+
+/* … for long: the step waits, and its run may leave memory. */
+static void on_wait(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
+{
+    Asking *asking = arg;
+    TfyCall *call = asking->call;
+    on_again(arg, status, wait_ms, tries);
+    const uint32_t sent = asking->tries;
+    free_asking(asking);
+    tfy__budget_return(call);
+    tfy__call_wait(call, wait_ms, sent);
 }
 
 /* ---- the sources ---- */
@@ -440,6 +452,11 @@ static bool find_target(const Llm *llm, const char *name, TfyLlmTarget *target, 
     const bool is_default = strcmp(name, "default") == 0, has_url = url && url[0];
     *entry = is_default && has_url ? NULL : tfy__llm_models_find(llm->models, name);
     *target = (TfyLlmTarget){.form = &tfy__llm_chat, .url = url, .named = "TFY_LLM_URL", .from_environment = true};
+    if (*entry && !(*entry)->form) {
+        snprintf(error, TFY_ERROR_TEXT, "'%s' is a model for embeddings; a prompt needs one that answers",
+                 (*entry)->name);
+        return false;
+    }
     if (*entry) {
         *target = (TfyLlmTarget){.form = (*entry)->form, .url = (*entry)->url, .named = (*entry)->name};
         return true;
@@ -459,14 +476,21 @@ static bool find_target(const Llm *llm, const char *name, TfyLlmTarget *target, 
 static bool send_to(Asking *asking, const TfyLlmTarget *target, const char *model, int64_t *code, char *error)
 {
     Llm *llm = asking->llm;
+    static const TfyLlmHeard heard = {.again = on_again, .wait = on_wait, .done = on_answer};
     TfyBuffer body = {0};
     if (!llm->http) llm->http = tfy__llm_http_new(llm->loop, &llm->limits);
     *code = ENOMEM;
     strcpy(error, "memory ran out before the model was asked");
     if (llm->http && tfy__llm_request_body(&asking->request, target->form, model, asking->call->tool->name, &body))
-        asking->ask = tfy__llm_http_ask(llm->http, target, &body, on_again, on_answer, asking, code, error);
+        asking->ask = tfy__llm_http_ask(llm->http, target, &body, &heard, asking, code, error);
     tfy__buffer_free(&body);
     return asking->ask;
+}
+
+/* An endpoint that asks for a long wait every time is asked as often as one that asks for short ones. */
+static uint32_t tries_before(const TfyCall *call, const TfyLlmLimits *limits)
+{
+    return call->tries < limits->tries ? call->tries : limits->tries - 1;
 }
 
 /* Asks the entry, or the endpoint of the environment. The key is looked for anew each time. False: nobody was asked, and
@@ -481,6 +505,7 @@ static bool ask_target(Asking *asking, TfyLlmTarget *target, int64_t *code, char
     if (entry && entry->key) target->key = tfy__secrets_named(&secrets, call, entry->key);
     target->has_other = entry && entry->then;
     target->offers = asking->request.tools;
+    target->tries = target->has_other ? 0 : tries_before(call, &asking->llm->limits);
     *answered = entry && entry->key && !target->key;
     bool sent = false;
     if (*answered) {
@@ -516,33 +541,39 @@ static bool is_away(int64_t code)
            code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EPIPE;
 }
 
-/* Somebody else is asked in its place. False: there is nobody. */
-static bool ask_another(Asking *asking, int64_t code)
+/* Somebody else is asked in its place, or the one after it if that cannot be asked at all. False: nobody is left; code
+ * and error say what became of the last one. */
+static bool ask_another(Asking *asking, int64_t *code, char *error)
 {
-    const TfyLlmEntry *then = is_away(code) && asking->entry ? asking->entry->then : NULL;
-    char error[TFY_ERROR_TEXT];
-    bool answered;
-    if (!then) return false;
-    TfyLlmTarget target = {.form = then->form, .url = then->url, .named = then->name};
-    tfy__activity(asking->call->task, "WaitingForLLM", "%s: %s cannot answer now, %s is asked",
-                  asking->call->tool->name, asking->entry->name, then->name);
-    asking->entry = then;
-    return ask_target(asking, &target, &code, error, &answered) || answered;
+    bool answered = false, away = is_away(*code);
+    while (away && asking->entry && asking->entry->then) {
+        const TfyLlmEntry *then = asking->entry->then;
+        TfyLlmTarget target = {.form = then->form, .url = then->url, .named = then->name};
+        tfy__activity(asking->call->task, "WaitingForLLM", "%s: %s cannot answer now, %s is asked",
+                      asking->call->tool->name, asking->entry->name, then->name);
+        asking->entry = then;
+        if (ask_target(asking, &target, code, error, &answered) || answered) return true;
+        away = *code != ENOMEM;
+    }
+    return false;
 }
 
 static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error)
 {
     Asking *asking = arg;
     TfyCall *call = asking->call;
+    char why[TFY_ERROR_TEXT];
     asking->ask = NULL;
     if (reply) {
         take_reply(asking, reply);
         return;
     }
-    if (ask_another(asking, code)) return;
+    snprintf(why, sizeof why, "%s", error);
+    asking->tries++;
+    if (ask_another(asking, &code, why)) return;
     tfy__buffer_reset(&call->extra);
-    if (asking->tries) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries + 1);
-    fail(call, asking, code, error);
+    if (asking->tries > 1) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries);
+    fail(call, asking, code, why);
 }
 
 /* The start of the program's request, on one line. */
@@ -593,6 +624,7 @@ static Asking *make_asking(Llm *llm, TfyCall *call)
     if (asking && tfy__llm_request(&llm->kept, call, recall(llm, call), &asking->request)) {
         asking->call = call;
         asking->llm = llm;
+        asking->tries = call->tries;
         asking->start_ns = tfy__now_ns(call->loop);
         call->state = asking;
         return asking;
@@ -654,6 +686,12 @@ static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
     return true;
 }
 
+static const TfyAmount *bound_of_day(TfyLoop *loop)
+{
+    Llm *llm = find_llm(loop);
+    return llm && !is_played(llm) ? tfy__llm_models_day(llm->models) : NULL;
+}
+
 static void abort_call(TfyCall *call)
 {
     Asking *asking = call->state;
@@ -667,6 +705,7 @@ static void close_llm(TfyLoop *loop)
     void **place = tfy__effect_slot(loop, TFY_M_LLM);
     Llm *llm = *place;
     tfy__sent_close(loop);
+    tfy__budget_close(loop);
     if (!llm) return;
     *place = NULL;
     tfy__llm_http_free(llm->http);
@@ -845,6 +884,7 @@ const TfyPerformer tfy__perform_llm = {.name = "llm",
                                        .request = tfy__budget_request,
                                        .requested = tfy__budget_requested,
                                        .reserve = reserve,
+                                       .day = bound_of_day,
                                        .abort = abort_call,
                                        .close = close_llm,
                                        .prepare = prepare_chosen,

@@ -30,7 +30,7 @@ typedef struct TfyLlmLimits {
     /* one HTTP request, from the first byte sent to the last byte received */
     int64_t total_ms;
     int64_t wait_ms;     /* before the second try if the endpoint gives no delay; doubles */
-    int64_t wait_max_ms; /* above it another model is asked, if there is one */
+    int64_t wait_max_ms; /* above it another model is asked, if there is one, or the step waits */
     /* HTTP requests sent for one call while the endpoint has no time or cannot be reached */
     uint32_t tries;
     size_t body_max; /* bytes of one response */
@@ -116,6 +116,7 @@ typedef struct TfyLlmTarget {
     bool from_environment; /* the key is that of TFY_LLM_KEY_FILE or TFY_LLM_KEY */
     bool has_other;        /* somebody else can be asked: a long wait is a failure */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
+    uint32_t tries;        /* requests that it was sent before */
 } TfyLlmTarget;
 
 typedef struct TfyLlmHttp TfyLlmHttp;
@@ -129,14 +130,20 @@ typedef void (*TfyLlmAgain)(void *arg, int64_t status, int64_t wait_ms, uint32_t
  * ask is freed after it. */
 typedef void (*TfyLlmDone)(void *arg, const TfyLlmReply *reply, int64_t code, const char *error);
 
+/* What the caller of an ask hears. wait: the pause is above wait_max_ms and the caller's own; the ask is freed after it. */
+typedef struct TfyLlmHeard {
+    TfyLlmAgain again, wait;
+    TfyLlmDone done;
+} TfyLlmHeard;
+
 /* The caller owns limits and may change them; NULL: no memory. */
 TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits);
 void tfy__llm_http_free(TfyLlmHttp *http); /* no ask may be in flight */
 
 /* Sends the body, which it takes, also when it fails. The answer arrives on the loop's thread, never inside this call. NULL:
  * error (TFY_ERROR_TEXT bytes) says why nothing was sent, *code as above. */
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, TfyLlmAgain again,
-                             TfyLlmDone done, void *arg, int64_t *code, char *error);
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, const TfyLlmHeard *heard,
+                             void *arg, int64_t *code, char *error);
 void tfy__llm_http_cancel(TfyLlmAsk *ask); /* done is not called any more */
 
 /* The address of requests for a URL, which may end in /v1, /v1/chat/completions or neither. malloc'ed, or NULL if it is

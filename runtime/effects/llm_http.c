@@ -1,9 +1,8 @@
 /* llm_http.c: POST to the endpoint of a model, on the loop's thread, without blocking it.
  *
  * 408, 429, 5xx and connections that are refused or break are tried again within one call. An endpoint that names a time
- * is asked then, and not before: a wait above the limit is for another one, if there is another, and for a timer
- * otherwise, which lives with the ask. A process that ends meanwhile asks again when the run is resumed, and hears how
- * much of the wait is left. Redirects are not followed: the key would go with them. */
+ * is asked then, and not before: a wait above the limit is for another one, if there is another, and otherwise for the
+ * step, which may wait for days. Redirects are not followed: the key would go with them. */
 #include "effects/llm.h"
 
 #include "effects/http_client.h"
@@ -42,12 +41,11 @@ struct TfyLlmAsk {
     bool too_big;          /* the response exceeded the limit */
     bool has_other;        /* as in its target */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
-    uint32_t tries;        /* requests sent */
+    uint32_t tries;        /* requests sent, also before a wait */
     uint64_t timer;        /* before the next try; 0: none */
     char key[KEY_MAX + 1]; /* wiped with the ask; kept so long to search the response for it */
-    TfyLlmAgain again;
-    TfyLlmDone done;
-    void *arg;
+    TfyLlmHeard heard;
+    void *arg; /* of heard */
 };
 
 /* ---- the key ---- */
@@ -170,7 +168,7 @@ __attribute__((format(printf, 3, 4))) static void fail(TfyLlmAsk *ask, int64_t c
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    TfyLlmDone done = ask->done;
+    TfyLlmDone done = ask->heard.done;
     void *arg = ask->arg;
     free_ask(ask);
     done(arg, NULL, code, text);
@@ -216,7 +214,7 @@ static void succeed(TfyLlmAsk *ask, const TfyLlmParts *parts)
         fail(ask, ENOMEM, "memory ran out while the model's answer was read");
         return;
     }
-    TfyLlmDone done = ask->done;
+    TfyLlmDone done = ask->heard.done;
     void *arg = ask->arg;
     free_ask(ask);
     done(arg, &reply, 0, NULL);
@@ -352,6 +350,21 @@ static bool is_broken(const TfyLlmAsk *ask, CURLcode result)
             result == CURLE_GOT_NOTHING || result == CURLE_PARTIAL_FILE);
 }
 
+/* A short pause is a timer's here, a long one the caller's. */
+static void pause_ask(TfyLlmAsk *ask, int64_t status, int64_t wait_ms)
+{
+    TfyLlmHttp *http = ask->http;
+    const TfyLlmHeard heard = ask->heard;
+    void *arg = ask->arg;
+    const uint32_t tries = ask->tries;
+    const bool is_long = wait_ms > http->limits->wait_max_ms;
+    if (is_long)
+        free_ask(ask);
+    else
+        ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_ms * 1000000, try_again, ask);
+    (is_long ? heard.wait : heard.again)(arg, status, wait_ms, tries);
+}
+
 static void finish(void *arg, CURLcode result)
 {
     TfyLlmAsk *ask = arg;
@@ -361,10 +374,9 @@ static void finish(void *arg, CURLcode result)
     const bool busy = result == CURLE_OK && (status == 408 || status == 429 || status >= 500);
     const bool again = (busy || (result != CURLE_OK && is_broken(ask, result))) && ask->tries < http->limits->tries;
     const int64_t wait_ms = again ? wait_of(ask, busy) : 0;
-    if (again && !(wait_ms > http->limits->wait_max_ms && ask->has_other)) {
-        ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_ms * 1000000, try_again, ask);
-        ask->again(ask->arg, busy ? status : 0, wait_ms, ask->tries);
-    } else if (result != CURLE_OK)
+    if (again && !(wait_ms > http->limits->wait_max_ms && ask->has_other))
+        pause_ask(ask, busy ? status : 0, wait_ms);
+    else if (result != CURLE_OK)
         fail_transport(ask, result);
     else if (status != 200)
         fail_status(ask, status);
@@ -474,8 +486,8 @@ static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, int64_t *code, c
     return ok;
 }
 
-TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, TfyLlmAgain again,
-                             TfyLlmDone done, void *arg, int64_t *code, char *error)
+TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, const TfyLlmHeard *heard,
+                             void *arg, int64_t *code, char *error)
 {
     TfyLlmAsk *ask = tfy__sys_calloc(1, sizeof *ask);
     if (!ask) {
@@ -486,9 +498,9 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBu
     }
     *ask = (TfyLlmAsk){.http = http,
                        .form = target->form,
-                       .again = again,
-                       .done = done,
+                       .heard = *heard,
                        .arg = arg,
+                       .tries = target->tries,
                        .has_other = target->has_other,
                        .offers = target->offers,
                        .body = *body};

@@ -17,12 +17,14 @@ enum {
     NAME_MOST = 60,
     MODELS_MOST = 256,
 };
-static const double PRICE_MOST = 1e6;
+static const double PRICE_MOST = 1e6, DAY_MOST = 1e12;
+static const TfyAmount unbounded = {TFY_UNBOUNDED, TFY_UNBOUNDED, TFY_UNBOUNDED};
 
 struct TfyLlmModels {
     json_t *json; /* owns the texts */
     TfyLlmEntry entries[MODELS_MOST];
     size_t count;
+    TfyAmount day;
     char names[1024];
 };
 
@@ -118,8 +120,9 @@ static bool read_entry(Reader *r, const char *name, const json_t *json)
         !read_prices(r, json, entry, where))
         return false;
     entry->form = tfy__llm_form_named(api);
-    if (!entry->form)
-        return refuse(r, "%s has the unknown api '%.40s'; there are chat, messages and responses", where, api);
+    if (!entry->form && strcmp(api, "embeddings") != 0)
+        return refuse(r, "%s has the unknown api '%.40s'; there are chat, messages, responses and embeddings", where,
+                      api);
     CURLU *url = tfy__http_parse_url(entry->url);
     curl_url_cleanup(url);
     if (!url) return refuse(r, "the url of %s is not an http or https address", where);
@@ -140,8 +143,11 @@ static bool read_then(Reader *r, TfyLlmEntry *entry)
         json_object_get(json_object_get(json_object_get(r->models->json, "models"), entry->name), "then"));
     if (!name) return true;
     entry->then = tfy__llm_models_find(r->models, name);
-    return entry->then ||
-           refuse(r, "the model '%s' has \"then\": \"%.60s\", and there is no such model", entry->name, name);
+    if (!entry->then)
+        return refuse(r, "the model '%s' has \"then\": \"%.60s\", and there is no such model", entry->name, name);
+    return !entry->form == !entry->then->form ||
+           refuse(r, "the model '%s' has \"then\": \"%.60s\", and only one of the two is for embeddings", entry->name,
+                  name);
 }
 
 static bool refuse_circle(Reader *r, const TfyLlmEntry *entry)
@@ -153,21 +159,27 @@ static bool refuse_circle(Reader *r, const TfyLlmEntry *entry)
     return true;
 }
 
+/* One part of "day", in units of a scale. */
+static bool read_part(Reader *r, const json_t *day, const char *name, double scale, int64_t *out)
+{
+    const json_t *number = json_object_get(day, name);
+    const double most = json_number_value(number);
+    if (!number) return true;
+    if (!json_is_number(number) || !(most > 0 && most <= DAY_MOST))
+        return refuse(r, "'%s' of \"day\" is a number above 0, and at most %g", name, DAY_MOST);
+    *out = (int64_t)ceil(most * scale - 1e-6);
+    return true;
+}
+
 static bool read_day(Reader *r, const json_t *day)
 {
-    static const char *const names[] = {"cost", "tokens", NULL};
-    const char *name;
-    json_t *value;
+    static const char *const names[] = {"cost", "tokens", "calls", NULL};
+    TfyAmount *limit = &r->models->day;
     if (!day) return true;
     if (!json_is_object(day) || !json_object_size(day))
-        return refuse(r, "\"day\" is {\"cost\", \"tokens\"}, or one of them");
-    if (!knows(r, day, "\"day\"", names)) return false;
-    json_object_foreach((json_t *)day, name, value)
-    {
-        if (!json_is_number(value) || !(json_number_value(value) > 0))
-            return refuse(r, "'%s' of \"day\" is a number above 0", name);
-    }
-    return true;
+        return refuse(r, "\"day\" is {\"cost\", \"tokens\", \"calls\"}, or some of them");
+    return knows(r, day, "\"day\"", names) && read_part(r, day, "cost", 1e6, &limit->cost) &&
+           read_part(r, day, "tokens", 1, &limit->tokens) && read_part(r, day, "calls", 1, &limit->calls);
 }
 
 static bool read_all(Reader *r)
@@ -205,6 +217,7 @@ TfyLlmModels *tfy__llm_models_read(const char *text, size_t len, const char *nam
         snprintf(error, TFY_ERROR_TEXT, "memory ran out while the file of models was read");
         return NULL;
     }
+    r.models->day = unbounded;
     r.models->json = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
     if (!r.models->json)
         refuse(&r, "line %d, column %d: %.200s", where.line, where.column, where.text);
@@ -248,6 +261,11 @@ const TfyLlmEntry *tfy__llm_models_find(const TfyLlmModels *models, const char *
     for (size_t i = 0; models && i < models->count; i++)
         if (strcmp(models->entries[i].name, name) == 0) return &models->entries[i];
     return NULL;
+}
+
+const TfyAmount *tfy__llm_models_day(const TfyLlmModels *models)
+{
+    return models && memcmp(&models->day, &unbounded, sizeof unbounded) != 0 ? &models->day : NULL;
 }
 
 const char *tfy__llm_models_names(const TfyLlmModels *models)

@@ -5,15 +5,17 @@
  *               "local": {"api": "chat", "url": "http://127.0.0.1:8080/v1", "model": "any"}},
  *    "day": {"cost": 20}}
  *
- * api is a wire form (llm_form.h), key the name of a secret, window in tokens, a price for a million of them. */
+ * api is a wire form (llm_form.h), or "embeddings"; key the name of a secret, window in tokens, a price for a million of them. day bounds
+ * what a database asks of all of them in a day: cost, tokens and calls. */
 #ifndef EFFECTS_LLM_MODELS_H
 #define EFFECTS_LLM_MODELS_H
 
+#include "core/effect.h"
 #include "effects/llm_form.h"
 
 typedef struct TfyLlmEntry {
     const char *name;
-    const TfyLlmForm *form;
+    const TfyLlmForm *form; /* NULL: it is for embeddings, and answers no prompt */
     const char *url, *model;
     const char *key; /* the name of a secret; NULL: none */
     int64_t window;  /* tokens; 0: not known */
@@ -32,6 +34,8 @@ TfyLlmModels *tfy__llm_models_open(const char *path, bool *missing, char *error)
 void tfy__llm_models_free(TfyLlmModels *models);
 
 const TfyLlmEntry *tfy__llm_models_find(const TfyLlmModels *models, const char *name); /* NULL: there is none */
+/* What "day" bounds; NULL: nothing. */
+const TfyAmount *tfy__llm_models_day(const TfyLlmModels *models);
 /* "strong, local": for messages; valid until the models are freed. */
 const char *tfy__llm_models_names(const TfyLlmModels *models);
 

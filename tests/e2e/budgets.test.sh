@@ -250,3 +250,89 @@ sed 's/with budget(cost: 0.5)/with budget(calls: 5)/' cost.tfy >free.tfy
 run tfy run free.tfy --llm record:priced
 run tfy run cost.tfy --llm cassette:priced
 check "a recorded session costs nothing" printed '"ok"'
+
+# ---- the day ----
+
+TFY_DB=$PWD/day.db
+bounds() { # THE BOUNDS OF THE DAY
+    rm -f "$TFY_DB"*
+    posts
+    printf '{"models": {"default": {"api": "chat", "url": "%s", "model": "m", "price": {"in": 1, "out": 1}}}, "day": %s}' \
+        "$(cat address)" "$1" >day.json
+}
+url=$TFY_LLM_URL
+unset TFY_LLM_URL
+export TFY_MODELS=day.json
+bounds '{"calls": 3}'
+run ./work run --workflow main --k 2 --calls 9
+check "what a day has room for is asked" printed '"2 done"'
+run ./work run --workflow main --k 2 --calls 9
+check "... whichever run asks" printed '1 done; calls of the day 3.0 3.0; p may come to 1 calls, and 3 of 3 are spent; the limit is that of the day'
+check "... and no more" [ "$(asked)" = 3 ]
+run ./work replay last
+check "... also in a replay" printed " 0 divergences"
+run env -u TFY_MODELS ./work replay last
+check "... which knows no bounds" printed " 0 divergences"
+run ./work run --workflow one --n 1
+check "... and without another budget" ended 1 "the limit is that of the day, in the file of models"
+run tfy verify
+check "... and the records fit their rules" ended 0
+own() { sqlite3 "$TFY_DB" "select payload->>'day', payload->>'spent' from wal where tid=0 and type=36 order by lsn desc limit 1"; }
+check "the sum is in the database's own chain" [ "$(own)" = "$(date -u +%F)|{\"tokens\":33,\"cost\":33,\"calls\":3}" ]
+run tfy gc --older-than 0s
+run ./work run --workflow one --n 1
+check "... and stays there when runs are deleted" ended 1 "the limit is that of the day"
+case ${CFLAGS:-} in
+*sanitize*) ;; # a library before the sanitizer's own is not to be had
+*)
+    ${CC:-cc} -O1 -fPIC -shared -o clock.so "$here/../fault/inject.c" -lpthread
+    run env CLOCK=86400 LD_PRELOAD="$PWD/clock.so" ./work run --workflow one --n 1
+    check "the next day has room again" printed '"ok"'
+    run ./work run --workflow one --n 1
+    check "... and one that is set back to this day has not" ended 1 "the limit is that of the day"
+    cat >night.tfy <<'END'
+prompt p(n: int) -> string { user "question ${n}" }
+workflow main() -> string {
+    let _ = yield p(1)
+    yield sleep(3s)
+    let answer = yield p(2)
+    return answer
+}
+END
+    tfy build night.tfy -o night
+    bounds '{"calls": 1}'
+    run env CLOCK=86400:1500 LD_PRELOAD="$PWD/clock.so" ./night run
+    check "midnight comes to a process, too" printed '"ok"'
+    run ./night replay last
+    check "... and its replay has one day" printed " 0 divergences"
+    ;;
+esac
+bounds '{"tokens": 90000}'
+run ./work run --workflow side --k 64 --tokens 9000000
+check "bodies side by side cannot overshoot the day" [ "$(asked)" -ge 10 ]
+check "... by the endpoint's own count" [ $((8000 * $(asked))) -le 90000 ]
+check "... and what is not used is given back" [ "$(cat out)" = "$(asked)" ]
+bounds '{"cost": 0.00825}'
+run ./work run --workflow main --k 9 --calls 9
+check "the cost of a day is bounded" grep -Eq '[1-9] done; cost of the day 0.00825 0.0000[0-9]+; p may come to 0.008' out
+sed 's/, "price".*}}}/}}/' day.json >unpriced.json
+run ./work run --workflow one --n 1 --models unpriced.json
+check "... and needs a price" ended 1 "a budget bounds what p costs, and its model has no price"
+bounds '{"calls": 2}'
+sed "s|$(cat address)|$(cat silent)|" day.json >hole.json
+start ./slow run --models hole.json
+tries=0
+until tfy history last 2>/dev/null | grep -q LLMRequest || [ $((tries += 1)) -gt 200 ]; do sleep 0.05; done
+kill -9 "$pid"
+finish
+printf '{"match": "slow", "message": {"content": "ok"}}\n%.0s' 1 2 3 >more
+"$build/tests/scripted_server" more >third &
+third=$!
+trap 'kill $server $hole $last $third' EXIT
+await third
+sed "s|$(cat address)|$(cat third)|" day.json >again.json
+sed 's/calls: 2/calls: 9/' slow.tfy >slower.tfy
+run ./slow resume last --models again.json
+check "what a crash lost stays charged to the day" printed '"1 done, 2.0 spent"'
+run tfy run slower.tfy --models again.json
+check "... for all its runs" printed '"0 done, 2.0 spent"'

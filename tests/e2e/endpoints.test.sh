@@ -117,8 +117,7 @@ cat >.tfy/models.json <<END
   "chat": {"api": "chat", "url": "$url/v1", "model": "chat-one", "key": "OTHER_KEY", "window": 32768},
   "messages": {"api": "messages", "url": "$url", "model": "messages-one", "key": "BIG_KEY", "window": 200000,
                "price": {"in": 3, "cached": 0.3, "out": 15}, "then": "chat"},
-  "responses": {"api": "responses", "url": "$url/v1/", "model": "responses-one", "key": "OTHER_KEY"}},
- "day": {"cost": 20}}
+  "responses": {"api": "responses", "url": "$url/v1/", "model": "responses-one", "key": "OTHER_KEY"}}}
 END
 tfy build work.tfy -o work
 for api in chat messages responses; do
@@ -268,8 +267,17 @@ check "one that asks for a day is not waited for where another can be asked" pri
 check "... nor one that cannot be reached" [ "$(grep -c '^{' requests)" = 2 ]
 run tfy history last --type LLMPlan --json
 check "... and the record names who had no time" grep -q '"failed": *\["chat", *"messages"\]' out
+check "... and all requests are counted" grep -q '"tries": *5' out
 run ./work replay last
 check "... and replays" printed " 0 divergences"
+sed 's/"model": "broken"/"model": "broken", "key": "WRONG_KEY"/' others.json >keyed.json
+run env TFY_SECRET_WRONG_KEY="two words" ./work run --workflow plain_chat --models keyed.json
+check "one that cannot be asked at all is passed over" printed '"done"'
+run tfy history last --type LLMPlan --json
+check "... and named" grep -q '"failed": *\["chat", *"messages"\]' out
+sed 's/"then": "responses"/"window": 1/' keyed.json >dead.json
+run env TFY_SECRET_WRONG_KEY="two words" ./work run --workflow plain_chat --models dead.json
+check "... and told where nobody is left" ended 1 "the key for messages is too long, or holds a space"
 sed 's/"chat"/"wrong"/' work.tfy >wrong.tfy
 : >requests
 run tfy run wrong.tfy --workflow plain_chat --models others.json
@@ -294,7 +302,7 @@ wrong '{"models": {"a": {'"$entry"', "prize": 1}}}' "the model 'a' has an unknow
 wrong '{"models": {"a": {"url": "http://h", "model": "m"}}}' "the model 'a' lacks 'api'"
 wrong '{"models": {"a": {"api": "chat", "model": "m"}}}' "the model 'a' lacks 'url'"
 wrong '{"models": {"a": {"api": "chat", "url": "http://h"}}}' "the model 'a' lacks 'model'"
-wrong '{"models": {"a": {"api": "soap", "url": "http://h", "model": "m"}}}' "the model 'a' has the unknown api 'soap'; there are chat, messages and responses"
+wrong '{"models": {"a": {"api": "soap", "url": "http://h", "model": "m"}}}' "the model 'a' has the unknown api 'soap'; there are chat, messages, responses and embeddings"
 wrong '{"models": {"a": {"api": "chat", "url": "file:///etc", "model": "m"}}}' "the url of the model 'a' is not an http or https address"
 wrong '{"models": {"a": {'"$entry"', "key": "sk-abc"}}}' "the key of the model 'a' is the name of a secret"
 wrong '{"models": {"a": {'"$entry"', "window": 0}}}' "the window of the model 'a' is a number of tokens, above 0"
@@ -306,3 +314,10 @@ wrong '{"models": {"a": {'"$entry"', "then": "b"}, "b": {'"$entry"', "then": "a"
 wrong '{"models": {"a": {'"$entry"'}, "a": {'"$entry"'}}}' 'line 1, column'
 wrong '{"models": {"a": {'"$entry"'}}, "day": {}}' '"day" is'
 wrong '{"models": {"a": {'"$entry"'}}, "day": {"cost": 0}}' "'cost' of \"day\" is a number above 0"
+wrong '{"models": {"a": {'"$entry"'}}, "day": {"calls": 1e13}}' "'calls' of \"day\" is a number above 0, and at most"
+wrong '{"models": {"a": {'"$entry"'}}, "day": {"hours": 1}}' "\"day\" has an unknown member 'hours'"
+vectors='"api": "embeddings", "url": "http://h/v1", "model": "v"'
+wrong '{"models": {"a": {'"$entry"', "then": "b"}, "b": {'"$vectors"'}}}' "the model 'a' has \"then\": \"b\", and only one of the two is for embeddings"
+echo '{"models": {"chat": {'"$vectors"'}}}' >vectors.json
+run ./work run --workflow plain_chat --models vectors.json
+check "a model for embeddings is not asked by a prompt" ended 1 "'chat' is a model for embeddings; a prompt needs one that answers"

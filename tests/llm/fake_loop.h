@@ -56,6 +56,7 @@ typedef struct FakeCall {
     const char *path; /* of the task */
     TfyValue args[4];
     int ended;            /* times; must become 1 */
+    int64_t waits_ms;     /* how long it was asked to wait; 0: it was not */
     bool ok;              /* done, not failed */
     char *value;          /* JSON of the result */
     const TfyType *error; /* type of the error */
@@ -250,6 +251,21 @@ bool tfy__budget_refuses(TfyCall *call)
 }
 
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost)
+{
+}
+
+void tfy__budget_return(TfyCall *call)
+{
+}
+
+/* A call that waits has not ended; it can be started again. */
+void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries)
+{
+    fake_of(call->task)->waits_ms = wait_ms;
+    call->tries = tries;
+}
+
+void tfy__budget_close(TfyLoop *loop)
 {
 }
 

@@ -278,19 +278,29 @@ static void every_form_of_a_wait(void **state)
     }
 }
 
-/* Nobody else can be asked, so the wait is the endpoint's; it ends with the call. */
-static void a_long_wait_is_kept_and_can_be_aborted(void **state)
+/* Nobody else can be asked, so the step waits, and is started again; as often as if the waits were short. */
+static void a_long_wait_is_the_steps(void **state)
 {
     World world;
     world_open(&world, "{\"fault\": \"429\", \"retry_after\": 86400, \"times\": 9}");
     tfy__llm_limits(&world.loop)->wait_max_ms = 20;
     fake_init(&world.fake, &world.loop, &site_llm, (const char *const[]){"hello", NULL});
+    for (uint32_t tries = 1; tries < 3; tries++) {
+        char sent[60];
+        snprintf(sent, sizeof sent, "HTTP 429, asked again in 86400.0 s (%u of 3 requests sent)", tries);
+        world.fake.waits_ms = 0;
+        tfy__perform_llm.start(&world.fake.call);
+        fake_wait(&world.loop, &world.fake, 500);
+        assert_int_equal(world.fake.ended, 0);
+        assert_int_equal(world.fake.waits_ms, 86400000);
+        assert_int_equal(world.fake.call.tries, tries);
+        assert_null(world.fake.call.state);
+        assert_non_null(strstr(world.loop.activity, sent));
+    }
     tfy__perform_llm.start(&world.fake.call);
     fake_wait(&world.loop, &world.fake, 500);
-    assert_int_equal(world.fake.ended, 0);
-    assert_non_null(strstr(world.loop.activity, "HTTP 429, asked again in 86400.0 s (1 of 3 requests sent)"));
-    tfy__perform_llm.abort(&world.fake.call);
-    assert_null(world.fake.call.state);
+    assert_int_equal(world.fake.code, 429);
+    assert_non_null(strstr(world.fake.message, "answered HTTP 429 repeatedly: scripted refusal"));
     done(&world);
     world_close(&world);
 }
@@ -545,7 +555,7 @@ int main(void)
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(retry_after_is_honoured),
         cmocka_unit_test(every_form_of_a_wait),
-        cmocka_unit_test(a_long_wait_is_kept_and_can_be_aborted),
+        cmocka_unit_test(a_long_wait_is_the_steps),
         cmocka_unit_test(broken_connections_are_tried_again),
         cmocka_unit_test(refusals),
         cmocka_unit_test(broken_answers),

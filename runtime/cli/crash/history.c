@@ -216,6 +216,12 @@ static char *result_words(json_t *payload)
     return words;
 }
 
+static bool is_busy(int type, const json_t *payload)
+{
+    const char *why = tfy__member_text(payload, TFY_P_WHY);
+    return type == TFY_R_TASK_YIELD && why && strcmp(why, "busy") == 0;
+}
+
 /* Returns one record as a line, or NULL if it says nothing about the run itself. */
 static char *record_line(Walk *walk, sqlite3_stmt *row)
 {
@@ -232,9 +238,12 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
     json_t *payload = payload_at(row, 4);
     if (!payload) return crash_text("%s a payload that is not JSON: %s\n", path, text_at(row, 4));
     const char *how = tfy__member_text(payload, TFY_P_HOW);
-    if (type == TFY_R_RESOLVED && how && strcmp(how, "retry") == 0) {
+    const bool repeats = type == TFY_R_RESOLVED && how && strcmp(how, "retry") == 0;
+    if (repeats) {
         walk->again = step;
         walk->start = walk->deadline = true;
+    }
+    if (repeats || is_busy(type, payload)) {
         json_decref(payload);
         return NULL;
     }

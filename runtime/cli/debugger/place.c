@@ -35,7 +35,8 @@ static bool was_timeout(const TfyHistory *history, uint32_t index)
     if (tfy__record_has(&history->records[index], TFY_P_SCOPE)) return true;
     for (uint32_t i = index; i-- > 0;) {
         const TfyLogRecord *record = &history->records[i];
-        if (record->tid == history->records[index].tid && record->type == TFY_R_TASK_YIELD)
+        if (record->tid == history->records[index].tid && record->type == TFY_R_TASK_YIELD &&
+            !tfy__record_is_busy(record))
             return tfy__record_is(record, TFY_P_WHY, "timeout");
     }
     return false;

@@ -364,7 +364,8 @@ static void report_due(const Standing *standing, json_t *object)
 {
     TfyPayload payload;
     tfy__payload_open(&payload, standing->due);
-    set_text(object, "waits_for", standing->due->type == TFY_R_RETRY ? "backoff" : "time");
+    const bool busy = tfy__record_is_busy(standing->due);
+    set_text(object, "waits_for", busy ? "endpoint" : standing->due->type == TFY_R_RETRY ? "backoff" : "time");
     set_time(object, "due", tfy__payload_int(&payload, TFY_P_DUE));
     tfy__payload_close(&payload);
 }

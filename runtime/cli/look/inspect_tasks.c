@@ -24,7 +24,8 @@ static void print_doing(FILE *file, const json_t *task)
 {
     const json_t *doing = json_object_get(task, "doing");
     const char *state = tfy__json_text(doing, "state"), *tool = tfy__json_text(doing, "tool");
-    const bool works = strcmp(state, "waiting(effect)") == 0;
+    const bool works =
+        strcmp(state, "waiting(effect)") == 0 && strcmp(tfy__json_text(task, "waits_for"), "endpoint") != 0;
     TfyBuffer took = {0};
     if (!doing || (json_object_get(task, "waits_for") && !works)) return;
     tfy__screen_elapsed(&took, tfy__json_number(doing, "ms"));
@@ -68,6 +69,8 @@ void tfy__inspect_waits(void *to, const json_t *task, bool stopped, bool details
                 tfy__json_text(task, "tool"));
     else if (strcmp(waits, "time") == 0)
         fprintf(file, "    waits until %s\n", tfy__json_text(task, "due"));
+    else if (strcmp(waits, "endpoint") == 0)
+        fprintf(file, "    waits until %s, as the model's endpoint asks\n", tfy__json_text(task, "due"));
     else if (strcmp(waits, "backoff") == 0)
         fprintf(file, "    tries again at %s\n", tfy__json_text(task, "due"));
     if (json_object_get(task, "error"))

@@ -62,7 +62,8 @@ static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const 
 /* Returns the time from which the next record of the task is measured. */
 static int64_t begins_next(const TfyLogRecord *record, const TfyPayload *payload)
 {
-    json_int_t due = record->type == TFY_R_RETRY ? tfy__payload_int(payload, TFY_P_DUE) : 0;
+    const bool pauses = record->type == TFY_R_RETRY || tfy__record_is_busy(record);
+    json_int_t due = pauses ? tfy__payload_int(payload, TFY_P_DUE) : 0;
     return due > record->ts_ms ? due : record->ts_ms;
 }
 
@@ -94,7 +95,7 @@ static void count_record(TfyMetrics *metrics, const TfySourceMap *map, const Tfy
     default: break;
     }
     const char *why = tfy__payload_text(&payload, TFY_P_WHY);
-    if (record->type == TFY_R_TASK_YIELD) *bounded = why && strcmp(why, "timeout") == 0;
+    if (record->type == TFY_R_TASK_YIELD && !tfy__record_is_busy(record)) *bounded = why && strcmp(why, "timeout") == 0;
     *since_ms = begins_next(record, &payload);
     tfy__payload_close(&payload);
 }
@@ -266,8 +267,7 @@ static void print_summary(const TfyMetrics *metrics)
     printf("questions  %llu\ntokens     %llu in, %llu out\n", (unsigned long long)metrics->questions,
            (unsigned long long)metrics->tokens[0], (unsigned long long)metrics->tokens[1]);
     if (metrics->model_repeats)
-        printf("repeats    %llu requests to models were sent again\n",
-               (unsigned long long)metrics->model_repeats);
+        printf("repeats    %llu requests to models were sent again\n", (unsigned long long)metrics->model_repeats);
     if (metrics->tool_count) print_tools(metrics);
 }
 

@@ -129,7 +129,7 @@ static void classify(const Timeline *timeline, const TfyLogRecord *record, const
 static void add_backoff(Timeline *timeline, uint32_t task, const TfyLogRecord *record, int64_t due_ms)
 {
     Span span = {.task = task, .kind = SLEEPS, .from_ms = timeline->end_ms, .to_ms = due_ms, .step = record->step};
-    set_label(&span, "backoff", "");
+    set_label(&span, record->type == TFY_R_RETRY ? "backoff" : "busy", "");
     if (due_ms > timeline->end_ms) add(timeline, &span);
 }
 
@@ -170,13 +170,14 @@ static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *r
         if (reading->since_ms && shown && record->type != TFY_R_TASK_COMPLETE) add(timeline, &span);
         reading->since_ms = now_ms;
     }
-    if (record->type == TFY_R_RETRY) {
+    const bool busy = tfy__record_is_busy(record);
+    if (record->type == TFY_R_RETRY || busy) {
         int64_t due_ms = tfy__payload_int(&payload, TFY_P_DUE);
         add_backoff(timeline, task, record, due_ms);
         if (due_ms > reading->since_ms) reading->since_ms = due_ms;
     }
     if (tfy__db_is_base(timeline->history, record)) begin_all(timeline);
-    if (record->type == TFY_R_TASK_YIELD) reading->timeout = tfy__record_is(record, TFY_P_WHY, "timeout");
+    if (record->type == TFY_R_TASK_YIELD && !busy) reading->timeout = tfy__record_is(record, TFY_P_WHY, "timeout");
     tfy__payload_close(&payload);
 }
 

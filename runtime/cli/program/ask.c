@@ -3,6 +3,7 @@
 #include "cli/frame/cli.h"
 #include "core/effect.h"
 #include "core/world.h"
+#include "observe/asked.h"
 #include "base/buffer.h"
 
 #include <poll.h>

@@ -38,9 +38,10 @@ static int64_t step_due(const Step *step)
     if (step->asking && step->call.loop->on_question) return 0; /* this process has shown the question */
     if (step->stage == STAGE_BACKOFF) return tfy__step_due(step);
     if (step->stage == STAGE_DOUBT) return step->asking ? INT64_MAX : 0;
-    const bool waits = tfy__step_is_sleep(step) || step->asking || tfy__step_wait_kind(step);
+    const int64_t due_ms = step->due_ms ? tfy__step_due(step) : INT64_MAX, again_ms = tfy__step_again(step);
+    const bool waits = tfy__step_is_sleep(step) || step->asking || again_ms || tfy__step_wait_kind(step);
     if (step->stage != STAGE_RUN || !waits) return 0;
-    return step->due_ms ? tfy__step_due(step) : INT64_MAX;
+    return again_ms && again_ms < due_ms ? again_ms : due_ms;
 }
 
 static int64_t earlier(int64_t due_ms, const TfyLoop *loop, uint64_t timer)

@@ -40,10 +40,15 @@ static bool no_memory(Reader *r)
 }
 
 /* A time by the wall clock; 0: none. */
+static int64_t time_in(const Reader *r, const json_t *json, TfyMember member)
+{
+    const int64_t due_ms = tfy__member_int(json, member);
+    return due_ms > r->back_ms && due_ms < INT64_MAX ? due_ms - r->back_ms : due_ms;
+}
+
 static int64_t due_in(const Reader *r, const json_t *json)
 {
-    int64_t due_ms = tfy__member_int(json, TFY_S_DUE);
-    return due_ms > r->back_ms && due_ms < INT64_MAX ? due_ms - r->back_ms : due_ms;
+    return time_in(r, json, TFY_S_DUE);
 }
 
 /* ---- values ---- */
@@ -334,6 +339,8 @@ static void read_step_numbers(const Reader *r, Step *step, const json_t *json)
     step->asks = tfy__member_int(json, TFY_S_ASKS);
     const bool by_clock = step->call.tool && step->call.tool->family == TFY_F_SLEEP_UNTIL;
     step->due_ms = by_clock ? tfy__member_int(json, TFY_S_DUE) : due_in(r, json);
+    step->again_ms = time_in(r, json, TFY_S_AGAIN);
+    step->call.tries = (uint32_t)tfy__member_int(json, TFY_S_TRIES);
     step->counted = flags & STEP_COUNTED;
     step->started = flags & STEP_STARTED && !step->backoff_only ? START_FOUND : START_NONE;
     step->due_kind = !(flags & STEP_TIMEOUT_BEGUN) ? DUE_NONE : flags & STEP_BOUNDED ? DUE_TIMEOUT : DUE_SLEEP;

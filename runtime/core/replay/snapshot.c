@@ -314,6 +314,8 @@ static void write_step(Writer *w, const Step *step)
     if (step->timeout_ms != TFY_NEVER) write_number(w, TFY_S_TIMEOUT, step->timeout_ms);
     write_number(w, TFY_S_ASKS, step->asks);
     write_number(w, TFY_S_DUE, tfy__step_due(step));
+    write_number(w, TFY_S_AGAIN, tfy__step_again(step));
+    write_number(w, TFY_S_TRIES, call->tries);
     if (step->failure) tfy__put_json(&w->out, TFY_S_FAILURE, step->failure, strlen(step->failure));
     if (tool) {
         tfy__put_text(&w->out, TFY_S_TOOL, tool->name);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/step/step.h"
+#include "observe/asked.h"
 
 /* How people may answer: "bool", "string", or the names of an enum's cases; an answer cannot carry values. */
 static void answer_type(TfyBuffer *out, const TfyType *type)
@@ -176,6 +177,8 @@ void tfy__step_begin_again(Step *step)
     tfy__undo_again(step->call.task);
     step->started = START_NONE;
     step->due_kind = DUE_NONE;
+    step->again_ms = 0;
+    step->call.tries = 0;
     step->doubt = DOUBT_NONE;
     step->counted = step->asking = step->noted = false;
     tfy__step_drop_failure(step);

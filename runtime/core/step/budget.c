@@ -125,12 +125,7 @@ static Budget *budget_of_run(TfyTask *task)
 
 static void charge(TfyTask *task, const TfyAmount *amount)
 {
-    FOR_BUDGETS(budget, task)
-    {
-        budget->spent.tokens += amount->tokens;
-        budget->spent.cost += amount->cost;
-        budget->spent.calls += amount->calls;
-    }
+    FOR_BUDGETS(budget, task) tfy__budget_add(&budget->spent, amount);
 }
 
 static bool is_over(BudgetHold *hold, const char *what, int64_t limit, int64_t spent, int64_t more, double unit)
@@ -143,23 +138,24 @@ static bool is_over(BudgetHold *hold, const char *what, int64_t limit, int64_t s
     return true;
 }
 
+bool tfy__budget_fits(const TfyAmount *limit, const TfyAmount *spent, BudgetHold *hold)
+{
+    const TfyAmount *most = &hold->amount;
+    return !is_over(hold, "tokens", limit->tokens, spent->tokens, most->tokens, 1) &&
+           !is_over(hold, "cost", limit->cost, spent->cost, most->cost, MILLION) &&
+           !is_over(hold, "calls", limit->calls, spent->calls, most->calls, 1);
+}
+
 /* Notes the innermost budget that has no room. */
 static bool has_room(TfyTask *task, BudgetHold *hold)
 {
-    const TfyAmount *most = &hold->amount;
-    FOR_BUDGETS(budget, task)
-    {
-        const TfyAmount *limit = &budget->limit, *spent = &budget->spent;
-        if (is_over(hold, "tokens", limit->tokens, spent->tokens, most->tokens, 1) ||
-            is_over(hold, "cost", limit->cost, spent->cost, most->cost, MILLION) ||
-            is_over(hold, "calls", limit->calls, spent->calls, most->calls, 1))
-            return false;
-    }
+    FOR_BUDGETS(budget, task) if (!tfy__budget_fits(&budget->limit, &budget->spent, hold)) return false;
     return true;
 }
 
-static bool bounds_cost(TfyTask *task)
+static bool bounds_cost(TfyTask *task, const TfyAmount *day)
 {
+    if (day && day->cost != TFY_UNBOUNDED) return true;
     FOR_BUDGETS(budget, task) if (budget->limit.cost != TFY_UNBOUNDED) return true;
     return false;
 }
@@ -194,19 +190,22 @@ static bool record_hold(Step *step, const BudgetHold *hold, const TfyBuffer *mem
 bool tfy__budget_request(Step *step)
 {
     TfyTask *task = step->call.task;
-    if (!rest_of(task)->budget && !budget_of_run(task)) return true;
-    const TfyPerformer *performer = step->call.loop->performers[step->call.tool->family];
+    TfyLoop *loop = step->call.loop;
+    const TfyPerformer *performer = loop->performers[step->call.tool->family];
+    const TfyAmount *day = performer->day ? performer->day(loop) : NULL;
+    if (!day && !rest_of(task)->budget && !budget_of_run(task)) return true;
     BudgetHold *hold = hold_of(step);
     TfyBuffer members = {0};
     if (!hold || !performer->reserve(&step->call, &hold->amount, &members)) return false;
     bool ok = true;
-    if (hold->amount.cost < 0 && bounds_cost(task)) {
+    if (hold->amount.cost < 0 && bounds_cost(task, day)) {
         hold->what = PRICE;
-    } else if (has_room(task, hold)) {
+    } else if (has_room(task, hold) && (!day || tfy__day_has_room(loop, day, hold))) {
         if (hold->amount.cost < 0) hold->amount.cost = 0;
-        ok = record_hold(step, hold, &members);
+        ok = record_hold(step, hold, &members) && (!day || tfy__day_put_down(step));
         charge(task, &hold->amount);
     }
+    ok = ok && !loop->failure;
     tfy__buffer_free(&members);
     return ok;
 }
@@ -214,6 +213,10 @@ bool tfy__budget_request(Step *step)
 void tfy__budget_requested(Step *step, const TfyLogRecord *record)
 {
     TfyPayload payload;
+    if (record->type == TFY_R_TASK_YIELD) {
+        tfy__budget_return(&step->call);
+        return;
+    }
     BudgetHold *hold = hold_of(step);
     if (!hold) return;
     tfy__payload_open(&payload, record);
@@ -238,10 +241,13 @@ bool tfy__budget_refuses(TfyCall *call)
         return true;
     }
     TfyBuffer text = {0};
-    tfy__buffer_printf(&text, "%s may come to %.12g %s, and %.12g of %.12g are spent", call->tool->name, hold->more,
-                       hold->what, hold->spent, hold->limit);
+    char part[32];
+    snprintf(part, sizeof part, "%s%s", hold->what, hold->of_day ? " of the day" : "");
+    tfy__buffer_printf(&text, "%s may come to %.12g %s, and %.12g of %.12g are spent%s", call->tool->name, hold->more,
+                       hold->what, hold->spent, hold->limit,
+                       hold->of_day ? "; the limit is that of the day, in the file of models" : "");
     TfyObj *message = text.failed ? NULL : tfy_string_of(call->task, text.data, text.len);
-    TfyObj *what = message ? tfy_string_of(call->task, hold->what, strlen(hold->what)) : NULL;
+    TfyObj *what = message ? tfy_string_of(call->task, part, strlen(part)) : NULL;
     const TfyValue fields[] = {{.o = message}, {.o = what}, {.f = hold->limit}, {.f = hold->spent}};
     if (what)
         tfy__call_fail(call, &tfy_type_budget_exceeded, fields);
@@ -258,6 +264,19 @@ void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost)
     const TfyAmount change = {.tokens = tokens < 0 ? 0 : tokens - hold->amount.tokens,
                               .cost = cost < 0 ? 0 : cost - hold->amount.cost};
     charge(call->task, &change);
+    tfy__day_change(call, hold->day, &change);
+}
+
+void tfy__budget_return(TfyCall *call)
+{
+    Step *step = (Step *)call;
+    const BudgetHold *hold = step->hold;
+    if (!hold) return;
+    const TfyAmount change = {-hold->amount.tokens, -hold->amount.cost, -hold->amount.calls};
+    if (!hold->what) charge(call->task, &change);
+    tfy__day_change(call, hold->day, &change);
+    free(step->hold);
+    step->hold = NULL;
 }
 
 /* ---- snapshots ---- */

@@ -71,6 +71,25 @@ void tfy__call_done(TfyCall *call, TfyValue result)
     tfy__step_answer(step, result);
 }
 
+void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries)
+{
+    Step *step = pending_of(call);
+    TfyBuffer out = {0};
+    leave_call(step);
+    step->again_ms = tfy__due_from_now(call->loop, wait_ms);
+    call->tries = tries;
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_DUE, step->again_ms);
+    tfy__put_text(&out, TFY_P_WHY, "busy");
+    tfy__put_int(&out, TFY_P_TRIES, tries);
+    tfy__put_end(&out);
+    const int64_t lsn = tfy__step_append(step, TFY_R_TASK_YIELD, &out);
+    tfy__buffer_free(&out);
+    if (lsn <= 0) return;
+    step->stage = STAGE_OUTCOME;
+    tfy__step_queue(step);
+}
+
 /* The root's own passages go on counting: a replay passes over the record. */
 bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload)
 {

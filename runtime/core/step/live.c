@@ -22,6 +22,12 @@ void tfy__step_wait_sync(Step *step)
     LIST_APPEND(&loop->sync, step, sync_next);
 }
 
+/* Its performer starts again before the time of the attempt ends. */
+static bool waits_again(const Step *step)
+{
+    return step->again_ms && (!step->due_ms || step->again_ms < step->due_ms);
+}
+
 void tfy__step_timer_fired(void *arg)
 {
     Step *step = arg;
@@ -29,6 +35,12 @@ void tfy__step_timer_fired(void *arg)
     if (step->call.loop->draining && !step->in_call) return;
     if (step->stage == STAGE_BACKOFF) {
         step->due_ms = 0; /* the wall clock may differ: within a process, time is monotonic */
+        tfy__step_advance(step);
+        return;
+    }
+    if (waits_again(step)) {
+        step->again_ms = 0;
+        step->stage = STAGE_OUTCOME;
         tfy__step_advance(step);
         return;
     }
@@ -64,22 +76,38 @@ int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms)
     return loop->now_ns + delay_ms * 1000000;
 }
 
-int64_t tfy__step_due(const Step *step)
+/* What its timer is for. */
+static int64_t first_due(const Step *step)
+{
+    return waits_again(step) ? step->again_ms : step->due_ms;
+}
+
+/* How far the wall clock was set since its timer was. */
+static int64_t clock_set_ms(const Step *step)
 {
     const TfyLoop *loop = step->call.loop;
     const TfyTool *tool = step->backoff_only ? NULL : step->call.site->tool;
-    if (!tfy__timers_has(&loop->timers, step->timer) || (tool && tool->family == TFY_F_SLEEP_UNTIL))
-        return step->due_ms;
+    if (!tfy__timers_has(&loop->timers, step->timer) || (tool && tool->family == TFY_F_SLEEP_UNTIL)) return 0;
     const int64_t left_ns = tfy__timers_due(&loop->timers, step->timer) - loop->now_ns,
-                  due_ms = loop->now_ms + (left_ns + 999999) / 1000000, off_ms = due_ms - step->due_ms;
-    return off_ms > -SLACK_MS && off_ms < SLACK_MS ? step->due_ms : due_ms;
+                  due_ms = loop->now_ms + (left_ns + 999999) / 1000000, off_ms = due_ms - first_due(step);
+    return off_ms > -SLACK_MS && off_ms < SLACK_MS ? 0 : off_ms;
+}
+
+int64_t tfy__step_due(const Step *step)
+{
+    return step->due_ms ? step->due_ms + clock_set_ms(step) : 0;
+}
+
+int64_t tfy__step_again(const Step *step)
+{
+    return step->again_ms ? step->again_ms + clock_set_ms(step) : 0;
 }
 
 void tfy__step_arm(Step *step)
 {
     TfyLoop *loop = step->call.loop;
-    if (step->timer || !step->due_ms) return;
-    step->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, step->due_ms), tfy__step_timer_fired, step);
+    if (step->timer || !first_due(step)) return;
+    step->timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, first_due(step)), tfy__step_timer_fired, step);
     if (!step->timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
@@ -283,7 +311,8 @@ void tfy__step_go_live(Step *step)
     const TfyTool *tool = step->call.tool;
     const TaskRest *rest = step->rest;
     if (tfy__test_answers(step)) return;
-    if (tfy__step_is_sleep(step)) {
+    if (step->again_ms <= step->call.loop->now_ms) step->again_ms = 0;
+    if (tfy__step_is_sleep(step) || step->again_ms) {
         step->stage = STAGE_RUN;
         tfy__step_arm(step);
         tell_idle(step);

@@ -265,6 +265,18 @@ static void take_request(Step *step, const TfyLogRecord *record)
     tfy__history_take(step->rest);
 }
 
+/* The attempt starts again, when its time has come. */
+static void take_wait(Step *step, const TfyLogRecord *record)
+{
+    if (!tfy__record_is_busy(record)) {
+        tfy__step_diverge(step, record);
+        return;
+    }
+    step->again_ms = tfy__step_recorded_due(step->call.loop, record);
+    step->call.tries = (uint32_t)tfy__record_int(record, TFY_P_TRIES);
+    take_request(step, record);
+}
+
 /* Takes the next record about this step. False: the history has none (yet), or the task was halted. */
 bool tfy__step_take_recorded(Step *step)
 {
@@ -289,6 +301,7 @@ bool tfy__step_take_recorded(Step *step)
     case TFY_R_RESOLVED: take_resolved(step, record); break;
     case TFY_R_IN_DOUBT: take_doubt(step, record); break;
     case TFY_R_LLM_REQUEST: take_request(step, record); break;
+    case TFY_R_TASK_YIELD: take_wait(step, record); break;
     default: tfy__step_diverge(step, record); break;
     }
     return rest->step == step;

@@ -14,6 +14,7 @@
 #include <xxhash.h>
 
 #include "core/step/step.h"
+#include "observe/asked.h"
 
 #define PAYLOAD_KEPT 65536 /* bytes */
 

@@ -148,6 +148,7 @@ struct Step {
     int64_t retry, backoff_ms, timeout_ms;
     int64_t asks;     /* prompts: attempts left */
     int64_t due_ms;   /* wall clock: the end of the timeout, the backoff or the sleep; 0: none */
+    int64_t again_ms; /* wall clock: when its performer may start again (tfy__call_wait); 0: at once */
     int64_t begun_ns; /* in_call: when the performer received it */
     int64_t sync_lsn; /* STAGE_SYNC: the lsn up to which the log must be durable */
     uint64_t timer;
@@ -192,10 +193,10 @@ int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms);   /* wall cloc
  * pause: the pause then starts anew, since the elapsed part is unknown. A clock set back by a year never makes a
  * pause a year long. */
 int64_t tfy__step_recorded_due(const TfyLoop *loop, const TfyLogRecord *record);
-/* Its due_ms by the present clock; by its timer once that was set. */
-int64_t tfy__step_due(const Step *step);
+/* Its due_ms and its again_ms by the present clock; by its timer once that was set. */
+int64_t tfy__step_due(const Step *step), tfy__step_again(const Step *step);
 int64_t tfy__due_ns(const TfyLoop *loop, int64_t due_ms); /* due_ms on the monotonic clock */
-void tfy__step_arm(Step *step);                           /* sets its timer, for due_ms */
+void tfy__step_arm(Step *step);                           /* sets its timer, for the earlier of the two */
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
 void tfy__put_error(TfyBuffer *out, const TfyObj *error); /* writes the error as the member "error" */
 /* Appends a record to the chain of the task, and resets passages. */
@@ -205,8 +206,7 @@ void tfy__step_timer_fired(void *step); /* its timer's handler */
 Step *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t number, int64_t due_ms);
 void tfy__step_join_ended(Step *step);  /* the task that it joins has finished */
 void tfy__step_begin_again(Step *step); /* one more attempt, at once */
-
-bool tfy__step_work(TfyLoop *loop); /* advances one queued step; false: none */
+bool tfy__step_work(TfyLoop *loop);     /* advances one queued step; false: none */
 
 /* wait_fd.c */
 void tfy__wait_fd_stop(Step *step); /* ends its wait for a descriptor */

@@ -407,11 +407,14 @@ static int drop_own_records(Gc *gc, int64_t upto)
     return code;
 }
 
-/* Marks before the first record of any run seal nothing any more; the newest one always stays. */
+/* Marks before the first record of any run seal nothing any more; the newest one always stays, and so does what the day
+ * has come to (core/step/day.c). */
 static int drop_beginning(Gc *gc)
 {
     const int64_t first =
-        number(gc, "SELECT coalesce((SELECT lsn FROM wal WHERE tid<>0 ORDER BY lsn LIMIT 1), 9223372036854775807)");
+        number(gc, "SELECT min(coalesce((SELECT lsn FROM wal WHERE tid<>0 ORDER BY lsn LIMIT 1), 9223372036854775807),"
+                   " coalesce((SELECT max(lsn) FROM wal WHERE tid=0 AND type=36 AND ts>unixepoch()*1000-86400000),"
+                   " 9223372036854775807))");
     size_t last = 0;
     while (last + 1 < gc->mark_count && gc->marks[last].lsn < first) last++;
     if (last == 0) return 0; /* marks[last] is the first one that stays */

@@ -153,6 +153,10 @@ typedef struct TfyLogEnd {
 int tfy__log_find_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *end);
 void tfy__log_end_free(TfyLogEnd *end);
 
+/* Visits the durable records of the database's own chain, newest first, until the visitor returns true. 0, or a negative
+ * code. */
+int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *record), void *state);
+
 /* The run with that uuid, by the unique index. TFY_E_ABSENT: there is none. */
 int tfy__log_find_run(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run);
 

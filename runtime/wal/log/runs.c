@@ -214,6 +214,32 @@ void tfy__log_outline_free(TfyLogOutline *outline)
     *outline = (TfyLogOutline){0};
 }
 
+/* ---- the database itself ---- */
+
+/* Retention may have deleted the beginning of the chain. */
+static int see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *record), void *state)
+{
+    TfyLogRecord record;
+    for (int64_t lsn = log->self.head; lsn > 0; lsn = record.prev) {
+        const int code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
+        if (code) return code == TFY_E_ABSENT ? 0 : code;
+        if (see(state, &record)) return 0;
+    }
+    return 0;
+}
+
+int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *record), void *state)
+{
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = see_own(log, see, state);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
 /* ---- programs ---- */
 
 int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33], char **layout)

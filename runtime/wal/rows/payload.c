@@ -332,6 +332,11 @@ bool tfy__record_starts_once(const TfyLogRecord *record)
     return record->type == TFY_R_STEP_START && tfy__record_has(record, TFY_P_ARGS);
 }
 
+bool tfy__record_is_busy(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_TASK_YIELD && tfy__record_is(record, TFY_P_WHY, "busy");
+}
+
 bool tfy__record_is_kill(const TfyLogRecord *record)
 {
     return record->type == TFY_R_SIGNAL && !tfy__record_has(record, TFY_P_VALUE);
@@ -456,7 +461,7 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 
 /* The members that each type may have. Every payload of the type must have the first one, unless that is 0. Numbers
  * are members + 1. */
-#define MAX_MEMBERS 26
+#define MAX_MEMBERS 28
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
@@ -479,6 +484,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
                         P(OCCURRENCE),
                         P(AFTER),
                         P(TEXTS),
+                        P(FILES),
                         P(ANSWER),
                         P(CALLS),
                         P(VALUE),
@@ -498,7 +504,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_TASK_EXIT] = {P(VALUE)},
     [TFY_R_TASK_ABORT] = {0, P(ERROR), P(LINE), P(CANCELLED)},
     [TFY_R_TASK_CANCEL] = {P(PASSAGES), P(WHY), P(FORCE)},
-    [TFY_R_TASK_YIELD] = {P(DUE), P(WHY)},
+    [TFY_R_TASK_YIELD] = {P(DUE), P(WHY), P(TRIES)},
     [TFY_R_TIMER_FIRED] = {0, P(SCOPE), P(PASSAGES)},
     [TFY_R_JOIN_RESULT] = {0, P(PATH), P(VALUE), P(ERROR), P(GROUP), P(INDEX)},
     [TFY_R_VALUE] = {0, P(NOW), P(SAVE), P(ROW), P(KILL)},
@@ -519,7 +525,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_UNDO] = {0, P(OF), P(ERROR)},
     [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},
     [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT)},
-    [TFY_R_LLM_REQUEST] = {P(TOOL), P(REQUEST), P(ENTRY), P(RESERVE)},
+    [TFY_R_LLM_REQUEST] = {P(TOOL), P(REQUEST), P(ENTRY), P(RESERVE), P(DAY), P(SPENT)},
     [TFY_R_TEXT] = {P(DIGEST), P(TEXT), P(OF), P(AT)},
     [TFY_R_SECRET] = {P(NAME), P(TOOL), P(TASK), P(STEP)},
 };

@@ -41,6 +41,7 @@
     M(CACHED_TOKENS, "cached_tokens", INT)                                                                             \
     M(COMPLETION_TOKENS, "completion_tokens", INT)                                                                     \
     M(COST, "cost", INT)                                                                                               \
+    M(DAY, "day", TEXT)                                                                                                \
     M(DETACHED, "detached", FLAG)                                                                                      \
     M(DETAILS, "details", TEXT)                                                                                        \
     M(DEV, "dev", INT)                                                                                                 \
@@ -50,6 +51,7 @@
     M(EPOCH, "epoch", INT)                                                                                             \
     M(ERROR, "error", OBJECT)                                                                                          \
     M(FAILED, "failed", LIST)                                                                                          \
+    M(FILES, "files", LIST)                                                                                            \
     M(FINISH_REASON, "finish_reason", TEXT)                                                                            \
     M(FORCE, "force", FLAG)                                                                                            \
     M(FORK_OF, "fork_of", LIST)                                                                                        \
@@ -110,6 +112,7 @@
     M(SEED, "seed", TEXT)                                                                                              \
     M(SEQ, "seq", INT)                                                                                                 \
     M(SET, "set", FLAG)                                                                                                \
+    M(SPENT, "spent", OBJECT)                                                                                          \
     M(STAGE, "stage", TEXT)                                                                                            \
     M(STEP, "step", INT)                                                                                               \
     M(TASK, "task", TEXT)                                                                                              \
@@ -204,6 +207,8 @@ int tfy__record_end(const TfyLogRecord *record);
 bool tfy__record_failed(const TfyLogRecord *record);
 /* Whether the record is a StepStart of a once step; the others are questions and waits. */
 bool tfy__record_starts_once(const TfyLogRecord *record);
+/* Whether the record is a wait that the endpoint of a model asked for. */
+bool tfy__record_is_busy(const TfyLogRecord *record);
 /* Whether the record cancels a task from outside it. */
 bool tfy__record_is_kill(const TfyLogRecord *record);
 

@@ -35,6 +35,7 @@
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key", "paths"?: […]}
  *                       paths: what the run had written, below its root, and the commit settles
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
+ *                     {"due", "why": "busy", "tries"}   an endpoint asks to wait: the attempt starts again then
  *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has timed out
  *   Woke              {"name", "seq"}: received the run's signal of this number
  *   JoinResult        {"path", "value": …} or {"path", "error": {…}}
@@ -75,6 +76,10 @@
  *                     {"digest": "hex16", "text", "of": "hex16", "at": N}   the first N bytes of Text `of`, then `text`
  *                       a text that was sent to a model, in the root's chain: before the first LLMPlan that names it,
  *                       in the same commit; digest: XXH3-64 of the whole text, as it is recorded
+ *
+ *   LLMRequest        {"tool", "request", "entry"?, "reserve": {"tokens", "cost"}}   under a budget, before the request
+ *                     {"tool", "day": "2026-11-25", "spent": {"tokens", "cost", "calls"}}   in the database's own chain
+ *                       what that day (UTC) has come to, with this
  *
  *   Secret            {"name", "tool", "task", "step"}
  *                       the value of secret(name) was given to a tool, in the root's chain; task: its path

@@ -11,6 +11,7 @@
  * `ended` is a task, the run's a list of tasks. */
 #define TFY_SNAPSHOT_MEMBERS(M)                                                                                        \
     M(AFTER, "after", INT)                                                                                             \
+    M(AGAIN, "again", INT)                                                                                             \
     M(ALIVE, "alive", INT)                                                                                             \
     M(ANSWER, "answer", ANY)                                                                                           \
     M(ANSWERED, "answered", FLAG)                                                                                      \
@@ -100,6 +101,7 @@
     M(TEXTS, "texts", LIST)                                                                                            \
     M(TIMEOUT, "timeout", INT)                                                                                         \
     M(TOOL, "tool", TEXT)                                                                                              \
+    M(TRIES, "tries", INT)                                                                                             \
     M(UNDOS, "undos", LIST)                                                                                            \
     M(UNWINDING, "unwinding", LIST)                                                                                    \
     M(V, "v", INT)                                                                                                     \
