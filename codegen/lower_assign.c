@@ -122,6 +122,7 @@ static bool assign_method(Lower *l, const Expr *target, const Expr *e)
     switch (e->builtin->id) {
     case BI_LIST_PUSH:
     case BI_LIST_CONCAT:
+    case BI_THREAD_JOIN:
     case BI_LIST_SET:
     case BI_MAP_SET: break;
     default: return false;
@@ -131,7 +132,8 @@ static bool assign_method(Lower *l, const Expr *target, const Expr *e)
     place = place_of(l, target);
     switch (e->builtin->id) {
     case BI_LIST_PUSH: lower_call(l, RT_LIST_PUSH, NULL, 2, place, val_word(l, a)); break;
-    case BI_LIST_CONCAT: lower_call(l, RT_LIST_APPEND, NULL, 2, place, a); break;
+    case BI_LIST_CONCAT:
+    case BI_THREAD_JOIN: lower_call(l, RT_LIST_APPEND, NULL, 2, place, a); break;
     case BI_LIST_SET: lower_call(l, RT_LIST_PUT, NULL, 3, place, a, val_word(l, b)); break;
     default: lower_call(l, RT_MAP_PUT, NULL, 3, place, val_word(l, a), val_word(l, b)); break;
     }

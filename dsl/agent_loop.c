@@ -163,10 +163,12 @@ static void put_match(const Make *m, Stmts *to, const char *at, bool reads)
     if (either) either->else_block = made_block(m, stmts);
 }
 
-/* chat. = chat..told(ids, texts) */
+/* chat. = chat..join(thread().told(ids, texts)): in place, since nothing else holds the conversation */
 static void put_told(const Make *m, Stmts *to, Expr *ids, Expr *texts)
 {
-    put_assign(m, to, "chat.", OP_NONE, made_call(m, made_member(m, "chat.", "told."), ids, texts));
+    Expr *none = made_call(m, made_id(m, "thread"), NULL, NULL), *told = made_field(m, none, "told.");
+    put_assign(m, to, "chat.", OP_NONE,
+               made_call(m, made_member(m, "chat.", "join."), made_call(m, told, ids, texts), NULL));
 }
 
 static Block *side_by_side(const Make *m)

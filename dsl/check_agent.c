@@ -23,11 +23,11 @@
  *             let side = turn.reads[at]               so many neighbours from here only read
  *             if side > 0 {
  *                 let texts = parallel for i in at..at + side limit 8 { …perform turn.calls[i], give its text… }
- *                 chat = chat.told(turn.ids.slice(at, at + side), texts)
+ *                 chat = chat.join(thread().told(turn.ids.slice(at, at + side), texts))
  *                 at += side
  *             } else {
  *                 …perform turn.calls[at]; answer(value) returns it…
- *                 chat = chat.told([turn.ids[at]], [text])
+ *                 chat = chat.join(thread().told([turn.ids[at]], [text]))
  *                 at += 1
  *             }
  *         }

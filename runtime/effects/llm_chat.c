@@ -12,29 +12,42 @@ static json_t *response_format(const json_t *schema, const char *name)
     return json_pack("{s:s, s:{s:s, s:O}}", "type", "json_schema", "json_schema", "name", name, "schema", schema);
 }
 
-static json_t *wire_message(const json_t *message)
+/* The text in quotes, behind what is given. */
+static void add_text(TfyBuffer *out, const char *before, const json_t *text)
 {
-    const json_t *calls = json_object_get(message, "calls"), *id = json_object_get(message, "id"), *call;
-    json_t *copy = json_copy((json_t *)message), *list = json_array_size(calls) ? json_array() : NULL;
-    size_t i;
-    json_array_foreach(calls, i, call)
-    {
-        char *args = tfy__llm_args_text(call);
-        json_array_append_new(list, json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", json_object_get(call, "id"), "type",
-                                              "function", "function", "name", json_object_get(call, "tool"),
-                                              "arguments", args ? args : "{}"));
-        free(args);
-    }
-    json_object_del(copy, "calls");
-    if (list) json_object_set_new(copy, "tool_calls", list);
-    if (id) json_object_set(copy, "tool_call_id", (json_t *)id);
-    json_object_del(copy, "id");
-    return copy;
+    const char *bytes = json_string_value(text);
+    tfy__buffer_text(out, before);
+    tfy__buffer_json_string(out, bytes ? bytes : "", json_string_length(text));
 }
 
+static void add_call(TfyBuffer *out, const json_t *call)
+{
+    char *args = tfy__llm_args_text(call);
+    add_text(out, "{\"id\":", json_object_get(call, "id"));
+    tfy__buffer_text(out, ",\"type\":\"function\",\"function\":{\"arguments\":");
+    tfy__buffer_json_string(out, args ? args : "{}", args ? strlen(args) : 2);
+    add_text(out, ",\"name\":", json_object_get(call, "tool"));
+    tfy__buffer_text(out, "}}");
+    out->failed |= !args;
+    free(args);
+}
+
+/* Written in place: this is done for every message, and a tree of it would cost more than all else of a request. */
 static void add(TfyLlmWire *wire, const json_t *message)
 {
-    tfy__llm_add_item(&wire->text, wire_message(message));
+    TfyBuffer *out = &wire->text;
+    const json_t *calls = json_object_get(message, "calls"), *id = json_object_get(message, "id"), *call;
+    size_t i;
+    add_text(out, out->len ? ",{\"content\":" : "{\"content\":", json_object_get(message, "content"));
+    add_text(out, ",\"role\":", json_object_get(message, "role"));
+    json_array_foreach(calls, i, call)
+    {
+        tfy__buffer_text(out, i ? "," : ",\"tool_calls\":[");
+        add_call(out, call);
+    }
+    if (json_array_size(calls)) tfy__buffer_char(out, ']');
+    if (id) add_text(out, ",\"tool_call_id\":", id);
+    tfy__buffer_char(out, '}');
 }
 
 static json_t *wire_tool(const json_t *tool)

@@ -24,7 +24,15 @@
 /* the longest wait that an endpoint can ask for: 30 days; longer ones are not meant */
 #define WAIT_MOST_MS (INT64_C(30) * 86400 * 1000)
 
+/* A target's address as it is asked and as messages may show it, which are the same for request after request. */
+typedef struct Address {
+    const TfyLlmForm *form;
+    char *url; /* that it follows from; NULL: none yet */
+    char *endpoint, *shown;
+} Address;
+
 struct TfyLlmHttp {
+    Address address;            /* of the newest request */
     TfyLoop *loop;              /* its timers measure the pauses between tries */
     const TfyLlmLimits *limits; /* owned by the caller; read anew for each request */
     TfyHttp *client;            /* owned */
@@ -139,6 +147,30 @@ char *tfy__llm_endpoint(const TfyLlmForm *form, const char *url)
     return endpoint;
 }
 
+static void forget_address(Address *address)
+{
+    free(address->url);
+    free(address->endpoint);
+    free(address->shown);
+    *address = (Address){.url = NULL};
+}
+
+/* 0; EINVAL: the URL is not one; ENOMEM. */
+static int find_address(Address *address, const TfyLlmTarget *target)
+{
+    if (address->url && address->form == target->form && strcmp(address->url, target->url) == 0) return 0;
+    forget_address(address);
+    char *endpoint = tfy__llm_endpoint(target->form, target->url);
+    if (!endpoint) return EINVAL;
+    *address = (Address){.form = target->form,
+                         .url = tfy__sys_strdup(target->url),
+                         .endpoint = endpoint,
+                         .shown = tfy__http_public_url(endpoint)};
+    if (address->url && address->shown) return 0;
+    forget_address(address);
+    return ENOMEM;
+}
+
 /* ---- the end of a request ---- */
 
 static void free_ask(TfyLlmAsk *ask)
@@ -146,13 +178,13 @@ static void free_ask(TfyLlmAsk *ask)
     tfy__http_stop(ask->http->client, &ask->transfer);
     if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
     if (ask->transfer.easy) curl_easy_cleanup(ask->transfer.easy);
-    for (struct curl_slist *header = ask->headers; header; header = header->next)
+    for (struct curl_slist *header = ask->key[0] ? ask->headers : NULL; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data));
     curl_slist_free_all(ask->headers);
     tfy__buffer_free(&ask->answer);
     free(ask->url);
     tfy__buffer_free(&ask->body);
-    explicit_bzero(ask->key, sizeof ask->key);
+    if (ask->key[0]) explicit_bzero(ask->key, sizeof ask->key);
     free(ask);
 }
 
@@ -410,6 +442,7 @@ void tfy__llm_http_free(TfyLlmHttp *http)
 {
     if (!http) return;
     tfy__http_free(http->client);
+    forget_address(&http->address);
     free(http);
 }
 
@@ -429,7 +462,7 @@ static bool add_headers(TfyLlmAsk *ask)
                     (!ask->form->fixed || add_header(ask, ask->form->fixed)) &&
                     add_header(ask, "Content-Type: application/json") && add_header(ask, "Accept: application/json") &&
                     add_header(ask, "Expect:");
-    explicit_bzero(key, sizeof key);
+    if (ask->key[0]) explicit_bzero(key, sizeof key);
     return ok;
 }
 
@@ -467,23 +500,22 @@ static bool take_key(TfyLlmAsk *ask, const TfyLlmTarget *target, char *error)
 /* Fills a new ask. False: error is set. */
 static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, int64_t *code, char *error)
 {
-    char *endpoint = tfy__llm_endpoint(target->form, target->url);
-    *code = EINVAL;
-    if (!endpoint) {
+    Address *address = &ask->http->address;
+    *code = find_address(address, target);
+    if (*code == EINVAL) {
         snprintf(error, TFY_ERROR_TEXT, "%s is not an http or https address", target->named);
         return false;
     }
-    if (!take_key(ask, target, error)) {
-        free(endpoint);
+    if (!*code && !take_key(ask, target, error)) {
+        *code = EINVAL;
         return false;
     }
-    *code = ENOMEM;
     snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
-    ask->url = tfy__http_public_url(endpoint);
+    if (*code) return false;
+    *code = ENOMEM;
+    ask->url = tfy__sys_strdup(address->shown);
     ask->transfer = (TfyTransfer){.easy = curl_easy_init(), .ended = finish, .arg = ask};
-    bool ok = ask->url && ask->transfer.easy && add_headers(ask) && set_options(ask, endpoint) && send_ask(ask);
-    free(endpoint);
-    return ok;
+    return ask->url && ask->transfer.easy && add_headers(ask) && set_options(ask, address->endpoint) && send_ask(ask);
 }
 
 TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, const TfyLlmHeard *heard,

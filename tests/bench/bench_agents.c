@@ -138,19 +138,27 @@ static double seconds_of_agents(void)
     return took;
 }
 
-static size_t ignore(char *bytes, size_t size, size_t count, void *arg)
-{
-    return size * count;
-}
-
-/* One conversation: it posts one body after the other. */
+/* One conversation: it posts one body after the other, and reads the answers. */
 typedef struct Talk {
     CURL *easy;
     int round;
+    size_t len;
+    char answer[1024];
 } Talk;
+
+static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
+{
+    Talk *talk = arg;
+    if (talk->len + size * count >= sizeof talk->answer) return 0;
+    memcpy(talk->answer + talk->len, bytes, size * count);
+    talk->len += size * count;
+    talk->answer[talk->len] = '\0';
+    return size * count;
+}
 
 static void post(CURLM *multi, Talk *talk)
 {
+    talk->len = 0;
     curl_easy_setopt(talk->easy, CURLOPT_POSTFIELDS, shared->bodies[talk->round]);
     curl_easy_setopt(talk->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(shared->bodies[talk->round]));
     curl_multi_add_handle(multi, talk->easy);
@@ -170,7 +178,8 @@ static double seconds_of_curl(void)
         talks[i] = (Talk){.easy = curl_easy_init()};
         curl_easy_setopt(talks[i].easy, CURLOPT_URL, url);
         curl_easy_setopt(talks[i].easy, CURLOPT_HTTPHEADER, headers);
-        curl_easy_setopt(talks[i].easy, CURLOPT_WRITEFUNCTION, ignore);
+        curl_easy_setopt(talks[i].easy, CURLOPT_WRITEFUNCTION, take_bytes);
+        curl_easy_setopt(talks[i].easy, CURLOPT_WRITEDATA, &talks[i]);
         curl_easy_setopt(talks[i].easy, CURLOPT_PRIVATE, &talks[i]);
         post(multi, &talks[i]);
     }
@@ -181,6 +190,7 @@ static double seconds_of_curl(void)
             Talk *talk;
             curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &talk);
             if (message->data.result != CURLE_OK) bench_die("curl: %s", curl_easy_strerror(message->data.result));
+            if (!strstr(talk->answer, "look_at")) bench_die("curl: the answer is '%s'", talk->answer);
             curl_multi_remove_handle(multi, talk->easy);
             if (++talk->round < ROUNDS)
                 post(multi, talk);

@@ -20,6 +20,9 @@
 
 #define BACKOFF_MAX_MS 60000
 
+/* Messages of a conversation that a digest covers: an answer with 64 calls, and what is told of each. */
+#define MESSAGES_MOST 192
+
 /* ---- making and freeing ---- */
 
 Step *tfy__step_new(TfyTask *task, const TfySite *site)
@@ -306,6 +309,17 @@ TfyBuffer *tfy__step_payload(TfyLoop *loop)
     return &loop->payload;
 }
 
+/* A question of an agent has its whole conversation. Messages that earlier questions had were compared with them: the
+ * digest covers their number, and more of the newest than a round can add. */
+static void encode_question(TfyBuffer *out, const TfyTool *tool, const TfyValue *args)
+{
+    const TfyList *chat = (const TfyList *)args[0].o;
+    tfy__buffer_int(out, chat->len);
+    for (uint32_t i = chat->len - MESSAGES_MOST; i < chat->len; i++)
+        tfy__encode(out, chat->head.type->elem, chat->items[i]);
+    tfy__encode_args(out, tool->params + 1, tool->param_count - 1, args + 1);
+}
+
 /* The digest of the request: results of tools and answers of people are compared with it. */
 bool tfy__step_digest(Step *step)
 {
@@ -313,7 +327,10 @@ bool tfy__step_digest(Step *step)
     if (tfy__step_wait_kind(step)) return true;
     TfyBuffer *out = tfy__step_payload(call->loop);
     tfy__buffer_text(out, call->tool->name);
-    tfy__step_encode_args(out, call->tool, call->args);
+    if (call->tool->agent && ((const TfyList *)call->args[0].o)->len > MESSAGES_MOST)
+        encode_question(out, call->tool, call->args);
+    else
+        tfy__step_encode_args(out, call->tool, call->args);
     if (!out->failed) call->digest = XXH3_64bits(out->data, out->len);
     return !out->failed;
 }
