@@ -230,10 +230,10 @@ static void put_note(Show *s, const TrustNote *note, int width)
 {
     text_format(&s->out, "%-*s  ", width, line_of(s, note->span));
     if (note->kind == TRUST_REACHES)
-        text_format(&s->out, "%s: '%s' of '%s' is %s", body_name(note->in), note->param, note->tool->full_name,
+        text_format(&s->out, "%s: '%s' of '%s' is %s", body_name(note->in), note->param, note->tool,
                     excerpt(s, note->span));
     else if (note->kind == TRUST_DECLARED)
-        text_format(&s->out, "%-8s  the result of '%s'", kinds[note->kind], note->tool->full_name);
+        text_format(&s->out, "%-8s  the result of '%s'", kinds[note->kind], note->tool);
     else
         text_format(&s->out, "%-8s  %s", kinds[note->kind], excerpt(s, note->span));
     if (note->kind != TRUST_DECLARED) text_format(&s->out, "\n%*s", width + 2, "");
@@ -397,7 +397,7 @@ static void put_json_note(Show *s, const TrustNote *note)
     put_string(s, "text", arena_strndup(s->out.arena, written, note->span.len));
     text_put(&s->out, ", ");
     if (note->kind == TRUST_REACHES) {
-        put_string(s, "tool", note->tool->full_name);
+        put_string(s, "tool", note->tool);
         text_put(&s->out, ", ");
         put_string(s, "parameter", note->param);
         text_put(&s->out, ", ");

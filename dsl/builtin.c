@@ -51,6 +51,11 @@ const Builtin *builtin_method(TypeKind receiver, const char *name)
     return NULL;
 }
 
+bool builtin_is_dangerous(const Builtin *builtin)
+{
+    return builtin->id == BI_LAND;
+}
+
 bool builtin_is_hidden(const Builtin *builtin)
 {
     return strchr(builtin->name, '.');

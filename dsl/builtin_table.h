@@ -46,6 +46,7 @@ EFFECT(PREVIEW_EDIT, "preview_edit", SUSPENDS, PURE, "preview_edit", DATA, "Patc
 EFFECT(PREVIEW_DIFF, "preview_diff", SUSPENDS, PURE, "preview_diff", DATA, "list<Patch>", IN("diff", "string"))
 EFFECT(APPLY, "apply", SUSPENDS, IDEMPOTENT, "apply", DATA, "nothing", IN("patch", "Patch"))
 EFFECT(COMMIT, "commit", SUSPENDS, IDEMPOTENT, "commit", TRUSTED, "string", IN("message", "string"))
+EFFECT(LAND, "land", SUSPENDS, IDEMPOTENT, "land", TRUSTED, "string", IN("message", "string") OPT("how", "Land?"))
 EFFECT(LLM, "llm", SUSPENDS, IDEMPOTENT, "llm", SOURCE, "string",
        IN("prompt", "string") OPT("model", "string?") OPT("system", "string?"))
 EFFECT(ASK, "ask", SUSPENDS, PURE, NULL, TRUSTED, "string", IN("question", "string"))

@@ -199,6 +199,7 @@ static bool is_later_effect(const Builtin *effect)
     case BI_BUDGET:
     case BI_EXISTS:
     case BI_REMOVE_FILE:
+    case BI_LAND:
     case BI_MAKE_DIR:
     case BI_ENV:
     case BI_ZONE: return true;

@@ -90,14 +90,13 @@ const Type *check_build_from_braces(Check *c, Expr *e, const Type *type)
 }
 
 /* The case of an enum by name, or NULL after a report. */
-static const TypeCase *find_case(Check *c, Expr *e, Name name, Decl *decl)
+static const TypeCase *find_case(Check *c, Expr *e, Name name, const Type *type)
 {
-    const Type *type = decl->type;
-    if (!type || type->kind != TYPE_ENUM) return NULL;
+    if (type->kind != TYPE_ENUM) return NULL;
     for (uint32_t i = 0; i < type->case_count; i++) {
         if (!check_same_name(type->cases[i].name, name.text)) continue;
         e->call = CALL_CASE;
-        e->decl = decl;
+        e->decl = type->decl;
         e->case_index = i;
         return &type->cases[i];
     }
@@ -108,36 +107,42 @@ static const TypeCase *find_case(Check *c, Expr *e, Name name, Decl *decl)
                                                 name.text, type->name, near),
                                      near)
                       : diag_error(c->diags, name.span, "no case '%s' in %s", name.text, type->name);
-    diag_other(c->diags, diag, decl->name.span, "declared here");
+    if (type->decl) diag_other(c->diags, diag, type->decl->name.span, "declared here");
     return NULL;
 }
 
-const Type *check_case(Check *c, Expr *e, Decl *decl)
+/* The enum as its declaration calls it. */
+static const char *enum_name(const Type *type)
 {
-    const TypeCase *found = find_case(c, e, e->name, decl);
+    return type->decl ? type->decl->name.text : type->name;
+}
+
+const Type *check_case(Check *c, Expr *e, const Type *type)
+{
+    const TypeCase *found = find_case(c, e, e->name, type);
     if (!found) return c->core->bad;
-    if (!found->has_fields) return decl->type;
+    if (!found->has_fields) return type;
     Diag *diag = diag_error(c->diags, e->span, "the case '%s' carries values", found->name);
-    diag_hint(c->diags, diag, "write %s.%s(…)", decl->name.text, found->name);
+    diag_hint(c->diags, diag, "write %s.%s(…)", enum_name(type), found->name);
     diag_other(c->diags, diag, found->span, "declared here");
     return c->core->bad;
 }
 
-static const Type *build_case(Check *c, Expr *e, Decl *decl)
+static const Type *build_case(Check *c, Expr *e, const Type *type)
 {
     Slots slots;
-    const TypeCase *found = find_case(c, e, e->left->name, decl);
+    const TypeCase *found = find_case(c, e, e->left->name, type);
     if (!found) return give_up(c, e);
     if (!found->has_fields) {
         Diag *diag = diag_error(c->diags, e->span, "the case '%s' carries no values", found->name);
-        diag_hint(c->diags, diag, "write %s.%s", decl->name.text, found->name);
+        diag_hint(c->diags, diag, "write %s.%s", enum_name(type), found->name);
         uint32_t end = e->left->span.off + e->left->span.len;
         diag_fix(diag, (Span){end, e->span.off + e->span.len - end}, "");
         return give_up(c, e);
     }
     slots_of_fields(c, &slots, found->name, found->fields, found->field_count);
     slots_bind(c, e, &slots, 0);
-    return decl->type;
+    return type;
 }
 
 /* ---- what is allowed where ---- */
@@ -831,10 +836,10 @@ static const Type *call_dotted(Check *c, Expr *e, CallMode mode, const Type *wan
     const Decl *import = check_import_of(c, e->left->left);
     Decl *decl = import ? check_find_imported(c, import, e->left->name, NAME_CALL) : NULL;
     if (import) return decl ? call_decl(c, e, decl, mode) : give_up(c, e);
-    decl = check_enum_of(c, e->left->left);
-    if (!decl) return call_method(c, e, mode, want);
-    if (!check_mode(c, e, mode, decl->name.text, false, false, NULL)) return give_up(c, e);
-    return build_case(c, e, decl);
+    const Type *type = check_enum_of(c, e->left->left);
+    if (!type) return call_method(c, e, mode, want);
+    if (!check_mode(c, e, mode, enum_name(type), false, false, NULL)) return give_up(c, e);
+    return build_case(c, e, type);
 }
 
 static const Type *call_any(Check *c, Expr *e, CallMode mode, const Type *want)

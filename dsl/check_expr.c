@@ -303,27 +303,30 @@ static const Type *report_no_field(Check *c, const Expr *e, const Type *type)
     return c->core->bad;
 }
 
-Decl *check_enum_of(Check *c, const Expr *e)
+const Type *check_enum_of(Check *c, const Expr *e)
 {
-    Decl *decl = NULL;
+    const Decl *decl = NULL;
     const Decl *import = e->kind == EX_FIELD ? check_import_of(c, e->left) : NULL;
     if (e->kind == EX_FIELD && !import && e->left->kind == EX_NAME && !name_table_get(&c->locals, e->left->name.text)) {
         const Decl *prompt = check_find_decl(c, e->left->name.text);
         decl = prompt ? agent_member(prompt, e->name.text) : NULL;
     }
-    if (e->kind == EX_NAME && !name_table_get(&c->locals, e->name.text)) decl = check_find_decl(c, e->name.text);
+    const bool is_name = e->kind == EX_NAME && !name_table_get(&c->locals, e->name.text);
+    if (is_name) decl = check_find_decl(c, e->name.text);
     if (import && import->imported) decl = check_peek_imported(c, import, e->name.text);
-    return decl && decl->kind == DECL_ENUM ? decl : NULL;
+    const Type *type = decl && decl->kind == DECL_ENUM ? decl->type : NULL;
+    if (is_name && !decl) type = type_core_named(c, e->name.text);
+    return type && type->kind == TYPE_ENUM ? type : NULL;
 }
 
 /* Enum.case or module.name, or NULL when the left side names neither. */
 static const Type *infer_qualified(Check *c, Expr *e)
 {
-    Decl *decl = check_enum_of(c, e->left);
-    if (decl) return check_case(c, e, decl);
+    const Type *type = check_enum_of(c, e->left);
+    if (type) return check_case(c, e, type);
     const Decl *import = check_import_of(c, e->left);
     if (!import) return NULL;
-    decl = check_find_imported(c, import, e->name, NAME_VALUE);
+    Decl *decl = check_find_imported(c, import, e->name, NAME_VALUE);
     return decl ? infer_decl_name(c, e, decl) : c->core->bad;
 }
 

@@ -281,8 +281,8 @@ void check_null_error(Check *c, const Expr *e);
 const Type *check_null_access(Check *c, const Expr *access);
 /* Checks the left side of `left?.name` and makes the variable that holds it; false after a report. */
 bool check_optional_left(Check *c, Expr *access);
-Decl *check_enum_of(Check *c, const Expr *e); /* the enum that `Name` or `module.Name` names, or NULL */
-Expr *expr_strip(Expr *e);                    /* without parentheses */
+const Type *check_enum_of(Check *c, const Expr *e); /* the enum that `Name` or `module.Name` names, or NULL */
+Expr *expr_strip(Expr *e);                          /* without parentheses */
 
 /* ---- check_json.c ---- */
 const Type *check_json(Check *c, Expr *e);
@@ -292,7 +292,7 @@ const Type *check_refuse_bare_json(Check *c, Expr *e); /* { … } or [ … ] wit
 typedef enum CallMode { MODE_PLAIN, MODE_YIELD, MODE_SPAWN, MODE_WITH } CallMode;
 const Type *check_call(Check *c, Expr *e, const Type *want);
 const Type *check_call_in_mode(Check *c, Expr *e, CallMode mode, const Type *want);
-const Type *check_case(Check *c, Expr *e, Decl *decl); /* Enum.case without values */
+const Type *check_case(Check *c, Expr *e, const Type *type); /* Enum.case without values */
 const Type *check_build_from_braces(Check *c, Expr *e, const Type *type);
 
 void check_args_loosely(Check *c, Expr *e); /* of a call that is refused */

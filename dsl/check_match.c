@@ -124,7 +124,7 @@ static bool names_type(Check *c, const Pattern *p, const Type *type)
     if (!p->type_name.text) return true;
     const Decl *decl = p->module.text ? check_find_qualified(c, p->module, p->type_name, NAME_TYPE)
                                       : check_find_decl(c, p->type_name.text);
-    if (decl && decl == type->decl) return true;
+    if (decl ? decl == type->decl : !p->module.text && check_same_name(p->type_name.text, type->name)) return true;
     if (decl && decl->kind == DECL_IMPORT) {
         Diag *diag =
             diag_error(c->diags, p->span, "'%s' is a module; its cases are named with their enum", decl->name.text);

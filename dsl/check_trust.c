@@ -261,19 +261,21 @@ static bool is_waived(const Trust *t, const Decl *decl, const Place *place)
     return place->unless_approved && t->approved && decl->kind == DECL_TOOL;
 }
 
-static void note_reached(Trust *t, const Decl *tool, uint32_t index, const Expr *arg, Label label)
+static const char *param_name(const Decl *tool, uint32_t index)
 {
-    const Origin *from = origin_of(t, label);
     const Field *f = tool->params;
     for (; index; f = f->next) index--;
+    return f->name.text;
+}
+
+static void note_reached(Trust *t, const char *tool, const char *param, const Expr *arg, Label label)
+{
+    const Origin *from = origin_of(t, label);
     if (from)
-        trust_note(t->arena, t->notes,
-                   (TrustNote){.kind = TRUST_REACHES,
-                               .span = arg->span,
-                               .from = from,
-                               .in = t->decl,
-                               .tool = tool,
-                               .param = f->name.text});
+        trust_note(
+            t->arena, t->notes,
+            (TrustNote){
+                .kind = TRUST_REACHES, .span = arg->span, .from = from, .in = t->decl, .tool = tool, .param = param});
 }
 
 static Label label_call(Trust *t, const Expr *e, const Decl *decl)
@@ -290,7 +292,8 @@ static Label label_call(Trust *t, const Expr *e, const Decl *decl)
         if (begin) into_word(t, label_expr(t, begin), reach->words[i]);
         keep(t, &reach->given[i],
              (Label){.from = origin_of(t, args[i]), .chosen = arg ? chosen_from(t, args[i], arg->span) : NULL});
-        if (t->notes && t->reports && decl->dangerous && arg) note_reached(t, decl, i, arg, args[i]);
+        if (t->notes && t->reports && decl->dangerous && arg)
+            note_reached(t, decl->full_name, param_name(decl, i), arg, args[i]);
     }
     for (uint32_t i = 0; i < reach->count && i < e->argc; i++) {
         if (!e->argv[i] || !has_handle(t, e->argv[i])) continue;
@@ -410,6 +413,8 @@ static Label label_builtin(Trust *t, const Expr *e)
     const LabelRule rule = builtin->label;
     const Label args = label_args(t, e, 0);
     if (builtin->receiver != TYPE_BAD && !builtin->effect) return label_method(t, e, rule);
+    for (uint32_t i = 0; t->notes && t->reports && builtin_is_dangerous(builtin) && i < e->argc; i++)
+        if (e->argv[i]) note_reached(t, builtin->name, builtin->params[i].name, e->argv[i], label_expr(t, e->argv[i]));
     if (builtin->id == BI_SEND) into_handles(t, e->argv[0], label_expr(t, e->argv[1]));
     places_of_builtin(t, e);
     if (builtin->id == BI_EXEC) guard_words(t, e, e->argv[0]);

@@ -26,10 +26,9 @@ static void check_label_policy(Check *c, const Policy *policy)
 
 static const char *policy_word(PolicyKind kind)
 {
-    static const char *const words[] = {
-        [POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout", [POL_ELSE] = "else",
-        [POL_UNDO] = "undo",   [POL_AS] = "as",           [POL_KEY] = "key",         [POL_APPROVE] = "approve",
-        [POL_TIMES] = "times"};
+    static const char *const words[] = {[POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout",
+                                        [POL_ELSE] = "else",   [POL_UNDO] = "undo",       [POL_AS] = "as",
+                                        [POL_KEY] = "key",     [POL_APPROVE] = "approve", [POL_TIMES] = "times"};
     return words[kind];
 }
 
@@ -100,8 +99,8 @@ static void check_policy(Check *c, const Expr *call, const Policy *policy)
     case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;
     case POL_AS: check_label_policy(c, policy); break;
     case POL_APPROVE: check_expr_to(c, policy->value, core->string, (Why){0}); break;
-    case POL_ELSE:        /* check_else_policy */
-    case POL_UNDO: break; /* once the type is known */
+    case POL_ELSE:         /* check_else_policy */
+    case POL_UNDO: break;  /* once the type is known */
     case POL_TIMES: break; /* check_agent.c */
     }
 }
@@ -116,6 +115,12 @@ static RepeatClass repeat_class_of(const Expr *call)
     }
 }
 
+static bool is_dangerous(const Expr *call)
+{
+    if (call->call == CALL_BUILTIN) return builtin_is_dangerous(call->builtin);
+    return call->call == CALL_TOOL && call->decl->dangerous;
+}
+
 /* Mistake 26, and policies that say nothing. seen: by PolicyKind. */
 static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
 {
@@ -127,11 +132,11 @@ static void check_policy_set(Check *c, const Expr *e, const Policy *const *seen)
                   call->decl ? ", or declare it idempotent" : "");
         if (call->decl) diag_other(c->diags, diag, call->decl->name.span, "declared here");
     }
-    if (!seen[POL_APPROVE] && call->call == CALL_TOOL && call->decl->dangerous) {
+    if (!seen[POL_APPROVE] && is_dangerous(call)) {
         Diag *diag = diag_error(c->diags, call->span, "'%s' is dangerous, and nobody is asked to approve it",
-                                call->decl->name.text);
+                                call->decl ? call->decl->name.text : call->builtin->name);
         diag_hint(c->diags, diag, "add: approve \"…?\"");
-        diag_other(c->diags, diag, call->decl->name.span, "declared here");
+        if (call->decl) diag_other(c->diags, diag, call->decl->name.span, "declared here");
     }
     if (seen[POL_BACKOFF] && !seen[POL_RETRY])
         diag_error(c->diags, seen[POL_BACKOFF]->span,

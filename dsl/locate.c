@@ -134,7 +134,7 @@ static void offer_type(Walk *w, Span span, const Type *type)
 {
     if (type && type->decl)
         offer_decl(w, span, type->decl);
-    else if (type && type->fields)
+    else if (type && (type->fields || type->cases))
         offer(w, span, (Located){.kind = LOC_TYPE, .type = type});
 }
 
@@ -205,7 +205,7 @@ static void offer_arg_name(Walk *w, const Expr *call, Name name)
 {
     const Type *type = call->type;
     if (!name.text || !meets(w, name.span)) return;
-    if (call->call == CALL_CASE && call->decl->type && call->case_index < call->decl->type->case_count) {
+    if (call->call == CALL_CASE && call->decl && call->decl->type && call->case_index < call->decl->type->case_count) {
         const TypeCase *found = &call->decl->type->cases[call->case_index];
         offer_field(w, name.span, found->name, found->fields, found->field_count, name.text);
     } else if (call->call == CALL_BUILTIN || call->call == CALL_METHOD) {
@@ -260,7 +260,7 @@ static void walk_callee(Walk *w, const Expr *call)
         if (meets(w, callee->name.span)) w->dotted = callee;
         if (call->call == CALL_METHOD) offer_builtin(w, callee->name.span, call->builtin, accessed(callee));
         if (call->call == CALL_CASE) {
-            offer_case(w, callee->name.span, call->decl->type, call->case_index);
+            offer_case(w, callee->name.span, call->decl ? call->decl->type : NULL, call->case_index);
             walk_qualifier(w, callee->left, call->decl);
             return;
         }
@@ -289,8 +289,11 @@ static void walk_field(Walk *w, const Expr *e)
     const Type *inside = accessed(e);
     if (meets(w, e->name.span)) w->dotted = e;
     if (e->call == CALL_CASE) {
-        offer_case(w, e->name.span, e->decl->type, e->case_index);
-        walk_qualifier(w, e->left, e->decl);
+        offer_case(w, e->name.span, e->decl ? e->decl->type : e->type, e->case_index);
+        if (e->decl)
+            walk_qualifier(w, e->left, e->decl);
+        else
+            offer_type(w, e->left->span, e->type);
         return;
     }
     if (e->decl) offer_decl(w, e->name.span, e->decl); /* a constant of a module */

@@ -139,7 +139,7 @@ static void add_types(Items *items, const Program *program)
     for (const Type *type = program->types; type; type = type->next) {
         bool written = type->kind >= TYPE_BOOL && type->kind <= TYPE_THREAD;
         bool has_fields = (type->kind == TYPE_RECORD || type->kind == TYPE_ERROR) && !type->decl && !type->elem;
-        if (written || has_fields) add_item(items, type->name, ITEM_STRUCT, NULL, NULL);
+        if (written || has_fields || type == program->core.land) add_item(items, type->name, ITEM_STRUCT, NULL, NULL);
     }
 }
 

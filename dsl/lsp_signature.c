@@ -115,24 +115,28 @@ void lsp_add_call(LspText *to, const Type *type)
     add_fields(to, type->fields, type->field_count, "(", ")");
 }
 
+static void add_enum(LspText *to, const char *name, const Type *type)
+{
+    lsp_add(to, "enum %s { ", name);
+    for (uint32_t i = 0; type && i < type->case_count; i++) {
+        if (i) lsp_add(to, ", ");
+        lsp_add_case(to, &type->cases[i]);
+    }
+    lsp_add(to, " }");
+}
+
 void lsp_add_record(LspText *to, const Type *type)
 {
+    if (type->kind == TYPE_ENUM) {
+        add_enum(to, type->name, type);
+        return;
+    }
     uint32_t first = type->kind == TYPE_ERROR; /* every error has its message */
     lsp_add(to, "%s %s", type->kind == TYPE_ERROR ? "error" : "type", type->name);
     if (type->field_count > first)
         add_fields(to, type->fields + first, type->field_count - first, " { ", " }");
     else
         lsp_add(to, " { }");
-}
-
-static void add_enum(LspText *to, const Decl *decl)
-{
-    lsp_add(to, "enum %s { ", decl->name.text);
-    for (uint32_t i = 0; decl->type && i < decl->type->case_count; i++) {
-        if (i) lsp_add(to, ", ");
-        lsp_add_case(to, &decl->type->cases[i]);
-    }
-    lsp_add(to, " }");
 }
 
 void lsp_add_decl(LspText *to, const Decl *decl)
@@ -142,7 +146,7 @@ void lsp_add_decl(LspText *to, const Decl *decl)
     case DECL_PROMPT: add_callable(to, decl, "prompt"); break;
     case DECL_FN: add_callable(to, decl, "fn"); break;
     case DECL_WORKFLOW: add_callable(to, decl, "workflow"); break;
-    case DECL_ENUM: add_enum(to, decl); break;
+    case DECL_ENUM: add_enum(to, decl->name.text, decl->type); break;
     case DECL_SANDBOX: lsp_add(to, "sandbox %s", decl->name.text); break;
     case DECL_CONST: lsp_add(to, "const %s: %s", decl->name.text, lsp_type_name(decl->type)); break;
     case DECL_TYPE:

@@ -182,7 +182,8 @@ static void list_tool(const Program *program, TrustReport *report, const Decl *d
 
 static bool is_listed(const Builtin *builtin)
 {
-    return builtin->id == BI_EXEC || builtin->id == BI_HTTP || builtin->id == BI_CONNECT || builtin->id == BI_LISTEN;
+    return builtin->id == BI_EXEC || builtin->id == BI_HTTP || builtin->id == BI_CONNECT || builtin->id == BI_LISTEN ||
+           builtin_is_dangerous(builtin);
 }
 
 static TrustTool *tool_called(TrustReport *report, const Expr *call)
@@ -205,8 +206,9 @@ static void list_call(const Program *program, TrustReport *report, const Expr *c
                                     .span = call->left ? call->left->span : call->span,
                                     .builtin = call->builtin,
                                     .repeat = builtin_repeat(call),
+                                    .dangerous = builtin_is_dangerous(call->builtin),
                                     .keeper = KEPT_BY_NOBODY,
-                                    .network = NETWORK_ANY});
+                                    .network = call->builtin->id == BI_LAND ? NETWORK_NONE : NETWORK_ANY});
         if (call->builtin->id == BI_EXEC) put_in_cell(program, tool, NULL);
     }
     if (is_effect && builtin_repeat(call) < tool->repeat) tool->repeat = builtin_repeat(call);
@@ -220,7 +222,7 @@ static void list_tools(const Program *program, TrustReport *report)
         if (decl->kind == DECL_TOOL) list_tool(program, report, decl);
         if (decl->kind == DECL_TOOL && decl->result_label == LABEL_TRUSTED)
             trust_note(program->arena, report,
-                       (TrustNote){.kind = TRUST_DECLARED, .span = decl->name.span, .tool = decl});
+                       (TrustNote){.kind = TRUST_DECLARED, .span = decl->name.span, .tool = decl->full_name});
     }
     for (uint32_t i = 0; i < report->call_count; i++) list_call(program, report, report->calls[i].call);
 }

@@ -24,7 +24,7 @@ typedef struct TrustNote {
     Span span;          /* the argument, the call, the choice, or the tool's name */
     const Origin *from; /* where the untrusted value comes from; NULL: TRUST_DECLARED, or trust() of a trusted value */
     const Decl *in;     /* the workflow or fn; NULL: TRUST_DECLARED */
-    const Decl *tool;   /* TRUST_REACHES, TRUST_DECLARED */
+    const char *tool;   /* TRUST_REACHES, TRUST_DECLARED: its whole name */
     const char *param;  /* TRUST_REACHES: which parameter of it */
     const Place *place; /* TRUST_CHOSEN: where what was chosen goes … */
     Span at;            /* … and what stands there */

@@ -265,6 +265,7 @@ static const Expr *core_default(Check *c, const Type *type)
 {
     if (type->kind == TYPE_STRING) return new_text_default(c, "");
     if (type->kind == TYPE_MAP) return new_default(c, EX_MAP, type);
+    if (type->kind == TYPE_LIST) return new_default(c, EX_LIST, type);
     return new_default(c, type->kind == TYPE_BOOL ? EX_BOOL : EX_INT, type);
 }
 
@@ -330,6 +331,17 @@ static void init_core_records(Check *c, CoreTypes *core)
     core->time_zone = new_core_fields(c, TYPE_RECORD, "TimeZone", "time_zone", zone, 2);
 }
 
+/* Its descriptor is in each program that needs it, as those of declared types are. */
+static void init_core_enum(Check *c, CoreTypes *core)
+{
+    static const TypeCase cases[] = {{.name = "squash"}, {.name = "merge"}};
+    Type *type = new_type(c, TYPE_ENUM, "Land");
+    type->cases = arena_alloc(c->arena, sizeof cases);
+    memcpy(type->cases, cases, sizeof cases);
+    type->case_count = sizeof cases / sizeof *cases;
+    core->land = type;
+}
+
 static void init_core_errors(Check *c, CoreTypes *core)
 {
     TypeField timeout[] = {{.name = "in_doubt", .type = core->boolean}};
@@ -346,6 +358,8 @@ static void init_core_errors(Check *c, CoreTypes *core)
                           {.name = "limit", .type = core->floating},
                           {.name = "spent", .type = core->floating}};
     core->budget_exceeded = new_core_fields(c, TYPE_ERROR, "BudgetExceeded", "budget_exceeded", budget, 3);
+    TypeField conflict[] = {{.name = "paths", .type = type_list(c, core->string)}};
+    core->conflict = new_core_fields(c, TYPE_ERROR, "Conflict", "conflict", conflict, 1);
     core->denied = new_core_fields(c, TYPE_ERROR, "Denied", "denied", NULL, 0);
 }
 
@@ -368,15 +382,22 @@ void type_init_core(Check *c)
     core->stream = new_core(c, TYPE_STREAM, "stream", "stream");
     core->any_error = new_core(c, TYPE_ANY_ERROR, "error", "any_error");
     init_core_records(c, core);
+    init_core_enum(c, core);
     init_core_errors(c, core);
     CHECK(c->types.last == core->denied); /* where type_next_core ends */
+}
+
+static bool has_core_name(const Check *c, const Type *type)
+{
+    if (type == c->core->land) return true;
+    return type->core && type->kind != TYPE_NOTHING && type->kind != TYPE_ANY_ERROR;
 }
 
 const Type *type_next_core(const Check *c, const Type *last)
 {
     if (last == c->core->denied) return NULL;
     const Type *type = last ? last->next : c->program->types;
-    while (!type->core || type->kind == TYPE_NOTHING || type->kind == TYPE_ANY_ERROR) type = type->next;
+    while (!has_core_name(c, type)) type = type->next;
     return type;
 }
 
@@ -389,7 +410,8 @@ const Type *type_core_named(const Check *c, const char *name)
 
 bool type_is_later(const Type *core)
 {
-    static const char *const names[] = {"BudgetExceeded", "Edit", "Place", "Symbol", "thread"};
+    static const char *const names[] = {"BudgetExceeded", "Conflict", "Edit",   "Land",
+                                        "Place",          "Symbol",   "thread"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(core->name, names[i]) == 0) return true;
     return false;
@@ -449,7 +471,7 @@ bool type_is_key(const Type *type)
     for (const EnumCase *k = type->decl ? type->decl->cases : NULL; k; k = k->next) {
         if (k->has_fields) return false;
     }
-    return type->decl;
+    return type->decl || type_has_name(type);
 }
 
 typedef struct TypeWalk {

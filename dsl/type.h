@@ -31,7 +31,7 @@ typedef enum TypeKind {
     TYPE_OPTIONAL, /* elem */
     /* decl, or a built-in record (ExecResult, Patch) or parallel's with decl NULL: name, fields */
     TYPE_RECORD,
-    TYPE_ENUM, /* decl, or race's with decl NULL: cases */
+    TYPE_ENUM, /* decl, or with decl NULL race's and the built-in one (Land): cases */
     /* decl, or a built-in error (Timeout, ToolError …): name, fields; fields[0] is always message: string */
     TYPE_ERROR,
     /* what `catch e` binds when it can be several errors: .message only, and match on the kind */
@@ -173,12 +173,14 @@ typedef struct CoreTypes {
     const Type *symbol;
     const Type *place; /* Place {path: string, line: int, text: string} */
     const Type *listener, *stream;
+    const Type *land; /* enum Land { squash, merge } */
     /* Match {text: string, start: int, end: int, groups: list<string?>} */
     const Type *match;
     const Type *time_zone; /* TimeZone {name: string, rules: string} */
     /* errors; every one has message: string first */
     const Type *timeout;         /* Timeout {in_doubt: bool} */
     const Type *budget_exceeded; /* BudgetExceeded {what: string, limit: float, spent: float} */
+    const Type *conflict;        /* Conflict {paths: list<string>} */
     const Type *tool_error;      /* ToolError {tool: string, code: int} */
     const Type *task_failed;     /* TaskFailed {task: string, kind: string} */
     const Type *channel_closed;
@@ -212,7 +214,8 @@ void program_dump(const Program *program, FILE *out);
 const Builtin *builtin_effect(const char *name);
 const Builtin *builtin_method(TypeKind receiver, const char *name);
 const Builtin *builtin_by_id(BuiltinId id);
-bool builtin_is_hidden(const Builtin *builtin); /* only what the compiler writes can name it (check_agent.c) */
+bool builtin_is_dangerous(const Builtin *builtin); /* every call carries `approve` */
+bool builtin_is_hidden(const Builtin *builtin);    /* only what the compiler writes can name it (check_agent.c) */
 
 bool type_is_descriptor(TypeKind kind); /* a listener or a stream */
 

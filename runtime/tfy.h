@@ -125,9 +125,11 @@ extern const TfyType tfy_type_nothing, tfy_type_bool, tfy_type_int, tfy_type_flo
 extern const TfyType tfy_type_exec_result, tfy_type_http_response, tfy_type_patch, tfy_type_edit, tfy_type_match,
     tfy_type_time_zone, tfy_type_symbol, tfy_type_place;
 /* Built-in errors; field 0 is message. Timeout {in_doubt: bool}, ToolError {tool: string, code: int}, TaskFailed
- * {task: string, kind: string}, BadValue {path: string}, BudgetExceeded {what: string, limit: float, spent: float}. Panic and Cancelled are never caught. */
+ * {task: string, kind: string}, BadValue {path: string}, BudgetExceeded {what: string, limit: float, spent: float},
+ * Conflict {paths: list<string>}. Panic and Cancelled are never caught. */
 extern const TfyType tfy_type_timeout, tfy_type_tool_error, tfy_type_task_failed, tfy_type_channel_closed,
-    tfy_type_bad_value, tfy_type_lost, tfy_type_denied, tfy_type_budget_exceeded, tfy_type_panic, tfy_type_cancelled;
+    tfy_type_bad_value, tfy_type_lost, tfy_type_denied, tfy_type_budget_exceeded, tfy_type_conflict, tfy_type_panic,
+    tfy_type_cancelled;
 
 /* ---- objects ---- */
 

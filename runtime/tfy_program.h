@@ -51,7 +51,7 @@ typedef enum TfyFamily {
     TFY_F_ROOM, TFY_F_ABANDON, TFY_F_READ_BYTES, TFY_F_WRITE_BYTES, TFY_F_LIST_FILES,
     TFY_F_EXISTS, TFY_F_REMOVE_FILE, TFY_F_MAKE_DIR, TFY_F_ENV, TFY_F_ZONE, TFY_F_PREVIEW_EDIT, TFY_F_PREVIEW_DIFF,
     TFY_F_CODE_MAP, TFY_F_CODE_SYMBOLS, TFY_F_CODE_OUTLINE, TFY_F_CODE_REFERENCES,
-    TFY_F_COUNT
+    TFY_F_LAND, TFY_F_COUNT
 } TfyFamily;
 /* clang-format on */
 
@@ -127,9 +127,10 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls);
  *   read_bytes(path), write_bytes(path, data), list_files(glob), exists(path), remove_file(path),
  *   make_dir(path), code_map(focus?, tokens?), code_symbols(query, limit?), code_outline(path),
  *   code_references(name, limit?), env(name), zone(name), preview(path, new_text),
- *   preview_edit(path, changes), preview_diff(diff), apply(patch), commit(message), llm(prompt, model?,
- *   system?), ask(question), signal(name), listen(address), accept(listener), connect(address), stdin(),
- *   readable(handle), writable(stream), read(stream, most?), read_line(stream, longest?), write(stream, text),
+ *   preview_edit(path, changes), preview_diff(diff), apply(patch), commit(message), land(message, how?),
+ *   llm(prompt, model?, system?), ask(question), signal(name), listen(address), accept(listener),
+ *   connect(address), stdin(), readable(handle), writable(stream), read(stream, most?),
+ *   read_line(stream, longest?), write(stream, text),
  *   address(handle).
  * lock(name, permits) also serves semaphore(name, n); tfy_unlock releases what it grants. send and recv have no
  * tool here: generated code makes one per type of message, {channel, value} and {channel}. */
@@ -138,8 +139,8 @@ extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, 
     tfy_effect_read_bytes, tfy_effect_write_bytes, tfy_effect_list_files, tfy_effect_exists, tfy_effect_remove_file,
     tfy_effect_make_dir, tfy_effect_code_map, tfy_effect_code_symbols, tfy_effect_code_outline,
     tfy_effect_code_references, tfy_effect_env, tfy_effect_zone, tfy_effect_preview, tfy_effect_preview_edit,
-    tfy_effect_preview_diff, tfy_effect_apply, tfy_effect_commit, tfy_effect_llm, tfy_effect_ask, tfy_effect_signal,
-    tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
+    tfy_effect_preview_diff, tfy_effect_apply, tfy_effect_commit, tfy_effect_land, tfy_effect_llm, tfy_effect_ask,
+    tfy_effect_signal, tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
     tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
 /* The policy `approve`: approve(question, details?) with the call behind them, whose arguments follow the two. */
 extern const TfyTool tfy_effect_approve_call;
@@ -165,9 +166,9 @@ extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_ext
     tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_code_map, tfy__perform_code_symbols,
     tfy__perform_code_outline, tfy__perform_code_references, tfy__perform_env, tfy__perform_zone,
     tfy__perform_preview, tfy__perform_preview_edit, tfy__perform_preview_diff, tfy__perform_apply, tfy__perform_commit,
-    tfy__perform_llm,                  /* llm also performs prompts */
-    tfy__perform_net;                  /* all effects on descriptors */
-extern const TfyType tfy_type_handles; /* list of tasks */
+    tfy__perform_land, tfy__perform_llm, /* llm also performs prompts */
+    tfy__perform_net;                    /* all effects on descriptors */
+extern const TfyType tfy_type_handles;   /* list of tasks */
 
 /* One place in the source that requests an effect. Static data. */
 typedef struct TfySite {

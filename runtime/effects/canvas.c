@@ -1,4 +1,4 @@
-/* canvas.c: preview, apply, commit: changes to the working root as patches that people can read, by real git.
+/* canvas.c: preview, apply, commit, land: changes to the working root as patches that people can read, by real git.
  *
  * Each call is a chain of git processes; a job holds the data that they pass on. These rules make a repeated call
  * harmless:
@@ -8,8 +8,9 @@
  *            replaces the file whole, so that a crash leaves the old text or the new. A file that already has the
  *            content of the diff's new id is done; so is one where the patch can only be undone, not done.
  *   commit   carries the trailer `Tiffany-Step: <key>`, and searches the branch for it before it commits.
+ *   land     does the same on the branch on which the run began (canvas_land.c).
  *
- * Applying and committing take turns within a loop: a commit takes whole files, and its parent is the branch's newest
+ * Applying, committing and landing take turns within a loop: a commit takes whole files, and its parent is the branch's newest
  * commit. git runs without a terminal, a pager, an editor or a prompt, in English, and every process has a time
  * limit. It runs no command that the repository names, since a model may have written that; and should one run all the
  * same, it finds itself in a cell (canvas_cell.c). */
@@ -62,6 +63,8 @@ static void free_job(TfyCanvasJob *job)
     free(job->env);
     free(job->path);
     free(job->trailer);
+    free(job->began);
+    if (job->release) job->release(job);
     free(job->tree);
     for (int i = 0; i < 2; i++) tfy__buffer_free(&job->names[i]);
     tfy__buffer_free(&job->text);

@@ -1,4 +1,4 @@
-/* canvas.h: what preview, apply and commit share: a job per call, a queue for jobs that change something, and
+/* canvas.h: what preview, apply, commit and land share: a job per call, a queue for jobs that change something, and
  * running git.
  *
  * A job is a chain: each step starts one process with tfy__git_run and names the function that receives its end. A
@@ -29,7 +29,7 @@ typedef struct TfyGitLock {
     int tries; /* in all */
 } TfyGitLock;
 
-/* One call of the three, while its processes run. */
+/* One call, while its processes run. */
 struct TfyCanvasJob {
     TfyCall *call;
     TfyCanvasJob *next_job;           /* in the queue of jobs that change something */
@@ -59,11 +59,17 @@ struct TfyCanvasJob {
     bool has_branch; /* commit: the branch exists */
     /* commit: the committer is determined; a job that starts again asks git only once */
     bool named;
-    char *trailer;                      /* commit: the key as written in the message, owned */
+    char *began; /* commit: the branch that is checked out when the run first commits, owned; NULL: none */
+    char base[TFY_GIT_ID_LEN + 1];      /* … and its commit; empty: none */
+    bool begins;                        /* commit: it is the run's first, and says where the run began */
+    struct TfyLanding *landing;         /* land: see canvas_land.h */
+    void (*release)(TfyCanvasJob *job); /* frees what only its performer knows; NULL: nothing */
+    char *trailer;                      /* commit, land: the key as written in the message, owned */
     char *tree;                         /* commit: the work tree's top, owned */
     void (*ready)(TfyCanvasJob *job);   /* commit: called when its cell is ready, then when dir is */
     void (*begun)(TfyCanvasJob *job);   /* commit: what dir is made for */
     char parent[TFY_GIT_ID_LEN + 1];    /* commit: what it builds on; empty: the repository has no commit yet */
+    const char *parents[2];             /* of the commit under way, borrowed from the job; empty or NULL: fewer */
     char tree_id[TFY_GIT_ID_LEN + 1];   /* commit: the tree to be committed */
     char commit_id[TFY_GIT_ID_LEN + 1]; /* commit: the new commit, before the branch refers to it */
 };
@@ -106,6 +112,32 @@ int tfy__git_words(const TfyProcessEnd *end, const char **words);
  * git that was killed: it is removed, which stderr reports. False: git failed for another reason, or another git
  * takes too long. */
 bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end);
+/* The same about a lock file that this process could not make. */
+bool tfy__git_lock_later(TfyCanvasJob *job, const char *lock);
+
+/* ---- commits that are made once (canvas_once.c) ---- */
+
+/* Fills job->text with the message, without blanks at its end, and the trailers of the call; and job->trailer. False: the
+ * call has failed. what: "commit", for messages. */
+bool tfy__canvas_message(TfyCanvasJob *job, const TfyString *message, const char *what);
+/* The options of the `git log` whose output the next one reads. */
+#define TFY_GIT_HISTORY                                                                                                \
+    "log", "-1000", "--no-color", "--no-show-signature", "--no-patch", "--no-ext-diff", "--no-textconv",               \
+        "--format=%H %(trailers:key=Tiffany-Step,valueonly,separator=%x20)"
+/* Finds the commit that the call made before a crash; its id is job->commit_id. False: there is none. */
+bool tfy__canvas_found(TfyCanvasJob *job, const TfyBuffer *log);
+/* Determines who commits, then calls ready: a person who never set a name and an address gets ours. */
+void tfy__canvas_identify(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job));
+/* Makes a commit of job->tree_id with the message, then calls ready; its id is job->commit_id. Parents: empty ones are
+ * left out. */
+void tfy__canvas_make_commit(TfyCanvasJob *job, const char *first, const char *second,
+                             void (*ready)(TfyCanvasJob *job));
+/* Keeps the id that git printed; false after the job was failed with `what`. */
+bool tfy__git_id(TfyCanvasJob *job, const TfyProcessEnd *end, char id[TFY_GIT_ID_LEN + 1], const char *what);
+/* Git failed while it read files of the work tree. what: "commit". */
+void tfy__git_fail_files(TfyCanvasJob *job, const TfyProcessEnd *end, const char *what, const char *command);
+/* Runs git at the top of the work tree, with names ended by NUL on its input. */
+void tfy__git_on_names(TfyCanvasJob *job, TfyCanvasNext *next, const TfyBuffer *names, const TfyGit *words);
 
 /* The number of bytes of a text before the newlines at its end. */
 size_t tfy__git_line_len(const TfyBuffer *text);
@@ -124,7 +156,8 @@ int tfy__canvas_close_own(TfyLoop *loop, const char *root, TfyCellPlan *plan);
 void tfy__git_put_setting(TfyBuffer *out, const char *key, size_t key_len, const char *value);
 /* Is it a setting that names no command? */
 bool tfy__git_is_harmless(const char *key);
-/* Writes a file. 0 or -errno. */
+/* Write all of a text, and a file. 0 or -errno. */
+int tfy__git_write_all(int fd, const char *text, size_t len);
 int tfy__git_write_text(int dir, const char *name, const char *text, size_t len);
 
 /* Makes job->dir, a view of the repository for git without the commands in its settings, then calls ready;
@@ -159,7 +192,7 @@ void tfy__canvas_give(TfyCanvasJob *job, TfyObj *result, uint32_t mark);
 /* TfyPerformer.ask of those that leave something to compare. */
 int tfy__git_ask(const char *root, const char *const *words, const char *input, TfyBuffer *out);
 
-/* The same for all three performers. */
+/* The same for all performers. */
 void tfy__canvas_abort(TfyCall *call);
 void tfy__canvas_close(TfyLoop *loop);
 

@@ -1,8 +1,7 @@
 /* canvas_commit.c: commit: the files that the run wrote, on the run's branch, once per step.
  *
- *   where is the repository? → does the history have this step's trailer? (then its SHA is the answer, and the
- *   files are only compared with it)
- *   → who commits? → the parent: the run's branch, else its last commit, else what is checked out → its tree, in an
+ *   where is the repository? → is it the run's first commit? (then: what is checked out?) → does the history have this
+ *   step's trailer? (then its SHA is the answer, and the files are only compared with it) → who commits? → the parent: the run's branch, else its last commit, else what is checked out → its tree, in an
  *   index of the commit's own → the run's files (wrote.h) into that → its tree → is it another one? → the commit
  *   → the branch
  *
@@ -24,15 +23,18 @@
 #include "effects/wrote.h"
 #include "wal/rows/payload.h"
 
-#define TRAILER "Tiffany-Step"
-#define FORMAT  "--format=%H %(trailers:key=" TRAILER ",valueonly,separator=%x20)"
-/* commits searched for the trailer: those since the last crash, and many more */
-#define HISTORY "-1000"
-
 static const TfyWrote *first_file(const TfyCanvasJob *job)
 {
     const TfyWroteRun *run = tfy__wrote_of(job->call->loop, tfy__run_uuid(job->call->task));
     return run ? run->files.first : NULL;
+}
+
+static void put_beginning(TfyCanvasJob *job)
+{
+    TfyCall *call = job->call;
+    if (job->began) tfy__put_text(&call->extra, TFY_P_BRANCH, job->began);
+    if (*job->base) tfy__put_text(&call->extra, TFY_P_BASE, job->base);
+    tfy__wrote_began(call->loop, tfy__run_uuid(call->task), job->began, job->base);
 }
 
 /* The commit with job->commit_id exists. settled: the notes that it settles, taken over; NULL: no memory. */
@@ -52,6 +54,7 @@ static void commit_done(TfyCanvasJob *job, json_t *settled)
         tfy__put_string(&call->extra, TFY_P_MESSAGE, call->args[0].o);
         tfy__put_text(&call->extra, TFY_P_KEY, call->key);
         tfy__put_tree(&call->extra, TFY_P_PATHS, settled);
+        if (job->begins) put_beginning(job);
         tfy__wrote_committed(call->loop, tfy__run_uuid(task), ((const TfyString *)sha)->bytes, settled);
         tfy__call_done(tfy__canvas_leave(job), tfy_of_obj(sha));
     } else {
@@ -74,18 +77,6 @@ static json_t *settled_now(const TfyCanvasJob *job)
     return paths;
 }
 
-/* Keeps the id that git printed; false after the job was failed with `what`. */
-static bool take_id(TfyCanvasJob *job, const TfyProcessEnd *end, char id[TFY_GIT_ID_LEN + 1], const char *what)
-{
-    size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
-    if (len && len <= TFY_GIT_ID_LEN) {
-        snprintf(id, TFY_GIT_ID_LEN + 1, "%.*s", (int)len, end->out.data);
-        return true;
-    }
-    tfy__git_fail(job, end, what);
-    return false;
-}
-
 static void on_branch_moved(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     if (end->code && !end->signal) job->call->outcome = TFY_NOT_DONE; /* the branch is where it was */
@@ -97,34 +88,15 @@ static void on_branch_moved(TfyCanvasJob *job, const TfyProcessEnd *end)
 }
 
 /* The branch moves from the commit that was read to the new one, or not at all. */
-static void on_commit_made(TfyCanvasJob *job, const TfyProcessEnd *end)
+static void move_branch(TfyCanvasJob *job)
 {
     char why[128], ref[100];
-    if (!take_id(job, end, job->commit_id, "git commit-tree failed")) return;
     int len = (int)strcspn(job->text.data, "\n");
     snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
     snprintf(why, sizeof why, "commit%s: %.*s", *job->parent ? "" : " (initial)", len, job->text.data);
     TfyGit git = {.args = {"update-ref", "-m", why, ref, job->commit_id, job->has_branch ? job->parent : ""}};
     job->call->outcome = TFY_UNKNOWN;
     tfy__git_run(job, on_branch_moved, &git);
-}
-
-/* commit-tree reads no file, no hook and no index; it uses the repository's settings, since they name the
- * committer. */
-static void on_message(TfyCanvasJob *job, const TfyProcessEnd *end)
-{
-    if (end->code) {
-        tfy__git_fail(job, end, "git stripspace failed");
-        return;
-    }
-    TfyGit git = {.args = {"commit-tree", job->tree_id, "-F", "-"},
-                  .input = end->out.data ? end->out.data : "",
-                  .input_len = end->out.len};
-    if (*job->parent) {
-        git.args[4] = "-p";
-        git.args[5] = job->parent;
-    }
-    tfy__git_run(job, on_commit_made, &git);
 }
 
 /* The parent's tree; without a parent, whether the new tree has entries. */
@@ -138,46 +110,23 @@ static void on_compared(TfyCanvasJob *job, const TfyProcessEnd *end)
         tfy__canvas_error(job, 1,
                           "nothing to commit: the files that the run wrote are as they were at its last commit");
     } else {
-        TfyGit git = {.args = {"stripspace"}, .input = job->text.data, .input_len = job->text.len, .apart = true};
-        tfy__git_run(job, on_message, &git);
+        tfy__canvas_make_commit(job, job->parent, NULL, move_branch);
     }
 }
 
 static void on_tree(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     char of_parent[TFY_GIT_ID_LEN + 8];
-    if (!take_id(job, end, job->tree_id, "git write-tree failed")) return;
+    if (!tfy__git_id(job, end, job->tree_id, "git write-tree failed")) return;
     snprintf(of_parent, sizeof of_parent, "%s^{tree}", job->parent);
     TfyGit git = {.args = {"rev-parse", "--verify", of_parent}, .apart = true};
     if (!*job->parent) git = (TfyGit){.args = {"ls-tree", job->tree_id}, .apart = true};
     tfy__git_run(job, on_compared, &git);
 }
 
-/* Git failed while it read files. */
-static void fail_files(TfyCanvasJob *job, const TfyProcessEnd *end, const char *what)
-{
-    const char *words;
-    int len = tfy__git_words(end, &words);
-    if (memmem(words, (size_t)len, " filter '", 9))
-        what = "cannot commit: a filter that only the repository's settings define is not run; define it in your own. "
-               "Your own filters run in a sandbox";
-    tfy__git_fail(job, end, what);
-}
-
 /* ---- the files ---- */
 
 enum { GONE, EXISTING };
-
-/* Runs git at the top of the work tree, with names from the program on its input. */
-static void run_on_names(TfyCanvasJob *job, TfyCanvasNext *next, int which, const TfyGit *words)
-{
-    TfyGit git = {.args = {"-C", job->tree},
-                  .input = job->names[which].data ? job->names[which].data : "",
-                  .input_len = job->names[which].len,
-                  .apart = true};
-    for (int i = 0; words->args[i]; i++) git.args[i + 2] = words->args[i];
-    tfy__git_run(job, next, &git);
-}
 
 /* The file's real path; of one that is gone, its directory's, as far as that exists. 0 or -errno. */
 static int real_path(const char *path, char real[PATH_MAX])
@@ -241,7 +190,7 @@ static void on_added(TfyCanvasJob *job, const TfyProcessEnd *end)
     if (end->code && job->found)
         settle_found(job, NULL);
     else if (end->code)
-        fail_files(job, end, "git update-index failed");
+        tfy__git_fail_files(job, end, "commit", "update-index");
     else
         tfy__git_run(job, job->found ? on_differing : on_tree, job->found ? &compare : &write);
 }
@@ -251,14 +200,15 @@ static void on_removed(TfyCanvasJob *job, const TfyProcessEnd *end)
     if (end->code)
         on_added(job, end);
     else
-        run_on_names(job, on_added, EXISTING,
-                     &(TfyGit){.args = {"update-index", "--add", "--replace", "-z", "--stdin"}});
+        tfy__git_on_names(job, on_added, &job->names[EXISTING],
+                          &(TfyGit){.args = {"update-index", "--add", "--replace", "-z", "--stdin"}});
 }
 
 /* Gone files are removed before others are added: a file may have become a directory. */
 static void remove_gone(TfyCanvasJob *job)
 {
-    run_on_names(job, on_removed, GONE, &(TfyGit){.args = {"update-index", "--force-remove", "-z", "--stdin"}});
+    tfy__git_on_names(job, on_removed, &job->names[GONE],
+                      &(TfyGit){.args = {"update-index", "--force-remove", "-z", "--stdin"}});
 }
 
 /* Which of the files does git ignore? Files of the parent's tree are in the index, and never ignored. */
@@ -284,7 +234,7 @@ static void on_parent_read(TfyCanvasJob *job, const TfyProcessEnd *end)
     else if (job->found)
         remove_gone(job);
     else
-        run_on_names(job, on_ignored, EXISTING, &(TfyGit){.args = {"check-ignore", "-z", "--stdin"}});
+        tfy__git_on_names(job, on_ignored, &job->names[EXISTING], &(TfyGit){.args = {"check-ignore", "-z", "--stdin"}});
 }
 
 /* The directory of another repository, below this one's top, that the file is in: its length; 0: none. */
@@ -386,58 +336,27 @@ static void on_branch(TfyCanvasJob *job, const TfyProcessEnd *end)
     }
 }
 
-/* Without a name and an address git refuses to commit; a person who never set them gets ours. */
-static void on_identity(TfyCanvasJob *job, const TfyProcessEnd *end)
+static void find_parent(TfyCanvasJob *job)
 {
-    bool fits = end->code == 0 || job->named ||
-                (tfy__canvas_add_env(job, "GIT_AUTHOR_NAME=Tiffany") &&
-                 tfy__canvas_add_env(job, "GIT_AUTHOR_EMAIL=tiffany@localhost") &&
-                 tfy__canvas_add_env(job, "GIT_COMMITTER_NAME=Tiffany") &&
-                 tfy__canvas_add_env(job, "GIT_COMMITTER_EMAIL=tiffany@localhost"));
-    if (!fits) {
-        tfy__call_starved(tfy__canvas_leave(job));
-        return;
-    }
     char ref[100];
-    job->named = true;
     snprintf(ref, sizeof ref, "refs/heads/%s", job->branch);
     tfy__git_run(job, on_branch, &(TfyGit){.args = {"for-each-ref", "--format=%(objectname) %(worktreepath)", ref}});
-}
-
-/* Searches for this step's trailer among lines "SHA trailer trailer…": whole words, since one key may be a prefix
- * of another. */
-static const char *find_commit(const TfyBuffer *log, const char *trailer, size_t *id_len)
-{
-    size_t want = strlen(trailer);
-    const char *end = log->data + log->len, *line = log->data;
-    for (const char *word = line; word < end;) {
-        size_t len = strcspn(word, " \n");
-        if (word == line) *id_len = len;
-        if (word != line && len == want && memcmp(word, trailer, want) == 0) return line;
-        if (word[len] == '\n') line = word + len + 1;
-        word += len + 1;
-    }
-    return NULL;
 }
 
 static void on_history(TfyCanvasJob *job, const TfyProcessEnd *end)
 {
     const char *words;
     int len = tfy__git_words(end, &words);
-    size_t id_len = 0;
     if (end->code && !memmem(words, (size_t)len, "bad revision", 12)) { /* which means a repository without commits */
         tfy__git_fail(job, end, "cannot read the history");
         return;
     }
-    const char *id = end->out.len ? find_commit(&end->out, job->trailer, &id_len) : NULL;
-    if (id) {
+    if (end->out.len && tfy__canvas_found(job, &end->out)) {
         job->found = true;
-        snprintf(job->commit_id, sizeof job->commit_id, "%.*s", (int)id_len, id);
         memcpy(job->parent, job->commit_id, sizeof job->parent);
         name_files(job);
     } else {
-        tfy__git_run(job, on_identity,
-                     &(TfyGit){.args = {"-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT"}});
+        tfy__canvas_identify(job, find_parent);
     }
 }
 
@@ -447,41 +366,44 @@ static void read_history(TfyCanvasJob *job)
     int last = (int)strlen(job->branch) - 1;
     /* A pattern that matches only this branch, if it exists; a plain name would mean the branches below it. */
     snprintf(branches, sizeof branches, "--branches=%.*s[%c]", last, job->branch, job->branch[last]);
-    TfyGit git = {.args = {"log", HISTORY, "--no-color", "--no-show-signature", "--no-patch", "--no-ext-diff",
-                           "--no-textconv", FORMAT, branches, "HEAD", "--"}};
-    tfy__git_run(job, on_history, &git);
+    tfy__git_run(job, on_history, &(TfyGit){.args = {TFY_GIT_HISTORY, branches, "HEAD", "--"}});
+}
+
+/* ---- where the run began ---- */
+
+static void on_base(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
+    snprintf(job->base, sizeof job->base, "%.*s", (int)len, len ? end->out.data : "");
+    read_history(job);
+}
+
+/* The branch that is checked out; nothing if none is. */
+static void on_began(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
+    free(job->began);
+    job->began = len ? tfy__sys_printf("%.*s", (int)len, end->out.data) : NULL;
+    if (len && !job->began)
+        tfy__call_starved(tfy__canvas_leave(job));
+    else
+        tfy__git_run(job, on_base, &(TfyGit){.args = {"rev-parse", "--verify", "--quiet", "HEAD^{commit}"}});
+}
+
+/* The first commit says where the run began, so that a landing finds it. */
+static void find_beginning(TfyCanvasJob *job)
+{
+    const TfyWroteRun *run = tfy__wrote_of(job->call->loop, tfy__run_uuid(job->call->task));
+    job->begins = !run || !*run->last;
+    if (job->begins)
+        tfy__git_run(job, on_began, &(TfyGit){.args = {"symbolic-ref", "--quiet", "HEAD"}});
+    else
+        read_history(job);
 }
 
 static void begin_commit(TfyCanvasJob *job)
 {
-    tfy__canvas_repository(job, read_history);
-}
-
-static bool is_blank(const TfyString *text)
-{
-    return strspn(text->bytes, " \t\r\n") == text->byte_len;
-}
-
-/* The key as one word: characters that git would fold or cut are percent-encoded. */
-static void fill_trailer(TfyCanvasJob *job)
-{
-    TfyBuffer trailer = {0};
-    for (const char *at = job->call->key; *at; at++) {
-        bool plain = (unsigned char)*at > ' ' && *at != 0x7f && *at != '%';
-        tfy__buffer_printf(&trailer, plain ? "%c" : "%%%02X", (unsigned char)*at);
-    }
-    job->trailer = trailer.failed ? NULL : trailer.data;
-    if (trailer.failed) tfy__buffer_free(&trailer);
-}
-
-/* The message without blanks at its end, a blank line, the trailer. */
-static void fill_message(TfyCanvasJob *job, const TfyString *message)
-{
-    size_t len = message->byte_len;
-    while (len && strchr(" \t\r\n", message->bytes[len - 1])) len--;
-    fill_trailer(job);
-    tfy__buffer_add(&job->text, message->bytes, len);
-    tfy__buffer_printf(&job->text, "\n\n%s: %s\n", TRAILER, job->trailer ? job->trailer : "");
+    tfy__canvas_repository(job, find_beginning);
 }
 
 static void commit_start(TfyCall *call)
@@ -490,15 +412,7 @@ static void commit_start(TfyCall *call)
     TfyCanvasJob *job = tfy__canvas_job(call, NULL, "commit in");
     if (!job) return;
     call->record_type = TFY_R_COMMIT;
-    if (is_blank(message) || memchr(message->bytes, 0, message->byte_len)) {
-        tfy__canvas_error(job, EINVAL, "a commit needs a message, without NUL bytes");
-        return;
-    }
-    fill_message(job, message);
-    if (!job->trailer || job->text.failed) {
-        tfy__call_starved(tfy__canvas_leave(job));
-        return;
-    }
+    if (!tfy__canvas_message(job, message, "commit")) return;
     tfy__run_branch(tfy__run_uuid(call->task), job->branch);
     tfy__canvas_take_turn(job, begin_commit);
 }

@@ -1,4 +1,4 @@
-/* canvas_lock.c: when git's lock files block a commit: waits for the git that holds one, and removes one that a
+/* canvas_lock.c: when git's lock files block a commit or a landing: waits for the git that holds one, and removes one that a
  * killed git left behind. */
 #include "effects/canvas.h"
 
@@ -72,12 +72,11 @@ static bool git_at_work(const char *root, const char *lock)
     return found;
 }
 
-bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end)
+bool tfy__git_lock_later(TfyCanvasJob *job, const char *path)
 {
     TfyLoop *loop = job->call->loop;
     TfyGitLock *lock = &job->lock;
-    char path[PATH_MAX], root[PATH_MAX];
-    if (!lock_path(end, path)) return false;
+    char root[PATH_MAX];
     look_at(lock, path);
     if (lock->tries > TRIES) {
         if (lock->seen <= TRIES || !realpath(tfy__root(loop), root) || git_at_work(root, path)) return false;
@@ -87,4 +86,10 @@ bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end)
     }
     tfy__canvas_again(job, RETRY_MS);
     return true;
+}
+
+bool tfy__git_try_later(TfyCanvasJob *job, const TfyProcessEnd *end)
+{
+    char path[PATH_MAX];
+    return lock_path(end, path) && tfy__git_lock_later(job, path);
 }

@@ -3,7 +3,7 @@
  * A repository's own config can name any number of commands (filters, drivers for diffs and merges, transports),
  * and .gitattributes, which anybody can write, says which files they apply to. Settings on git's command line can
  * switch off only commands whose names are known. So every git that reads the work tree gets a git directory of its
- * own: the repository's objects, its lists of ignored files and of attributes, an index of its own, and of its
+ * own: the repository's objects, where its history ends, its lists of ignored files and of attributes, an index of its own, and of its
  * settings those in the list below, which name no command. Hooks, filters and drivers of the repository cannot
  * run, since they are not in it. A person's own ~/.gitconfig and the system's still apply. The person's index is
  * neither read nor written.
@@ -24,7 +24,7 @@
 #include "effects/file.h"
 
 /* The lines of git's answer about where everything is. */
-enum { TOP, OBJECTS, EXCLUDE, ATTRIBUTES, PLACES };
+enum { TOP, OBJECTS, EXCLUDE, ATTRIBUTES, SHALLOW, PLACES };
 
 static const char *const harmless[] = {
     "core.bigfilethreshold",  "core.checkstat",
@@ -138,21 +138,28 @@ static void add_setting(TfyBuffer *out, const TfyBuffer *list, const Setting *se
 
 /* ---- the directory ---- */
 
-int tfy__git_write_text(int dir, const char *name, const char *text, size_t len)
+int tfy__git_write_all(int fd, const char *text, size_t len)
 {
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), error = fd < 0 ? -errno : 0;
-    while (!error && len) {
+    while (len) {
         ssize_t n = write(fd, text, len);
-        if (n < 0 && errno != EINTR) error = -errno;
+        if (n < 0 && errno != EINTR) return -errno;
         if (n > 0) text += n, len -= (size_t)n;
     }
+    return 0;
+}
+
+int tfy__git_write_text(int dir, const char *name, const char *text, size_t len)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int error = fd < 0 ? -errno : tfy__git_write_all(fd, text, len);
     if (fd >= 0) close(fd);
     return error;
 }
 
 static int fill_directory(TfyCanvasJob *job, char *const places[PLACES])
 {
-    static const char *const links[PLACES] = {[EXCLUDE] = "info/exclude", [ATTRIBUTES] = "info/attributes"};
+    static const char *const links[PLACES] = {
+        [EXCLUDE] = "info/exclude", [ATTRIBUTES] = "info/attributes", [SHALLOW] = "shallow"};
     static const char head[] = "ref: refs/heads/none\n";
     static const char *const dirs[] = {"objects", "refs", "info"};
     int error = tfy__git_write_text(job->dir_fd, "HEAD", head, sizeof head - 1);
@@ -239,7 +246,7 @@ static void on_places(TfyCanvasJob *job, const TfyProcessEnd *end)
 static void ask_places(TfyCanvasJob *job)
 {
     TfyGit git = {.args = {"rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "objects",
-                           "--git-path", "info/exclude", "--git-path", "info/attributes"}};
+                           "--git-path", "info/exclude", "--git-path", "info/attributes", "--git-path", "shallow"}};
     job->ready = job->begun;
     tfy__git_run(job, on_places, &git);
 }

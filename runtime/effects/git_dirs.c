@@ -126,6 +126,17 @@ void tfy__git_dirs_commit(const TfyGitDirs *dirs, TfyCellPlan *plan)
     open_branches(plan, dirs->common, "logs/refs/heads/" TFY_BRANCHES);
 }
 
+void tfy__git_dirs_branch(const TfyGitDirs *dirs, const char *ref, TfyCellPlan *plan)
+{
+    char name[PATH_MAX], log[PATH_MAX + 8];
+    snprintf(name, sizeof name, "%s", ref);
+    char *slash = strrchr(name, '/');
+    if (slash) *slash = 0;
+    snprintf(log, sizeof log, "logs/%s", name);
+    open_branches(plan, dirs->common, name);
+    open_branches(plan, dirs->common, log);
+}
+
 /* From these git outside takes commands, or settings, which name commands. */
 static const char *const shut[] = {"config", "config.worktree", "hooks", "modules", "worktrees", "commondir", NULL};
 static const char *const own_shut[] = {"config.worktree", "commondir", NULL};

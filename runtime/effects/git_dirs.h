@@ -27,6 +27,8 @@ bool tfy__git_dirs_above(const char *root, TfyGitDirs *dirs);
 /* Opens what a commit on a run's branch needs: the repository is read, and its objects and the branches of runs are
  * written. Nothing from which programs outside take commands can be. */
 void tfy__git_dirs_commit(const TfyGitDirs *dirs, TfyCellPlan *plan);
+/* Opens besides what moving this branch ("refs/heads/main") needs: the directory that it is in, and its log's. */
+void tfy__git_dirs_branch(const TfyGitDirs *dirs, const char *ref, TfyCellPlan *plan);
 /* A name in a repository's directory that no mount can hold: it does not exist, or is a link. */
 typedef struct TfyGitName {
     char *path;     /* owned */

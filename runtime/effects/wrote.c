@@ -107,10 +107,34 @@ void tfy__wrote_committed(TfyLoop *loop, const char *run_uuid, const char *id, c
     }
 }
 
+void tfy__wrote_began(TfyLoop *loop, const char *run_uuid, const char *branch, const char *base)
+{
+    TfyWroteRun *run = make_run(loop, run_uuid);
+    if (!run) return;
+    free(run->branch);
+    run->branch = branch ? tfy__sys_strdup(branch) : NULL;
+    if (branch && !run->branch) starve(loop);
+    snprintf(run->base, sizeof run->base, "%s", base);
+}
+
+void tfy__wrote_landed(TfyLoop *loop, const char *run_uuid)
+{
+    TfyWroteRun *run = make_run(loop, run_uuid);
+    if (run) memcpy(run->landed, run->last, sizeof run->landed);
+}
+
+void tfy__wrote_land_recorded(TfyCall *call, const struct TfyPayload *payload)
+{
+    if (!tfy__payload_get(payload, TFY_P_VALUE)) return;
+    tfy__wrote_landed(call->loop, tfy__run_uuid(call->task));
+}
+
 void tfy__wrote_commit_recorded(TfyCall *call, const struct TfyPayload *payload)
 {
-    const char *id = tfy__payload_text(payload, TFY_P_VALUE);
-    if (id) tfy__wrote_committed(call->loop, tfy__run_uuid(call->task), id, tfy__payload_get(payload, TFY_P_PATHS));
+    const char *id = tfy__payload_text(payload, TFY_P_VALUE), *run = tfy__run_uuid(call->task);
+    const char *branch = tfy__payload_text(payload, TFY_P_BRANCH), *base = tfy__payload_text(payload, TFY_P_BASE);
+    if (branch || base) tfy__wrote_began(call->loop, run, branch, base ? base : "");
+    if (id) tfy__wrote_committed(call->loop, run, id, tfy__payload_get(payload, TFY_P_PATHS));
 }
 
 /* ---- snapshots ---- */
@@ -120,6 +144,9 @@ void tfy__wrote_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
     const TfyWroteRun *run = tfy__wrote_of(loop, run_uuid);
     tfy__put_begin(out);
     if (run && *run->last) tfy__put_text(out, TFY_S_LAST, run->last);
+    if (run && run->branch) tfy__put_text(out, TFY_P_BRANCH, run->branch);
+    if (run && *run->base) tfy__put_text(out, TFY_P_BASE, run->base);
+    if (run && *run->landed) tfy__put_text(out, TFY_S_LANDED, run->landed);
     tfy__put(out, TFY_S_WROTE);
     tfy__buffer_char(out, '[');
     for (const TfyWrote *file = run ? run->files.first : NULL; file; file = file->next) {
@@ -129,12 +156,21 @@ void tfy__wrote_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
     tfy__buffer_text(out, "]}");
 }
 
+static void restore_commits(TfyLoop *loop, TfyWroteRun *run, const json_t *json)
+{
+    const char *last = tfy__member_text(json, TFY_S_LAST), *landed = tfy__member_text(json, TFY_S_LANDED);
+    const char *base = tfy__member_text(json, TFY_P_BASE);
+    snprintf(run->last, sizeof run->last, "%s", last ? last : "");
+    snprintf(run->landed, sizeof run->landed, "%s", landed ? landed : "");
+    tfy__wrote_began(loop, run->uuid, tfy__member_text(json, TFY_P_BRANCH), base ? base : "");
+}
+
 void tfy__wrote_restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
 {
     const json_t *files = tfy__member_get(json, TFY_S_WROTE);
     const char *last = tfy__member_text(json, TFY_S_LAST);
     TfyWroteRun *run = last || json_array_size(files) ? make_run(loop, run_uuid) : NULL;
-    if (run) snprintf(run->last, sizeof run->last, "%s", last ? last : "");
+    if (run) restore_commits(loop, run, json);
     for (size_t i = 0; run && i < json_array_size(files); i++) {
         const char *path = json_string_value(json_array_get(files, i));
         if (path) note_path(loop, run, path);
@@ -149,6 +185,7 @@ void tfy__wrote_close(TfyLoop *loop)
         next = run->next;
         while (run->files.first) forget_file(run, run->files.first);
         tfy__table_free(&run->by_path);
+        free(run->branch);
         free(run);
     }
 }

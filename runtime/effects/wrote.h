@@ -23,6 +23,11 @@ typedef struct TfyWroteRun {
     struct TfyWroteRun *next;
     char uuid[37];
     char last[65]; /* the id of its last commit; empty: none */
+    /* The branch on which it began, "refs/heads/main": what was checked out when it first committed. Owned; NULL: it has
+     * not committed, or began on none. */
+    char *branch;
+    char base[65];   /* the commit that it began on; empty: the branch had none */
+    char landed[65]; /* the commit of its own that it landed last (canvas_land.c); empty: none */
     LIST(TfyWrote) files;
     TfyTable by_path;
     uint64_t notes; /* so far */
@@ -42,6 +47,12 @@ TfyWroteRun *tfy__wrote_of(TfyLoop *loop, const char *run_uuid);
 /* A commit was made: sets the run's last one. settled: a JSON list of the paths that it settled; NULL: unknown, all
  * notes stay. */
 void tfy__wrote_committed(TfyLoop *loop, const char *run_uuid, const char *id, const json_t *settled);
+
+/* The run's first commit says where it began. branch: NULL: on none; base: empty: the branch has no commit. */
+void tfy__wrote_began(TfyLoop *loop, const char *run_uuid, const char *branch, const char *base);
+/* The run's last commit was landed; the second for TfyPerformer.recorded of land. */
+void tfy__wrote_landed(TfyLoop *loop, const char *run_uuid);
+void tfy__wrote_land_recorded(TfyCall *call, const struct TfyPayload *payload);
 
 /* For the performer of commit: TfyPerformer.recorded, .save and .restore. */
 void tfy__wrote_commit_recorded(TfyCall *call, const struct TfyPayload *payload);

@@ -77,6 +77,8 @@ static const TfyField budget_fields[] = {{"message", &tfy_type_string, NULL, NUL
                                          {"what", &tfy_type_string, NULL, NULL},
                                          {"limit", &tfy_type_float, NULL, NULL},
                                          {"spent", &tfy_type_float, NULL, NULL}};
+static const TfyField conflict_fields[] = {{"message", &tfy_type_string, NULL, NULL},
+                                           {"paths", &tfy_type_list_string, NULL, NULL}};
 static const TfyField bad_value_fields[] = {{"message", &tfy_type_string, NULL, NULL},
                                             {"path", &tfy_type_string, NULL, NULL}};
 
@@ -87,13 +89,15 @@ const TfyType tfy_type_channel_closed = {.kind = TFY_ERROR, .name = "ChannelClos
 const TfyType tfy_type_bad_value = {.kind = TFY_ERROR, .name = "BadValue", FIELDS(bad_value_fields)};
 const TfyType tfy_type_lost = {.kind = TFY_ERROR, .name = "Lost", FIELDS(message_only)};
 const TfyType tfy_type_denied = {.kind = TFY_ERROR, .name = "Denied", FIELDS(message_only)};
+const TfyType tfy_type_conflict = {.kind = TFY_ERROR, .name = "Conflict", FIELDS(conflict_fields)};
 const TfyType tfy_type_budget_exceeded = {.kind = TFY_ERROR, .name = "BudgetExceeded", FIELDS(budget_fields)};
 const TfyType tfy_type_panic = {.kind = TFY_ERROR, .name = "Panic", FIELDS(message_only)};
 const TfyType tfy_type_cancelled = {.kind = TFY_ERROR, .name = "Cancelled", FIELDS(message_only)};
 
 static const TfyType *const builtin_errors[] = {
-    &tfy_type_timeout, &tfy_type_tool_error, &tfy_type_task_failed,     &tfy_type_channel_closed, &tfy_type_bad_value,
-    &tfy_type_lost,    &tfy_type_denied,     &tfy_type_budget_exceeded, &tfy_type_panic,          &tfy_type_cancelled,
+    &tfy_type_timeout,   &tfy_type_tool_error, &tfy_type_task_failed, &tfy_type_channel_closed,
+    &tfy_type_bad_value, &tfy_type_lost,       &tfy_type_denied,      &tfy_type_budget_exceeded,
+    &tfy_type_conflict,  &tfy_type_panic,      &tfy_type_cancelled,
 };
 
 const TfyType *tfy__builtin_error(const char *name)

@@ -415,8 +415,10 @@ static void commits_on_the_runs_branch(void **state)
                         "Ann <ann@example.invalid>\nAdd more\n\nBecause.\n\nTiffany-Step: run/1/7\n\n");
     assert_string_equal(shell(loop, "git show --name-only --format= " BRANCH), "a.txt\nb.txt\n");
     assert_int_equal(job->call.record_type, TFY_R_COMMIT);
-    assert_string_equal(job->call.extra.data, ",\"message\":\"Add more\\n\\nBecause.\\n\\n\",\"key\":\"run/1/7\","
-                                              "\"paths\":[\"a.txt\",\"./b.txt\"]");
+    const char extra[] = ",\"message\":\"Add more\\n\\nBecause.\\n\\n\",\"key\":\"run/1/7\","
+                         "\"paths\":[\"a.txt\",\"./b.txt\"],\"branch\":\"refs/heads/main\",\"base\":\"";
+    assert_memory_equal(job->call.extra.data, extra, sizeof extra - 1);
+    assert_int_equal(job->call.extra.len, sizeof extra + 40);
     job_free(job);
     assert_fails(commit(loop, "Again", "run/1/8"), "the run has written no file since its last commit");
 }
@@ -476,7 +478,7 @@ static void keeps_what_was_written_meanwhile(void **state)
                 ">.git/info/attributes");
     WROTE(loop, "f", "g");
     Job *job = commit_start(loop, "One", "k1");
-    run_for(loop, 300);
+    run_for(loop, 1000);
     WROTE(loop, "g");
     await(loop, job, 20000);
     sha_of(job);
@@ -502,9 +504,11 @@ static void notes_survive_a_snapshot(void **state)
     sha_of(job);
     WROTE(loop, "b \"quoted\"", "b.txt");
     tfy__wrote_save(loop, uuid, &out);
-    char expected[200];
-    snprintf(expected, sizeof expected, "{\"last\":\"%s\",\"wrote\":[\"b \\\"quoted\\\"\",\"b.txt\"]}",
-             ((const TfyString *)sha)->bytes);
+    char expected[300];
+    snprintf(expected, sizeof expected,
+             "{\"last\":\"%s\",\"branch\":\"refs/heads/main\",\"base\":\"%.40s\",\"wrote\":[\"b "
+             "\\\"quoted\\\"\",\"b.txt\"]}",
+             ((const TfyString *)sha)->bytes, shell(loop, "git rev-parse main"));
     assert_string_equal(out.data, expected);
     job_free(job);
     tfy__wrote_close(loop);

@@ -48,6 +48,10 @@ static const TfyField code_references_params[] = {{"name", &tfy_type_string, NUL
                                                   {"limit", &optional_int, NULL, NULL}};
 static const TfyField apply_params[] = {{"patch", &tfy_type_patch, NULL, NULL}};
 static const TfyField commit_params[] = {{"message", &tfy_type_string, NULL, NULL}};
+static const TfyCase land_cases[] = {{"squash", NULL, 0, NULL, NULL}, {"merge", NULL, 0, NULL, NULL}};
+static const TfyType land = {.kind = TFY_ENUM, .name = "Land", .cases = land_cases, .case_count = 2};
+static const TfyType optional_land = {.kind = TFY_OPTIONAL, .name = "Land?", .elem = &land};
+static const TfyField land_params[] = {{"message", &tfy_type_string, NULL, NULL}, {"how", &optional_land, NULL, NULL}};
 static const TfyField llm_params[] = {{"prompt", &tfy_type_string, NULL, NULL},
                                       {"model", &tfy_type_optional_string, NULL, NULL},
                                       {"system", &tfy_type_optional_string, NULL, NULL}};
@@ -123,6 +127,7 @@ EFFECT(preview_edit, TFY_F_PREVIEW_EDIT, TFY_PURE, preview_edit_params, tfy_type
 EFFECT(preview_diff, TFY_F_PREVIEW_DIFF, TFY_PURE, preview_diff_params, patches);
 EFFECT(apply, TFY_F_APPLY, TFY_IDEMPOTENT, apply_params, tfy_type_nothing);
 EFFECT(commit, TFY_F_COMMIT, TFY_IDEMPOTENT, commit_params, tfy_type_string);
+EFFECT(land, TFY_F_LAND, TFY_IDEMPOTENT, land_params, tfy_type_string);
 EFFECT(llm, TFY_F_LLM, TFY_IDEMPOTENT, llm_params, tfy_type_string);
 EFFECT(ask, TFY_F_ASK, TFY_PURE, ask_params, tfy_type_string);
 EFFECT(signal, TFY_F_SIGNAL, TFY_PURE, signal_params, tfy_type_json);

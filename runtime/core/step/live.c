@@ -132,7 +132,8 @@ static const char *activity_stage(const TfyTool *tool)
     case TFY_F_PREVIEW:
     case TFY_F_PREVIEW_EDIT:
     case TFY_F_PREVIEW_DIFF: return "PreviewingPatch";
-    case TFY_F_COMMIT: return "CommittingPatch";
+    case TFY_F_COMMIT:
+    case TFY_F_LAND: return "CommittingPatch";
     default: return "ToolExecutionStart";
     }
 }

@@ -29,8 +29,10 @@
     M(ARGS, "args", OBJECT)                                                                                            \
     M(AT, "at", INT)                                                                                                   \
     M(ATTEMPT, "attempt", INT)                                                                                         \
+    M(BASE, "base", TEXT)                                                                                              \
     M(BODY, "body", FLAG)                                                                                              \
     M(BORN, "born", INT)                                                                                               \
+    M(BRANCH, "branch", TEXT)                                                                                          \
     M(BY, "by", TEXT)                                                                                                  \
     M(BUDGET, "budget", TEXT)                                                                                          \
     M(BYTES, "bytes", TEXT)                                                                                            \

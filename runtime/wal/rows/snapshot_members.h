@@ -56,6 +56,7 @@
     M(KEPT, "kept", LIST)                                                                                              \
     M(KEY, "key", TEXT)                                                                                                \
     M(KILL, "kill", TEXT)                                                                                              \
+    M(LANDED, "landed", TEXT)                                                                                          \
     M(LAST, "last", TEXT)                                                                                              \
     M(LOCKS, "locks", LIST)                                                                                            \
     M(MASK, "mask", INT)                                                                                               \
