@@ -26,6 +26,7 @@ typedef struct Cell {
     uid_t uid;
     gid_t gid;
     int landlock_abi; /* set by stage 4 */
+    int layer;        /* with TFY_CELL_LAYER: the ruleset that came; else 0 */
     TfyCellPolicy policy;
     char **candidates, **argv;
 } Cell;
@@ -40,6 +41,8 @@ long cell_must(const Cell *cell, long result);
 void cell_enter_namespaces(Cell *cell);
 /* A part of stage 1, behind the loopback: makes the listener and hands it out. */
 void cell_hand_out_listener(const Cell *cell);
+/* Sends this with a descriptor, and closes that here. */
+void cell_hand_out(const Cell *cell, const TfyCellHandout *said, int descriptor);
 /* The rest of stage 1, as late as it can be: waits for the network namespace, and enters it. */
 void cell_join_network(Cell *cell);
 /* Stage 2: what is mounted, and how. */
@@ -49,6 +52,8 @@ void cell_drop_rights(Cell *cell);
 /* Stage 4: opens what the rules are about, while that may still be opened; then holds to them. */
 void cell_prepare_landlock(Cell *cell);
 void cell_landlock(Cell *cell);
+/* In the place of all that: makes the ruleset of TFY_CELL_MAKE_LAYER and hands it out. */
+void cell_make_layer(Cell *cell);
 /* Stage 5: system calls that fail from now on. */
 void cell_filter_calls(Cell *cell);
 /* Full: starts the tool as a child, and exits when nothing is left to wait for. Partial: becomes the tool. */

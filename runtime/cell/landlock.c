@@ -2,7 +2,8 @@
  * in a partial cell it is what protects paths.
  *
  * A rule holds for everything below its directory. So in a partial cell the root has none but for listing: each entry
- * in it has its own, and protected and closed ones lie beside those that may be written. */
+ * in it has its own, and protected and closed ones lie beside those that may be written. The entries of /etc are alike
+ * for all tools: they can come as a layer that was made once (TFY_CELL_LAYER). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@ enum {
     READ_DIR = 1 << 3,
     MAKE_CHAR = 1 << 6,
     MAKE_BLOCK = 1 << 11,
+    REFER = 1 << 13,
     TRUNCATE = 1 << 14,
     IOCTL_DEV = 1 << 15,
     RESOLVE_UNIX = 1 << 16,
@@ -137,6 +139,7 @@ static Said said_of(Cell *cell, const char *path)
         if (item->kind == TFY_CELL_PROTECTED || item->kind == TFY_CELL_CLOSED)
             say(&said, path, item->path, item->kind == TFY_CELL_CLOSED);
     }
+    if (cell->layer) return said; /* it holds what is hidden */
     if (tfy__cell_within(path, "/etc"))
         for (const char *const *hidden = cell_hidden; *hidden; hidden++) say(&said, path, *hidden, true);
     if (strcmp(path, "/etc") == 0 || tfy__cell_within(path, "/etc/ssh")) {
@@ -197,7 +200,7 @@ static void allow_entries(Cell *cell, int dir, const char *path, uint64_t rights
 static void allow_partly(Cell *cell, const char *path, uint64_t rights)
 {
     const int dir = (int)cell_must(cell, CALL3(openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC));
-    allow_entries(cell, dir, path, rights);
+    allow_entries(cell, dir, path[1] ? path : "", rights);
     cell_must(cell, CALL1(close, dir));
 }
 
@@ -216,8 +219,8 @@ static void allow_system(Cell *cell)
             allow_if_there(cell, read[i], READS);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         allow_if_there(cell, devices[i], READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV);
-    /* Without mounts, root would read as their owner what is hidden. */
-    if (partial && (!cell->uid || said_of(cell, "/etc").below))
+    /* Without mounts, their owner and group would read what is hidden. */
+    if (partial && said_of(cell, "/etc").below)
         allow_partly(cell, "/etc", READS);
     else
         allow_if_there(cell, "/etc", READS);
@@ -262,6 +265,24 @@ void cell_prepare_landlock(Cell *cell)
 void cell_landlock(Cell *cell)
 {
     cell->stage = TFY_CELL_LANDLOCK;
+    if (cell->layer) {
+        cell_must(cell, CALL2(landlock_restrict_self, cell->layer, 0));
+        cell_must(cell, CALL1(close, cell->layer));
+    }
     cell_must(cell, CALL2(landlock_restrict_self, ruleset, 0));
     cell_must(cell, CALL1(close, ruleset));
+}
+
+/* It holds reading alone; what else the rules of a cell allow, they decide. But moves between directories are refused by
+ * every ruleset that does not allow them. */
+void cell_make_layer(Cell *cell)
+{
+    const TfyCellHandout said = {.magic = TFY_CELL_LAYER_MAGIC};
+    cell->stage = TFY_CELL_LANDLOCK;
+    const int abi = (int)cell_must(cell, CALL3(landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION));
+    const struct ruleset attributes = {.fs = (READS | REFER) & known_rights(abi)};
+    known = attributes.fs;
+    ruleset = (int)cell_must(cell, CALL3(landlock_create_ruleset, &attributes, sizeof attributes.fs, 0));
+    allow_partly(cell, "/", known);
+    cell_hand_out(cell, &said, ruleset);
 }

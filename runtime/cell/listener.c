@@ -20,18 +20,22 @@ static int listen_inside(const Cell *cell)
     return listener;
 }
 
-void cell_hand_out_listener(const Cell *cell)
+void cell_hand_out(const Cell *cell, const TfyCellHandout *said, int descriptor)
 {
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof(int))];
     } rights = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-    TfyCellListener said = {.magic = TFY_CELL_LISTENER_MAGIC, .port = TFY_CELL_PROXY_PORT};
-    struct iovec bytes = {.iov_base = &said, .iov_len = sizeof said};
+    struct iovec bytes = {.iov_base = (void *)(uintptr_t)said, .iov_len = sizeof *said};
     const struct msghdr message = {
         .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof rights.room};
-    const int listener = listen_inside(cell);
-    memcpy(CMSG_DATA(&rights.head), &listener, sizeof listener);
+    memcpy(CMSG_DATA(&rights.head), &descriptor, sizeof descriptor);
     cell_must(cell, CALL3(sendmsg, cell->socket, &message, MSG_NOSIGNAL));
-    cell_must(cell, CALL1(close, listener));
+    cell_must(cell, CALL1(close, descriptor));
+}
+
+void cell_hand_out_listener(const Cell *cell)
+{
+    const TfyCellHandout said = {.magic = TFY_CELL_LISTENER_MAGIC, .port = TFY_CELL_PROXY_PORT};
+    cell_hand_out(cell, &said, listen_inside(cell));
 }

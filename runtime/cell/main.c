@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "cell/cell.h"
@@ -36,10 +37,29 @@ static int number_of(const char *text)
     return number;
 }
 
+/* The policy's bytes, and the descriptor that came with them; 0: none came. */
+static size_t receive(int *descriptor)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } rights;
+    struct iovec bytes = {.iov_base = datagram, .iov_len = sizeof datagram};
+    struct msghdr message = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof rights.room};
+    const long len = cell_must(&cell, CALL3(recvmsg, cell.socket, &message, MSG_CMSG_CLOEXEC));
+    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    *descriptor = 0;
+    if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof *descriptor))
+        memcpy(descriptor, CMSG_DATA(head), sizeof *descriptor);
+    return (size_t)len;
+}
+
 static void read_policy(void)
 {
-    const long len = cell_must(&cell, CALL6(recvfrom, cell.socket, datagram, sizeof datagram, 0, NULL, NULL));
-    if (!tfy__cell_policy_read(datagram, (size_t)len, &cell.policy)) cell_stop(&cell, EINVAL);
+    const size_t len = receive(&cell.layer);
+    if (!tfy__cell_policy_read(datagram, len, &cell.policy)) cell_stop(&cell, EINVAL);
+    if (!cell.layer != !(cell.policy.head.flags & TFY_CELL_LAYER)) cell_stop(&cell, EINVAL);
     cell_must(&cell, CALL3(close_range, cell.policy.head.descriptors, ~0U, CLOSE_RANGE_CLOEXEC));
     cell_must(&cell, CALL3(fcntl, cell.socket, F_SETFD, FD_CLOEXEC));
     cell.uid = (uid_t)CALL1(getuid, 0);
@@ -59,6 +79,10 @@ int main(int argc, char **argv)
     cell.argv = argv + 3 + candidates;
     read_policy();
     if (!!candidates != !!*cell.argv) cell_stop(&cell, EINVAL);
+    if (cell.policy.head.flags & TFY_CELL_MAKE_LAYER) {
+        cell_make_layer(&cell);
+        cell_exit(0);
+    }
     if (cell.policy.head.level == TFY_CELL_FULL) {
         cell_enter_namespaces(&cell);
         cell_mount(&cell);

@@ -56,6 +56,13 @@ static bool is_listener_nowhere(const TfyCellHead *head)
     return head->flags & TFY_CELL_LISTENER && !own_network;
 }
 
+/* What mounts hide needs no layer. */
+static bool is_layer_nowhere(const TfyCellHead *head)
+{
+    const uint32_t both = TFY_CELL_LAYER | TFY_CELL_MAKE_LAYER, given = head->flags & both;
+    return given == both || (given && head->level != TFY_CELL_PARTIAL);
+}
+
 static bool read_head(const void *datagram, size_t len, TfyCellHead *head)
 {
     if (len < sizeof *head || len > TFY_CELL_POLICY_MAX) return false;
@@ -63,7 +70,8 @@ static bool read_head(const void *datagram, size_t len, TfyCellHead *head)
     return head->magic == TFY_CELL_MAGIC && head->version == TFY_CELL_VERSION && head->size == len &&
            (head->level == TFY_CELL_FULL || head->level == TFY_CELL_PARTIAL) &&
            !(head->flags & ~(uint32_t)TFY_CELL_FLAGS) && head->descriptors >= 3 && head->descriptors <= 64 &&
-           head->paths <= TFY_CELL_PATHS_MAX && head->reserved == 0 && !is_listener_nowhere(head);
+           head->paths <= TFY_CELL_PATHS_MAX && head->reserved == 0 && !is_listener_nowhere(head) &&
+           !is_layer_nowhere(head);
 }
 
 /* Is it strictly inside the root, or inside what is written? A way to what is protected begins there. */

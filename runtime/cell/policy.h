@@ -8,7 +8,8 @@
  * and with the environment that tfy-cell was given. The answer is the end of file, or one TfyCellAnswer: then the
  * tool never ran. Without candidates and arguments it builds all walls and exits with 0: a probe.
  *
- * With TFY_CELL_LISTENER, a TfyCellListener comes before the end of file; or an answer comes in its stead or behind it.
+ * With TFY_CELL_LISTENER or TFY_CELL_MAKE_LAYER, a TfyCellHandout comes before the end of file; or an answer comes in
+ * its stead or behind it.
  *
  * No wall is ever left out. A policy that the cell does not understand to its last byte is refused (stage 0).
  *
@@ -52,7 +53,12 @@ enum {
     TFY_CELL_KEEP_RUNNING = 4,
     /* full, without TFY_CELL_HOST_NETWORK: a listener on the loopback of the tool is handed out */
     TFY_CELL_LISTENER = 8,
-    TFY_CELL_FLAGS = 15,
+    /* partial: a ruleset comes with the policy, which a cell with TFY_CELL_MAKE_LAYER has handed out */
+    TFY_CELL_LAYER = 16,
+    /* partial, a probe: hands out a ruleset that allows to read everything but what is hidden below /etc. One rule for
+     * each entry there takes longer than all walls, so who starts many tools has them made once. */
+    TFY_CELL_MAKE_LAYER = 32,
+    TFY_CELL_FLAGS = 63,
 };
 
 /* All integers in the machine's own byte order: the datagram never leaves the machine. */
@@ -100,14 +106,15 @@ typedef struct TfyCellAnswer {
     uint32_t path;  /* the ordinal of the policy's path at which it failed, from 1; 0: none of them */
 } TfyCellAnswer;
 
-/* Comes with one descriptor, which listens at 127.0.0.1 inside. No tool can take the port away: it is below those that
- * a program without capabilities may use. */
+/* Comes with one descriptor: of a listener at 127.0.0.1 inside, or of a ruleset. No tool can take the listener's port
+ * away: it is below those that a program without capabilities may use. */
 #define TFY_CELL_LISTENER_MAGIC UINT32_C(0x7473696c) /* "list" */
+#define TFY_CELL_LAYER_MAGIC    UINT32_C(0x7279616c) /* "layr" */
 #define TFY_CELL_PROXY_PORT     880
-typedef struct TfyCellListener {
-    uint32_t magic;
-    uint32_t port; /* TFY_CELL_PROXY_PORT */
-} TfyCellListener;
+typedef struct TfyCellHandout {
+    uint32_t magic; /* what it is */
+    uint32_t port;  /* a listener: TFY_CELL_PROXY_PORT; else 0 */
+} TfyCellHandout;
 
 /* Reads a datagram that stays where it is. False: it is not a valid policy of this version. */
 bool tfy__cell_policy_read(const void *datagram, size_t len, TfyCellPolicy *policy);

@@ -10,10 +10,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef MFD_EXEC
@@ -213,11 +215,36 @@ int tfy__cell_datagram(const TfyCellPlan *plan, TfyBuffer *out)
     return out->len > TFY_CELL_POLICY_MAX || head.paths > TFY_CELL_PATHS_MAX ? EMSGSIZE : 0;
 }
 
+/* The layer goes with the bytes, which say so. */
+static ssize_t send_with(int socket, TfyBuffer *datagram, int layer)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } rights = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct iovec bytes = {.iov_base = datagram->data, .iov_len = datagram->len};
+    const struct msghdr message = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof rights.room};
+    TfyCellHead head;
+    memcpy(&head, datagram->data, sizeof head);
+    head.flags |= TFY_CELL_LAYER;
+    memcpy(datagram->data, &head, sizeof head);
+    memcpy(CMSG_DATA(&rights.head), &layer, sizeof layer);
+    return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+int tfy__cell_send_datagram(int socket, TfyBuffer *datagram, int layer)
+{
+    const ssize_t sent =
+        layer < 0 ? send(socket, datagram->data, datagram->len, MSG_NOSIGNAL) : send_with(socket, datagram, layer);
+    return sent < 0 ? errno : 0;
+}
+
 int tfy__cell_send(const TfyCellPlan *plan, int socket)
 {
     TfyBuffer datagram = {0};
     int error = tfy__cell_datagram(plan, &datagram);
-    if (!error && send(socket, datagram.data, datagram.len, MSG_NOSIGNAL) < 0) error = errno;
+    if (!error) error = tfy__cell_send_datagram(socket, &datagram, -1);
     tfy__buffer_free(&datagram);
     return error;
 }
@@ -241,13 +268,14 @@ static int descriptor_of(struct msghdr *message)
     return descriptor;
 }
 
-int tfy__cell_listener(int socket, int *listener, TfyCellAnswer *answer)
+/* Waits for what a cell hands out, as tfy__cell_listener does. */
+static int take_handout(int socket, uint32_t magic, int *descriptor, TfyCellAnswer *answer)
 {
     union {
-        TfyCellListener listener;
+        TfyCellHandout handout;
         TfyCellAnswer answer;
     } said;
-    _Static_assert(sizeof said.listener != sizeof said.answer, "the one is never taken for the other");
+    _Static_assert(sizeof said.handout != sizeof said.answer, "the one is never taken for the other");
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof(int))];
@@ -258,12 +286,17 @@ int tfy__cell_listener(int socket, int *listener, TfyCellAnswer *answer)
     ssize_t len;
     while ((len = recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) continue;
     if (len < 0) return -errno;
-    *listener = descriptor_of(&message);
-    if (*listener >= 0 && len == sizeof said.listener && said.listener.magic == TFY_CELL_LISTENER_MAGIC) return 0;
-    if (*listener >= 0) close(*listener);
-    if (*listener >= 0 || len != sizeof said.answer) return -EPROTO;
+    *descriptor = descriptor_of(&message);
+    if (*descriptor >= 0 && len == sizeof said.handout && said.handout.magic == magic) return 0;
+    if (*descriptor >= 0) close(*descriptor);
+    if (*descriptor >= 0 || len != sizeof said.answer) return -EPROTO;
     *answer = said.answer;
     return 1;
+}
+
+int tfy__cell_listener(int socket, int *listener, TfyCellAnswer *answer)
+{
+    return take_handout(socket, TFY_CELL_LISTENER_MAGIC, listener, answer);
 }
 
 #define PORT_TEXT_OF(port) #port
@@ -330,30 +363,83 @@ __attribute__((noreturn)) static void become_probe(int program, int socket)
     _exit(TFY_CELL_FAILED);
 }
 
-int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer)
+/* Starts a cell without a tool. handout: what it hands out, the caller's; NULL: nothing. Result as tfy__cell_probe's. */
+static int try_cell(int program, TfyCellPlan *plan, int *handout, TfyCellAnswer *answer)
 {
-    TfyCellPlan plan = {.head = {.level = level}};
-    const int program = tfy__cell_open();
     int ends[2], status = 0;
-    if (program < 0) return program;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
-        const int error = errno;
-        close(program);
-        return -error;
-    }
-    tfy__cell_add(&plan, TFY_CELL_ROOT, "/usr");
-    tfy__cell_add(&plan, TFY_CELL_CWD, "/usr");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return -errno;
+    tfy__cell_add(plan, TFY_CELL_ROOT, "/usr");
+    tfy__cell_add(plan, TFY_CELL_CWD, "/usr");
     const pid_t pid = vfork();
     if (pid == 0) become_probe(program, ends[1]);
     const int started = pid < 0 ? errno : 0;
     close(ends[1]);
-    close(program);
-    const int sent = started ? started : tfy__cell_send(&plan, ends[0]);
-    const int result = sent ? -sent : tfy__cell_answer(ends[0], answer);
+    const int sent = started ? started : tfy__cell_send(plan, ends[0]);
+    int result = -sent;
+    if (!sent && handout) result = take_handout(ends[0], TFY_CELL_LAYER_MAGIC, handout, answer);
+    if (!result) result = tfy__cell_answer(ends[0], answer);
     close(ends[0]);
-    tfy__cell_plan_free(&plan);
+    tfy__cell_plan_free(plan);
     while (!started && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
     return result == 0 && status ? -EPROTO : result; /* neither an answer nor done */
+}
+
+int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer)
+{
+    TfyCellPlan plan = {.head = {.level = level}};
+    const int program = tfy__cell_open();
+    if (program < 0) return program;
+    const int result = try_cell(program, &plan, NULL, answer);
+    close(program);
+    return result;
+}
+
+/* ---- the layer of partial cells ---- */
+
+/* What the rules of a layer were made of: a change of one of these directories changes its times. */
+static const char *const ruled[TFY_CELL_RULED] = {"/", "/etc", "/etc/ssh"};
+
+/* A directory that is not there is all zeros. False: one was changed so lately that the next change might not show. */
+static bool look_at_ruled(TfyCellRuled now[TFY_CELL_RULED])
+{
+    struct timespec clock;
+    bool settled = clock_gettime(CLOCK_REALTIME, &clock) == 0;
+    memset(now, 0, TFY_CELL_RULED * sizeof *now);
+    for (int i = 0; i < TFY_CELL_RULED; i++) {
+        struct stat info;
+        if (stat(ruled[i], &info) < 0) continue;
+        now[i] = (TfyCellRuled){.device = info.st_dev,
+                                .inode = info.st_ino,
+                                .changed_s = info.st_ctim.tv_sec,
+                                .changed_ns = info.st_ctim.tv_nsec};
+        settled = settled && info.st_ctim.tv_sec + 1 < clock.tv_sec;
+    }
+    return settled;
+}
+
+int tfy__cell_layer(TfyCellLayer *layer, int program)
+{
+    TfyCellPlan plan = {.head = {.level = TFY_CELL_PARTIAL, .flags = TFY_CELL_MAKE_LAYER}};
+    TfyCellRuled now[TFY_CELL_RULED];
+    TfyCellAnswer answer;
+    int ruleset = -1;
+    const bool settled = look_at_ruled(now);
+    if (layer->ruleset > 0 && settled && memcmp(now, layer->ruled, sizeof now) == 0) return layer->ruleset;
+    tfy__cell_layer_free(layer);
+    if (!settled) return -1;
+    if (try_cell(program, &plan, &ruleset, &answer) != 0) {
+        if (ruleset >= 0) close(ruleset);
+        return -1;
+    }
+    layer->ruleset = ruleset;
+    memcpy(layer->ruled, now, sizeof now);
+    return ruleset;
+}
+
+void tfy__cell_layer_free(TfyCellLayer *layer)
+{
+    if (layer->ruleset > 0) close(layer->ruleset);
+    *layer = (TfyCellLayer){0};
 }
 
 /* ---- words ---- */

@@ -60,6 +60,8 @@ void tfy__cell_free_words(char **words);
 
 /* Writes the plan down as a datagram. 0 or an errno value; EMSGSIZE: it has too many paths. */
 int tfy__cell_datagram(const TfyCellPlan *plan, TfyBuffer *out);
+/* Sends a datagram with a layer of tfy__cell_layer, which stays the caller's; -1: with none. 0 or an errno value. */
+int tfy__cell_send_datagram(int socket, TfyBuffer *datagram, int layer);
 /* Sends the plan. 0 or an errno value; EMSGSIZE: it has too many paths. */
 int tfy__cell_send(const TfyCellPlan *plan, int socket);
 /* Waits for the answer. 0: the tool runs; 1: *answer says why not; or -errno. */
@@ -85,6 +87,27 @@ bool tfy__cell_home(const char *root, char home[PATH_MAX]);
 /* Builds a cell for nothing, with a root that is only read: 0: all its walls stand; 1: *answer says which one does
  * not; or -errno: it could not be tried. */
 int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer);
+
+/* ---- the layer of partial cells ---- */
+
+/* A directory whose entries have a rule each. */
+typedef struct TfyCellRuled {
+    uint64_t device, inode;
+    int64_t changed_s, changed_ns;
+} TfyCellRuled;
+
+/* The ruleset of TFY_CELL_LAYER, kept by who starts many tools. Zeroed: not made yet. An entry that comes to be below
+ * those directories, or is replaced, needs a new one. What is only mounted over an entry cannot be read until then. */
+enum { TFY_CELL_RULED = 3 };
+typedef struct TfyCellLayer {
+    int ruleset; /* 0: none */
+    TfyCellRuled ruled[TFY_CELL_RULED];
+} TfyCellLayer;
+
+/* The layer for a cell that starts now, which stays the keeper's; program: of tfy__cell_open. -1: there is none at the
+ * moment, and the cell makes all rules itself. */
+int tfy__cell_layer(TfyCellLayer *layer, int program);
+void tfy__cell_layer_free(TfyCellLayer *layer);
 
 /* What a stage builds, in a word or two: "namespaces". */
 const char *tfy__cell_stage_name(uint32_t stage);

@@ -644,7 +644,7 @@ static int open_cell(TfyProcess *process, int *fds)
         process->cell_watch = tfy__watch_add(process->pool->loop, process->cell, TFY_FD_READ, on_cell, process);
         if (process->cell_watch < 0) return ENOMEM;
     }
-    return send(process->cell, process->policy.data, process->policy.len, MSG_NOSIGNAL) < 0 ? errno : 0;
+    return tfy__cell_send_datagram(process->cell, &process->policy, tfy__sandbox_layer(process->pool->loop));
 }
 
 /* Opens all descriptors of a SPAWN. 0 or an errno value; fds holds those that were opened either way. */

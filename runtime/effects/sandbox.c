@@ -20,6 +20,7 @@ typedef struct Place {
     uint32_t level;            /* 0: not known yet */
     TfyCellAnswer lacks;       /* partial: why it is not full */
     int program;               /* tfy-cell; -1: not opened yet */
+    TfyCellLayer layer;        /* of partial cells */
     TfyCaretaker caretaker;    /* of the directory in which partial cells have theirs */
     uint64_t directories;      /* made so far */
     const TfyProtect *protect; /* owned */
@@ -41,6 +42,7 @@ void tfy__sandbox_close(TfyLoop *loop)
     Place **slot = (Place **)tfy__effect_slot(loop, TFY_M_SANDBOX), *place = *slot;
     if (!place) return;
     if (place->program >= 0) close(place->program);
+    tfy__cell_layer_free(&place->layer);
     tfy__caretaker_end(&place->caretaker);
     tfy__protect_free((TfyProtect *)(uintptr_t)place->protect);
     tfy__buffer_free(&place->said);
@@ -67,6 +69,13 @@ int tfy__sandbox_program(TfyLoop *loop)
     const int error = place->program;
     place->program = -1;
     return error;
+}
+
+int tfy__sandbox_layer(TfyLoop *loop)
+{
+    Place *place = place_of(loop);
+    if (!place || place->level != TFY_CELL_PARTIAL || place->program < 0) return -1;
+    return tfy__cell_layer(&place->layer, place->program);
 }
 
 /* ---- the level ---- */

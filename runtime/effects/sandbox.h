@@ -68,6 +68,8 @@ void tfy__confined_free(TfyConfined *confined);
 
 /* tfy-cell, to execute (tfy__cell_open); kept for the loop. Or -errno. */
 int tfy__sandbox_program(TfyLoop *loop);
+/* What goes with the policy of a cell that is started now, the loop's (tfy__cell_layer); -1: nothing. */
+int tfy__sandbox_layer(TfyLoop *loop);
 
 void tfy__sandbox_close(TfyLoop *loop);
 

@@ -57,6 +57,12 @@ picture() # DIR LEVEL
         ls -ld root/.vscode | cut -c1-10) | sort
 }
 
+nothing_changed() # NAME DIR LEVEL: against the picture in before
+{
+    picture "$2" "$3" >"$scratch/after"
+    if cmp -s "$scratch/before" "$scratch/after"; then ok "$1: nothing outside has changed"; else not_ok "$1: nothing outside has changed" "$(diff "$scratch/before" "$scratch/after" | head -n 5)"; fi
+}
+
 # What each attempt has to end with. A line of attack.c's output that is not named here must be "refused" or "works".
 wanted() # LEVEL USER
 {
@@ -77,21 +83,31 @@ judge() # WANTED FILE: prints what is not as it should be
         !good { print }' "$2"
 }
 
+# What is attacked: its $port and $pid.
+begin_host() # USER WORLD
+{
+    rm -f "$scratch/host"
+    as "$1" env CELL_SECRET=secret "$scratch/bin/cell_attack" host "$2" >"$scratch/host" 2>/dev/null &
+    hosts=$!
+    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
+    read -r port pid <"$scratch/host"
+}
+end_host()
+{
+    { kill "$pid"; wait "$hosts"; } 2>/dev/null
+    hosts=
+}
+
 attack() # USER LEVEL
 {
     world=$scratch/$1-$2
     make_world "$world" "$1"
-    as "$1" env CELL_SECRET=secret "$scratch/bin/cell_attack" host "$world" >"$scratch/host" &
-    hosts=$!
-    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
-    read -r port pid <"$scratch/host"
-    rm "$scratch/host"
+    begin_host "$1" "$world"
     picture "$world" "$2" >"$scratch/before"
     (cd "$world/root" && HOME=$world/home CELL_SECRET=secret as "$1" tfy sandbox --sandbox-level "$2" --reads "$world/shared" -- \
         ./attack try "$world" "$port" "$pid") >"$scratch/said" 2>"$scratch/err" </dev/null
     is "$1, $2: the attacks ran" "0, nothing said" "$?, $(head -c 300 "$scratch/err" | grep . || echo nothing said)"
-    { kill "$pid"; wait "$pid"; } 2>/dev/null
-    hosts=
+    end_host
     # Signals are kept inside from ABI 6 on.
     if [ "$2" = partial ] && [ "${abi:-0}" -lt 6 ] && grep -q '^kill_runtime OPEN' "$scratch/said"; then
         skipped "signals in partial: Landlock has ABI $abi here"
@@ -106,8 +122,25 @@ attack() # USER LEVEL
         bad=$(echo "$wrong" | grep -c .)
         failed=$((failed + bad)) passed=$((passed + count - bad))
     fi
-    picture "$world" "$2" >"$scratch/after"
-    if cmp -s "$scratch/before" "$scratch/after"; then ok "$1, $2: nothing outside has changed"; else not_ok "$1, $2: nothing outside has changed" "$(diff "$scratch/before" "$scratch/after" | head -n 5)"; fi
+    nothing_changed "$1, $2" "$world" "$2"
+}
+
+# The same attacks by a tool of a program, in partial: the runtime gives its cell a layer of rules that it made once, behind another tool.
+tool_attack() # USER
+{
+    world=$scratch/$1-tool
+    make_world "$world" "$1"
+    begin_host "$1" "$world"
+    picture "$world" partial >"$scratch/before"
+    (cd "$world/root" && HOME=$world/home CELL_SECRET=secret as "$1" "$scratch/bin/attacker" --sandbox-level partial --grant "attack:reads=$world/shared" \
+        --world "$world" --port "$port" --process "$pid" --db "$world/home/runs.db") >"$scratch/said" 2>"$scratch/err" </dev/null
+    is "$1, a tool in partial: the attacks ran" "0" "$?"
+    end_host
+    rm -f "$world"/home/runs.db*
+    [ "${abi:-0}" -ge 6 ] || sed -i '/^kill_runtime /d; /^unix_abstract OPEN/d' "$scratch/said"
+    is "$1, a tool in partial: all attacks were tried" yes "$([ "$(grep -c . "$scratch/said")" -ge 95 ] && echo yes)"
+    is "$1, a tool in partial: ... and refused" "" "$(judge "$(wanted partial "$1")" "$scratch/said")"
+    nothing_changed "$1, a tool in partial" "$world" partial
 }
 
 # What tools of every day do. COMMAND runs in a cell in a directory with a program and a repository.
@@ -211,15 +244,11 @@ command_line()
         rm .envrc
     fi
     make_world "$dir/any" root
-    "$scratch/bin/cell_attack" host "$dir/any" >"$scratch/host" &
-    hosts=$!
-    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
-    read -r port pid <"$scratch/host"
+    begin_host own "$dir/any"
     run sh -c 'cd "$1/root" && exec tfy sandbox --sandbox-level "$2" --network any -- ./attack try "$1" "$3" "$4"' sh "$dir/any" "$level" "$port" "$pid"
     is "network any leads to the host's servers, and not to its local sockets" "tcp_host OPEN unix_abstract refused unix_path refused " \
         "$(echo "$said" | grep -E '^(tcp_host|unix_)' | sort | cut -d ' ' -f 1,2 | tr '\n' ' ')"
-    kill "$pid"
-    hosts=
+    end_host
     tfy sandbox --sandbox-level "$level" -- ./attack left 1 "$dir/w/late" >/dev/null 2>&1
     run tfy doctor --sandbox
     is "doctor names the level" "0 sandbox        $level" "$status $(echo "$said" | head -n 1)"
@@ -300,12 +329,7 @@ runtime_git() # USER LEVEL
 {
     world=$scratch/git-$1-$2
     make_world "$world" "$1"
-    rm -f "$scratch/host"
-    as "$1" env CELL_SECRET=secret "$scratch/bin/cell_attack" host "$world" >"$scratch/host" &
-    hosts=$!
-    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
-    read -r port pid <"$scratch/host"
-    rm "$scratch/host"
+    begin_host "$1" "$world"
     printf '[user]\nname = Ann\nemail = ann@example.invalid\n[filter "spy"]\nclean = ./attack try %s %s %s few\n' "$world" "$port" "$pid" >"$world/home/.gitconfig"
     echo 'spied filter=spy' >"$world/root/.gitattributes"
     printf '#!/bin/sh\necho ran >"%s/outside/ran"\n' "$world" >"$world/root/.git/hooks/reference-transaction"
@@ -322,8 +346,7 @@ runtime_git() # USER LEVEL
     is "$1, $2: a commit, in the person's name" "0, nothing said, Ann" \
         "$status, $(head -c 300 "$scratch/err" | grep . || echo nothing said), $(git -C "$world/root" -c safe.directory='*' log -1 --format=%an "$branch")"
     git -C "$world/root" -c safe.directory='*' cat-file blob "$branch:spied" >"$scratch/said"
-    { kill "$pid"; wait "$pid"; } 2>/dev/null
-    hosts=
+    end_host
     if [ "$2" = partial ] && [ "${abi:-0}" -lt 6 ]; then sed -i '/^kill_runtime /d; /^unix_abstract OPEN/d' "$scratch/said"; fi
     # Of the root, git reads what tools write.
     more="write_sub fails|move_sub fails|read_shared fails|write_known fails|rename_in_root fails|new_in_root fails|much_memory OPEN"
@@ -407,18 +430,13 @@ covered_proc()
         return
     fi
     make_world "$scratch/covered" other
-    rm -f "$scratch/host"
-    as other env CELL_SECRET=secret "$scratch/bin/cell_attack" host "$scratch/covered" >"$scratch/host" &
-    hosts=$!
-    until [ -s "$scratch/host" ]; do kill -0 "$hosts" || exit 1; sleep 0.02; done
-    read -r port pid <"$scratch/host"
+    begin_host other "$scratch/covered"
     cat >"$scratch/covered.sh" <<'END'
 mount -t tmpfs none /proc/sys && cd "$1/root" || exit 1
 HOME=$1/home exec setpriv --reuid 65534 --regid 65534 --clear-groups -- tfy sandbox --sandbox-level full --reads "$1/shared" -- ./attack try "$@"
 END
     run unshare -m sh "$scratch/covered.sh" "$scratch/covered" "$port" "$pid"
-    { kill "$pid"; wait "$pid"; } 2>/dev/null
-    hosts=
+    end_host
     echo "$said" >"$scratch/said"
     is "where /proc is covered, all attacks are refused, too" "0 yes " "$status $([ "$(echo "$said" | wc -l)" -ge 95 ] && echo yes) $(judge "$(wanted full other)" "$scratch/said")"
 }
@@ -513,7 +531,22 @@ lesser
 all_gits
 in_chroot
 covered_proc
-for each in $levels; do
+cat >"$scratch/attacker.tfy" <<'END'
+sandbox small { memory "4 GiB" }
+tool first() -> int pure = exec ["echo", "1"]
+tool attack(world: string, port: string, process: string) -> ExecResult pure sandbox small = exec ["./attack", "try", world, port, process]
+workflow main(world: string, port: string, process: string) {
+    yield first()
+    let said = yield attack(world, port, process)
+    print(said.out)
+}
+END
+if "$build/tfy" build "$scratch/attacker.tfy" -o "$scratch/bin/attacker" >"$scratch/out" 2>&1; then
+    for user in $users; do tool_attack "$user"; done
+else
+    not_ok "a program that attacks" "$(head -n 3 "$scratch/out")"
+fi
+for each in $levels layered; do
     if cell_trials faults "$each" "$scratch/line/w" >"$scratch/out" 2>&1; then
         ok "$each: each system call that fails keeps the tool from starting ($(tail -n 1 "$scratch/out"))"
     else

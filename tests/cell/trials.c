@@ -3,7 +3,7 @@
  *   cell_trials abi                    prints the ABI of Landlock here
  *   cell_trials probe full|partial     prints "yes", or what this machine lacks
  *   cell_trials faults LEVEL ROOT      lets each system call of tfy-cell fail with EIO, one in each trial: the tool must not run, and the answer must
- *                                      name the stage. The last line is how many calls there were.
+ *                                      name the stage. The last line is how many calls there were. LEVEL layered: partial, with a layer.
  *   cell_trials without CALL COMMAND…  runs a command for which this system call (a number) does not exist
  *   cell_trials kills TFY COUNT        starts so many cells in the current directory and kills one of their processes at a random moment; then as
  *                                      many mounts, namespaces, processes and private directories must be there as before
@@ -94,16 +94,30 @@ static const char *cell_path(void)
     return path;
 }
 
+/* With every policy from now on; 0: none. */
+static int layer;
+
 /* Starts tfy-cell; tool NULL: a probe. Our end of the socket, with the policy sent. */
 static int start(const Policy *policy, const char *tool, const char *argument, bool traced, pid_t *pid)
 {
     char datagram[TFY_CELL_POLICY_MAX];
     TfyCellHead head = policy->head;
     int ends[2];
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } rights = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&rights.head), &layer, sizeof layer);
     head.size = (uint32_t)(sizeof head + policy->len);
+    if (layer) head.flags |= TFY_CELL_LAYER;
+    struct iovec bytes = {.iov_base = datagram, .iov_len = head.size};
+    const struct msghdr message = {.msg_iov = &bytes,
+                                   .msg_iovlen = 1,
+                                   .msg_control = layer ? &rights : NULL,
+                                   .msg_controllen = layer ? sizeof rights : 0};
     memcpy(datagram, &head, sizeof head);
     memcpy(datagram + sizeof head, policy->paths, policy->len);
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 || send(ends[0], datagram, head.size, 0) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 || sendmsg(ends[0], &message, 0) < 0)
         die("socket");
     *pid = fork();
     if (*pid < 0) die("fork");
@@ -116,6 +130,30 @@ static int start(const Policy *policy, const char *tool, const char *argument, b
     }
     close(ends[1]);
     return ends[0];
+}
+
+/* The ruleset that a cell hands out. */
+static void make_layer(const char *root)
+{
+    Policy policy;
+    TfyCellHandout said;
+    pid_t pid;
+    int status;
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } rights;
+    struct iovec bytes = {.iov_base = &said, .iov_len = sizeof said};
+    struct msghdr message = {
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof rights};
+    describe(&policy, TFY_CELL_PARTIAL, root);
+    policy.head.flags = TFY_CELL_MAKE_LAYER;
+    const int end = start(&policy, NULL, NULL, false, &pid);
+    if (recvmsg(end, &message, MSG_CMSG_CLOEXEC) != sizeof said || said.magic != TFY_CELL_LAYER_MAGIC ||
+        !CMSG_FIRSTHDR(&message) || waitpid(pid, &status, 0) < 0 || status)
+        die("no layer was handed out");
+    memcpy(&layer, CMSG_DATA(&rights.head), sizeof layer);
+    close(end);
 }
 
 static int probe(const char *level)
@@ -167,7 +205,7 @@ static bool is_harmless(long number)
 /* The process outside has done its part when it has said so twice: it made the network, and raised what is in it. */
 static void see_end_of_call(Trial *trial, int role, const struct user_regs_struct *regs)
 {
-    if (role == 0 && regs->orig_rax == SYS_recvfrom) trial->counting[0] = true;
+    if (role == 0 && regs->orig_rax == SYS_recvmsg) trial->counting[0] = true;
     if (role == 0 && regs->orig_rax == SYS_sendto && ++trial->said == 2) trial->counting[0] = false;
 }
 
@@ -255,7 +293,7 @@ static bool try_fault(const Policy *policy, int role, long fail, Trial *trial)
     const int end = start(policy, "/bin/true", NULL, true, &pid);
     follow(trial, pid);
     ssize_t len; /* the listener comes before, or not at all */
-    while ((len = recv(end, &answer, sizeof answer, MSG_DONTWAIT)) == sizeof(TfyCellListener)) continue;
+    while ((len = recv(end, &answer, sizeof answer, MSG_DONTWAIT)) == sizeof(TfyCellHandout)) continue;
     const bool done = trial->failed, answered = len == sizeof answer && answer.error == EIO;
     close(end);
     if (!done && !trial->tool) fprintf(stderr, "call %ld did not come, and yet the tool did not run\n", fail);
@@ -283,6 +321,7 @@ static int faults(const char *level, const char *root)
     const bool full = strcmp(level, "full") == 0;
     Policy policy;
     Trial trial;
+    if (strcmp(level, "layered") == 0) make_layer("/usr");
     char path[PATH_MAX];
     long count = 0, tried = 0;
     snprintf(path, sizeof path, "mkdir -p '%s/deep/protected' '%s/closed'", root, root);
