@@ -342,10 +342,14 @@ static void put_effect_call(Writer *w, Text *p, const Term *term)
         text_put(p, ")");
         return;
     }
-    text_format(p, "tfy_perform(t, &tfyg_site%u, ", term->point->number);
+    text_format(p, "tfy_perform%s(t, &tfyg_site%u, ", term->call ? "_call" : "", term->point->number);
     emit_val(w->e, p, &args);
     text_put(p, ", ");
     put_policy(w, p, term);
+    if (term->call) {
+        text_put(p, ", ");
+        emit_val(w->e, p, term->call);
+    }
     text_put(p, ")");
 }
 

@@ -7,7 +7,7 @@
 #include "lower.h"
 
 typedef struct Policies {
-    const Expr *retry, *backoff, *timeout, *key, *otherwise;
+    const Expr *retry, *backoff, *timeout, *key, *otherwise, *call;
     const Policy *approve;
     const CatchName *retry_on; /* NULL: every error that can be tried again */
     const Policy *undo;
@@ -32,6 +32,7 @@ static Policies read_policies(Lower *l, const Expr *e)
         case POL_BACKOFF: p.backoff = policy->value; break;
         case POL_TIMEOUT: p.timeout = policy->value; break;
         case POL_KEY: p.key = policy->value; break;
+        case POL_CALL: p.call = policy->value; break;
         case POL_ELSE: p.otherwise = policy->value; break;
         case POL_UNDO: p.undo = policy; break;
         case POL_APPROVE: p.approve = policy; break;
@@ -195,6 +196,7 @@ static void lower_effect(Lower *l, const Expr *e, const Policies *p, const Targe
     Val **args = lower_args(l, call);
     Val *retry = p->retry ? lower_expr(l, p->retry) : NULL, *backoff = p->backoff ? lower_expr(l, p->backoff) : NULL;
     Val *timeout = p->timeout ? lower_expr(l, p->timeout) : NULL, *key = p->key ? lower_expr(l, p->key) : NULL;
+    Val *id = p->call ? lower_expr(l, p->call) : NULL;
     Point *point = effect_point(l, call, p->label);
     point->retry_on = p->retry_on;
     Undo undo = {0};
@@ -206,6 +208,7 @@ static void lower_effect(Lower *l, const Expr *e, const Policies *p, const Targe
     term->backoff = backoff;
     term->timeout = timeout;
     term->key = key;
+    term->call = id;
     lower_go_on_behind(l, term);
     take_answer(l, e, dst);
     if (p->undo) lower_undo_done(l, &undo, dst->var, e->type);

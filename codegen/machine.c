@@ -149,7 +149,7 @@ void machine_note_uses(Routine *routine, Instr *instr)
 void machine_note_term(Routine *routine, Term *term)
 {
     UseList list = {.arena = routine->machine->arena};
-    Val *policies[] = {term->cond, term->retry, term->backoff, term->timeout, term->key};
+    Val *policies[] = {term->cond, term->retry, term->backoff, term->timeout, term->key, term->call};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) machine_visit(policies[i], note_use, &list);
     for (uint32_t i = 0; i < term->argc; i++) machine_visit(term->args[i], note_use, &list);
     term->uses = list.vars;

@@ -228,6 +228,7 @@ struct Term {
     Val **args;             /* effect, call; backoff: attempt */
     uint32_t argc;
     Val *retry, *backoff, *timeout, *key; /* policies or NULL */
+    Val *call; /* the id of the model's call that the step carries out, or NULL */
     bool cut;                             /* the release stack was used for the arguments */
     /* an effect's arguments that nobody reads later: released once the runtime has them; set by frame */
     Var **dying;

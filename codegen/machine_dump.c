@@ -142,9 +142,9 @@ static void put_point(FILE *out, const Term *term)
         put_list(out, term->args, term->argc);
         fputs(")", out);
     }
-    const Val *const policies[] = {term->retry, term->backoff, term->timeout, term->key};
-    static const char *const names[] = {"retry", "backoff", "timeout", "key"};
-    for (size_t i = 0; i < 4; i++) {
+    const Val *const policies[] = {term->retry, term->backoff, term->timeout, term->key, term->call};
+    static const char *const names[] = {"retry", "backoff", "timeout", "key", "call"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!policies[i]) continue;
         fprintf(out, " %s ", names[i]);
         put_val(out, policies[i]);

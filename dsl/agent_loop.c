@@ -20,7 +20,17 @@ static Expr *text_of(const Make *m, const Type *type, Expr *value)
                      NULL);
 }
 
-static Policy *policies_of(const Make *m, const Target *t)
+/* The record of a step says which call of the model it carries out; what it calls has steps of its own. */
+static Policy *call_policy(const Make *m, const Target *t, const char *at)
+{
+    if (t->decl && (t->decl->kind == DECL_WORKFLOW || t->decl->agent)) return NULL;
+    Policy *policy = arena_new(m->c->arena, Policy);
+    *policy = (Policy){
+        .kind = POL_CALL, .span = m->at, .value = made_item(m, made_member(m, "turn.", "ids"), made_id(m, at))};
+    return policy;
+}
+
+static Policy *policies_of(const Make *m, const Target *t, const char *at)
 {
     LIST(Policy) list = {0};
     for (const Policy *p = t->offer->policies; p; p = p->next) {
@@ -29,6 +39,8 @@ static Policy *policies_of(const Make *m, const Target *t)
         *copy = *p;
         LIST_APPEND(&list, copy, next);
     }
+    Policy *call = call_policy(m, t, at);
+    if (call) LIST_APPEND(&list, call, next);
     return list.first;
 }
 
@@ -67,8 +79,8 @@ static Catch *catches_of(const Make *m)
     return list.first;
 }
 
-/* Performs the call and leaves what the model is told in text. */
-static Stmts perform(const Make *outer, const Target *t)
+/* Performs the call in place `at`, and leaves what the model is told in text. */
+static Stmts perform(const Make *outer, const Target *t, const char *at)
 {
     Make here = *outer;
     const Make *m = &here;
@@ -80,7 +92,7 @@ static Stmts perform(const Make *outer, const Target *t)
     for (uint32_t i = 0; i < t->param_count; i++) made_arg(m, &args, t->params[i].name, made_id(m, t->params[i].name));
     Expr *step = made_call_with(m, callee, args);
     const bool is_step = !t->decl || t->decl->kind != DECL_FN;
-    if (is_step) step = made_yield(m, step, policies_of(m, t));
+    if (is_step) step = made_yield(m, step, policies_of(m, t, at));
     Stmts stmts = {0}, outer_stmts = {0};
     if (t->result->kind == TYPE_NOTHING) {
         put(m, &stmts, ST_EXPR, step);
@@ -96,11 +108,11 @@ static Stmts perform(const Make *outer, const Target *t)
     return outer_stmts;
 }
 
-static void put_target(const Make *m, Arms *to, const Target *t)
+static void put_target(const Make *m, Arms *to, const Target *t, const char *at)
 {
     const char **names = arena_alloc(m->c->arena, (t->param_count + 1) * sizeof *names);
     for (uint32_t i = 0; i < t->param_count; i++) names[i] = t->params[i].name;
-    made_bind(m, put_arm(m, to, t->as, perform(m, t)), names, t->param_count);
+    made_bind(m, put_arm(m, to, t->as, perform(m, t, at)), names, t->param_count);
 }
 
 static Expr *result_of(const Make *m, Expr *value)
@@ -153,7 +165,7 @@ static void put_match(const Make *m, Stmts *to, const char *at, bool reads)
     Stmt *match = put(m, to, ST_MATCH, made_item(m, made_member(m, "turn.", "calls"), made_id(m, at)));
     for (uint32_t i = 0; i < agent->target_count; i++) {
         if (agent->targets[i].reads == reads)
-            put_target(m, &arms, &agent->targets[i]);
+            put_target(m, &arms, &agent->targets[i], at);
         else
             rest = true;
     }

@@ -126,6 +126,7 @@ typedef enum PolicyKind {
     POL_KEY,
     POL_APPROVE,
     POL_TIMES, /* of an offer: how often in one call of the agent */
+    POL_CALL,  /* of a step in an agent's loop, never written: the id of the model's call */
 } PolicyKind;
 
 /* A block that runs apart from the body it is in, on copies of what it uses: a body of parallel or race, an

@@ -26,9 +26,10 @@ static void check_label_policy(Check *c, const Policy *policy)
 
 static const char *policy_word(PolicyKind kind)
 {
-    static const char *const words[] = {[POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout",
-                                        [POL_ELSE] = "else",   [POL_UNDO] = "undo",       [POL_AS] = "as",
-                                        [POL_KEY] = "key",     [POL_APPROVE] = "approve", [POL_TIMES] = "times"};
+    static const char *const words[] = {
+        [POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout", [POL_ELSE] = "else",
+        [POL_UNDO] = "undo",   [POL_AS] = "as",           [POL_KEY] = "key",         [POL_APPROVE] = "approve",
+        [POL_TIMES] = "times", [POL_CALL] = ""};
     return words[kind];
 }
 
@@ -96,6 +97,7 @@ static void check_policy(Check *c, const Expr *call, const Policy *policy)
         break;
     case POL_BACKOFF:
     case POL_TIMEOUT: check_expr_to(c, policy->value, core->duration, (Why){0}); break;
+    case POL_CALL:
     case POL_KEY: check_expr_to(c, policy->value, core->string, (Why){0}); break;
     case POL_AS: check_label_policy(c, policy); break;
     case POL_APPROVE: check_expr_to(c, policy->value, core->string, (Why){0}); break;
@@ -156,7 +158,7 @@ static void refuse_policies(Check *c, const Expr *e)
 
 static const Type *check_policies(Check *c, Expr *e, const Type *type, Name let_name)
 {
-    const Policy *seen[POL_APPROVE + 1] = {0};
+    const Policy *seen[POL_CALL + 1] = {0};
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         if (seen[policy->kind]) {
             Diag *diag = diag_error(c->diags, policy->span, "'%s' is given twice", policy_word(policy->kind));

@@ -214,6 +214,9 @@ typedef struct TfyPolicy {
  * at the resume point, task->error or task->result (owned) holds the answer. Arguments are borrowed and kept as
  * long as needed. */
 TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy);
+/* The same for a call that a model made: its record has the call's id, a string. */
+TfyStatus tfy_perform_call(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy,
+                           TfyObj *id);
 
 /* Removes the answer; the caller owns it. */
 static inline TfyValue tfy_take(TfyTask *task)

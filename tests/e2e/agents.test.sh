@@ -54,6 +54,17 @@ workflow main(goal: string) -> string {
     }
 }
 
+prompt asker(goal: string) -> string {
+    user goal
+    tools { ask, make }
+}
+
+workflow asks_back(goal: string) -> string {
+    let said = yield asker(goal)
+    let code = yield make()
+    return "${said} ${code.code}"
+}
+
 workflow talk_of(said: string) -> string {
     let r = yield talk(thread(), said)
     return r.value
@@ -133,6 +144,9 @@ answer("blank", content="")
 answer("long", ("whole", "{\"n\": 4}"), ("half", "{\"n\": "), finish_reason="length")
 answer("long", content="It is", finish_reason="length")
 answer("long", content="long end")'
+    calls colour ask '{"question": "Which colour?"}'
+    calls colour make '{}'
+    text colour "it is blue"
     text first hello
     text second "hello again"
 } >script
@@ -143,6 +157,24 @@ await() { tries=0; until [ -s "$1" ] || [ $((tries += 1)) -gt 500 ]; do sleep 0.
 await address
 TFY_LLM_URL=$(cat address) TFY_DB=$PWD/runs.db
 export TFY_LLM_URL TFY_DB no_proxy=127.0.0.1
+
+# Every record of a model's step has the id of its call, and no other record has one.
+cat >calls.py <<'END'
+import json, sys
+held, steps = {}, 0
+for line in open(sys.argv[1]):
+    record = json.loads(line)
+    payload, parent = record["payload"], record["task"].rpartition(".")[0]
+    if record["type"] == "LLMPlan": held[record["task"]] = {call["id"]: call["tool"] for call in payload.get("calls", [])}
+    if record["type"] not in ("StepStart", "ToolResult") or payload["tool"] == "approve": continue
+    if (record["type"] == "StepStart") != (payload["tool"] in ("mail", "ask")): continue
+    if not held.get(record["task"]) and not held.get(parent):
+        assert "call" not in payload, record
+        continue
+    assert {**held.get(parent, {}), **held.get(record["task"], {})}[payload["call"]] == payload["tool"], record
+    steps += 1
+assert steps == int(sys.argv[2]), steps
+END
 
 run tfy run agent.tfy --llm record:session --goal whole
 check "an agent works to its answer" printed '"{\"summary\":\"done\",\"files\":[\"notes\"]}"'
@@ -168,6 +200,8 @@ for line in open("whole"):
 assert len(last) > 8'
 run tfy replay last
 check "a replay makes the same turns" printed " 0 divergences"
+tfy history last --json >history
+check "the records of all its steps have the id of the model's call" python3 calls.py history 4
 run tfy run agent.tfy --llm cassette:whole --goal whole
 check "a recorded session plays it" printed '"summary\":\"done\"'
 run tfy crashtest agent.tfy --llm cassette:whole --goal whole
@@ -189,8 +223,24 @@ run tfy approve last --yes
 run tfy resume last
 run tfy deny last --why "bob is away"
 run tfy resume last
+tfy history last --json >history
+check "... and its record says which call it was" python3 calls.py history 1
 check "... and is told of a no, with its reason" grep -q "error: mail was not approved: bob is away" requests
 check "... while the yes was carried out once" [ "$(cat sent)" = ann ]
+run tfy run agent.tfy --workflow asks_back --goal colour
+run tfy inspect last
+check "a person who is asked by a model sees which answer asks" printed "called by the model's answer at 1/1"
+run tfy approve last blue
+TFY_SNAPSHOT_EVERY=1 run tfy resume last
+check "... and is heard, also from a snapshot" printed '"it is blue 0"'
+run tfy replay last
+check "... and replayed" printed " 0 divergences"
+run tfy history last
+check "the history says which answer called" grep -q "ToolResult .* make for 1/3 ->" out
+check "... and for the program's own steps nothing" grep -q "ToolResult .* make ->" out
+run tfy history last --json
+cp out history
+check "records of steps have the id of the model's call" python3 calls.py history 2
 run tfy run agent.tfy --workflow chat
 check "a conversation is a value that the next question continues" printed "hello hello again hello again 2"
 # mistaken GOAL: a talk with a model that makes mistakes

@@ -145,7 +145,7 @@ static int answer_question(TfyLog *log, const Target *target, Reply reply, char 
     else if (!fits_question(type, reply.answer, &choices))
         fail(error_text, code, "'%.60s' is not an answer to this question; it takes one of: %.400s", reply.answer,
              choices.data ? choices.data : "");
-    else if (reply.why && !tfy__payload_get(&asked, TFY_P_CALL))
+    else if (reply.why && !json_is_array(tfy__payload_get(&asked, TFY_P_CALL)))
         fail(error_text, code, "a reason is given with a no to a question of 'approve'%s%s", "", "");
     else
         code = append_answer(log, target, &asked, &reply);

@@ -16,6 +16,7 @@
 #include "observe/screen.h"
 #include "value/json.h"
 #include "wal/rows/payload.h"
+#include "wal/history/asked.h"
 #include "wal/history/history.h"
 
 #define TYPE_WIDTH 16  /* "InstructionStart" */
@@ -192,11 +193,22 @@ static void add_name(TfyBuffer *out, const TfyPayload *payload)
     }
 }
 
-/* Writes what no type has a form of its own for: a name, then the value or text that was recorded, then an error. */
-static void add_other(TfyBuffer *out, const TfyPayload *payload, const TfyLogRecord *record)
+/* Writes " for 1/3": the answer of a model that held the call which the step carries out. */
+static void add_asker(TfyBuffer *out, const TfyHistory *history, uint32_t i)
 {
+    const uint32_t by = tfy__asked_by(history, i);
+    if (by == UINT32_MAX) return;
+    add_text(out, " for ", history->tasks[history->record_tasks[by]].path);
+    tfy__buffer_printf(out, "/%lld", (long long)history->records[by].step);
+}
+
+/* Writes what no type has a form of its own for: a name, then the value or text that was recorded, then an error. */
+static void add_other(TfyBuffer *out, const TfyPayload *payload, const TfyHistory *history, uint32_t index)
+{
+    const TfyLogRecord *record = &history->records[index];
     static const TfyMember values[] = {TFY_P_ANSWER, TFY_P_VALUE, TFY_P_ROW, TFY_P_NOW};
     add_name(out, payload);
+    add_asker(out, history, index);
     add_text(out, ": ", tfy__payload_text(payload, TFY_P_TEXT));
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         add_recorded(out, out->len ? " -> " : "", record, values[i]);
@@ -213,8 +225,9 @@ static void add_output(TfyBuffer *out, const TfyPayload *payload)
     add_text(out, ": ", tfy__payload_text(payload, TFY_P_TEXT));
 }
 
-static void add_content(TfyBuffer *out, const TfyLogRecord *record)
+static void add_content(TfyBuffer *out, const TfyHistory *history, uint32_t index)
 {
+    const TfyLogRecord *record = &history->records[index];
     TfyPayload payload;
     tfy__payload_open(&payload, record);
     const json_t *args = tfy__payload_get(&payload, TFY_P_ARGS);
@@ -231,6 +244,7 @@ static void add_content(TfyBuffer *out, const TfyLogRecord *record)
         else
             add_name(out, &payload);
         add_text(out, args ? "" : " ", tfy__payload_text(&payload, TFY_P_NAME));
+        add_asker(out, history, index);
         add_text(out, ": ", tfy__payload_text(&payload, TFY_P_QUESTION));
         if (tfy__payload_int(&payload, TFY_P_ATTEMPT) > 1)
             tfy__buffer_printf(out, ", attempt %lld", (long long)tfy__payload_int(&payload, TFY_P_ATTEMPT));
@@ -271,7 +285,7 @@ static void add_content(TfyBuffer *out, const TfyLogRecord *record)
         tfy__buffer_printf(out, "/%lld", (long long)tfy__payload_int(&payload, TFY_P_STEP));
         break;
     case TFY_R_SNAPSHOT: tfy__buffer_printf(out, "%u bytes", (unsigned)record->payload_len); break;
-    default: add_other(out, &payload, record);
+    default: add_other(out, &payload, history, index);
     }
     tfy__payload_close(&payload);
 }
@@ -333,7 +347,7 @@ static void put_record(Choice *choice, uint32_t i)
     add_place(&place, choice, i);
     if (shows_place(choice)) add_column(&out, &place, choice->place_width);
     tfy__buffer_printf(&out, "  %-*s", TYPE_WIDTH, tfy__record_type_name(record->type));
-    add_content(&content, record);
+    add_content(&content, choice->history, i);
     const int used = out.failed ? 0 : tfy__screen_width(out.data);
     const int room = choice->columns ? choice->columns - 1 - used - 2 : TEXT_ROOM;
     if (content.data && !content.failed && room > 1) {

@@ -314,7 +314,7 @@ static const char *task_option(const Inspection *inspection, const TfyLogTask *t
 
 static void set_rows(json_t *object, const char *name, const json_t *rows)
 {
-    if (rows) json_object_set_new(object, name, json_deep_copy(rows));
+    if (json_is_array(rows)) json_object_set_new(object, name, json_deep_copy(rows));
 }
 
 static void report_question(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
@@ -345,6 +345,17 @@ static void report_question(Inspection *inspection, const TfyLogTask *task, cons
         add_next(inspection, "deny %s%s", inspection->run, option);
     }
     tfy__payload_close(&payload);
+}
+
+/* Which answer of a model held the call that the step carries out: "1/3". */
+static void report_asker(const Inspection *inspection, const TfyLogRecord *start, json_t *object)
+{
+    const TfyHistory *history = inspection->history;
+    const uint32_t by = start ? tfy__asked_by(history, (uint32_t)(start - history->records)) : UINT32_MAX;
+    if (by == UINT32_MAX) return;
+    const TfyLogRecord *plan = &history->records[by];
+    json_object_set_new(object, "asked_by",
+                        json_sprintf("%s/%lld", path_of(history, plan), (long long)plan->step));
 }
 
 static void report_doubt(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
@@ -512,6 +523,7 @@ static json_t *report_task(Inspection *inspection, uint32_t index, const Standin
         set_text(object, "waits_for", "result");
         set_member(object, "tool", standing->open, TFY_P_TOOL);
     }
+    if (!standing->end) report_asker(inspection, standing->open, object);
     if (!standing->end && standing->due && !json_object_get(object, "waits_for")) report_due(standing, object);
     if (!standing->end) report_live(inspection, task, standing, object);
     return object;

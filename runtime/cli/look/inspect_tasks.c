@@ -73,6 +73,8 @@ void tfy__inspect_waits(void *to, const json_t *task, bool stopped, bool details
         fprintf(file, "    waits until %s, as the model's endpoint asks\n", tfy__json_text(task, "due"));
     else if (strcmp(waits, "backoff") == 0)
         fprintf(file, "    tries again at %s\n", tfy__json_text(task, "due"));
+    if (json_object_get(task, "asked_by"))
+        fprintf(file, "    called by the model's answer at %s\n", tfy__json_text(task, "asked_by"));
     if (json_object_get(task, "error"))
         fprintf(file, "    %s: %s\n", tfy__json_text(json_object_get(task, "error"), "error"),
                 tfy__json_text(json_object_get(task, "error"), "message"));

@@ -163,6 +163,7 @@ static char *changed_outcome(const Plan *plan, const TfyLogRecord *record)
     } else {
         keep(&out, record, TFY_P_TOOL);
         keep(&out, record, TFY_P_DIGEST);
+        keep(&out, record, TFY_P_CALL);
         keep(&out, record, TFY_P_AFTER);
         keep(&out, record, TFY_P_TEXTS);
         tfy__put_tree(&out, TFY_P_VALUE, plan->value);

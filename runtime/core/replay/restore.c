@@ -373,6 +373,8 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     if (!step) return no_memory(r);
     rest->log.step = steps;
     read_step_numbers(r, step, json);
+    const char *call = tfy__member_text(json, TFY_S_CALL);
+    if (call && !(step->model_call = tfy_keep(tfy_string_of(task, call, strlen(call))))) return no_memory(r);
     const json_t *failure = tfy__member_get(json, TFY_S_FAILURE);
     if (failure && !(step->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
     if (!read_stage(step, tfy__member_text(json, TFY_S_STAGE))) return refuse(r, "a step at an unknown stage");

@@ -317,6 +317,7 @@ static void write_step(Writer *w, const Step *step)
     write_number(w, TFY_S_AGAIN, tfy__step_again(step));
     write_number(w, TFY_S_TRIES, call->tries);
     if (step->failure) tfy__put_json(&w->out, TFY_S_FAILURE, step->failure, strlen(step->failure));
+    if (step->model_call) tfy__put_string(&w->out, TFY_S_CALL, step->model_call);
     if (tool) {
         tfy__put_text(&w->out, TFY_S_TOOL, tool->name);
         tfy__put_text(&w->out, TFY_S_KEY, step->key);

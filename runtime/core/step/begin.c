@@ -49,14 +49,13 @@ void tfy__step_start_payload(TfyBuffer *out, const Step *step)
         tfy__put_int(out, TFY_P_ATTEMPT, call->attempt);
         tfy__put_text(out, TFY_P_KEY, call->key);
     }
+    if (step->model_call) tfy__put_string(out, TFY_P_CALL, step->model_call);
     tfy__put_end(out);
 }
 
-/* Once steps, so that a crash leaves a trace; and steps that wait for somebody outside, so that people can see
- * them. */
-static bool leaves_start(const Step *step)
+bool tfy__step_leaves_start(const Step *step)
 {
-    const TfyTool *tool = step->call.tool;
+    const TfyTool *tool = step->call.site->tool;
     return is_question(tool) || is_io_wait(tool) || tool->family == TFY_F_SIGNAL || tool->repeat == TFY_ONCE;
 }
 
@@ -162,7 +161,7 @@ bool tfy__step_begin(Step *step)
     bool deadline = tfy__step_is_sleep(step) || step->timeout_ms != TFY_NEVER;
     if (deadline && !step->due_kind) return begin_timer(step);
     if (step->admission != ADMISSION_GRANTED && tfy__limit_bounds(step)) return tfy__limit_admit(step);
-    if (leaves_start(step) && !step->started) return begin_start(step);
+    if (tfy__step_leaves_start(step) && !step->started) return begin_start(step);
     if (!step->counted) step->call.task->passages++;
     step->counted = true;
     step->stage = STAGE_OUTCOME;

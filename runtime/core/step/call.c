@@ -11,6 +11,7 @@ static void begin_payload(TfyBuffer *out, const Step *step)
     tfy__put_begin(out);
     tfy__put_text(out, TFY_P_TOOL, step->call.site->tool->name);
     tfy__put_hex(out, TFY_P_DIGEST, step->call.digest);
+    if (step->model_call && !tfy__step_leaves_start(step)) tfy__put_string(out, TFY_P_CALL, step->model_call);
 }
 
 static Step *pending_of(TfyCall *call)

@@ -12,12 +12,24 @@ static bool same_digest(const Step *step, const TfyPayload *payload)
     return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, step->call.site->tool->name) == 0;
 }
 
+/* It has the id of the model's call, unless the record of its start has it. */
+static bool same_call(const Step *step, const TfyPayload *payload)
+{
+    const char *recorded = json_string_value(tfy__payload_get(payload, TFY_P_CALL));
+    const TfyString *id = tfy__step_leaves_start(step) ? NULL : (const TfyString *)step->model_call;
+    return id ? recorded && strcmp(recorded, id->bytes) == 0 : !recorded;
+}
+
 static void say_request(const Step *step, TfyBuffer *out)
 {
     const TfyTool *tool = step->call.site->tool;
     tfy__buffer_printf(out, "%s(", tool->name);
     tfy__step_encode_args(out, tool, step->call.args);
     tfy__buffer_char(out, ')');
+    if (!step->model_call) return;
+    const TfyString *id = (const TfyString *)step->model_call;
+    tfy__buffer_text(out, " for the model's call ");
+    tfy__buffer_json_string(out, id->bytes, id->byte_len);
 }
 
 void tfy__step_diverge(Step *step, const TfyLogRecord *record)
@@ -62,7 +74,8 @@ static bool decode_plain(Step *step, const TfyLogRecord *record, TfyValue *value
 static bool take_plain_result(Step *step, const TfyLogRecord *record)
 {
     TfyValue value = {.i = 0};
-    if (record->type != TFY_R_TOOL_RESULT || tfy__step_wait_kind(step) || !decode_plain(step, record, &value))
+    if (record->type != TFY_R_TOOL_RESULT || step->model_call || tfy__step_wait_kind(step) ||
+        !decode_plain(step, record, &value))
         return false;
     tfy__history_take(step->rest);
     tfy__step_ghost_ends(step, "");
@@ -93,7 +106,7 @@ static void take_result(Step *step, const TfyLogRecord *record)
     TfyCall *call = &step->call;
     TfyPayload payload;
     tfy__payload_open(&payload, record);
-    if (tfy__step_wait_kind(step) || !same_digest(step, &payload)) {
+    if (tfy__step_wait_kind(step) || !same_digest(step, &payload) || !same_call(step, &payload)) {
         tfy__step_diverge(step, record);
         tfy__payload_close(&payload);
         return;

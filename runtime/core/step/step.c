@@ -96,6 +96,7 @@ void tfy__step_free(Step *step)
     tfy__wait_leave(step);
     tfy__limit_leave(step);
     drop_args(step);
+    tfy_drop(step->call.task, step->model_call);
     tfy__buffer_free(&step->call.extra);
     tfy__step_drop_failure(step);
     free(step->hold);
@@ -570,6 +571,12 @@ static TfyStatus run_step(TfyTask *task, Step *step)
 
 TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy)
 {
+    return tfy_perform_call(task, site, args, policy, NULL);
+}
+
+TfyStatus tfy_perform_call(TfyTask *task, const TfySite *site, const TfyValue *args, const TfyPolicy *policy,
+                           TfyObj *id)
+{
     TfyValue asked[3];
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (tfy__cancel_ready(task)) {
@@ -597,6 +604,7 @@ TfyStatus tfy_perform(TfyTask *task, const TfySite *site, const TfyValue *args, 
         step->timeout_ms = policy->timeout_ms;
     }
     step->asks = site->tool->asks;
+    step->model_call = tfy_keep(id);
     step->call.record_type = result_record(site->tool);
     tfy_cut(task, 0);
     return run_step(task, step);

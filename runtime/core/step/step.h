@@ -31,6 +31,8 @@ void tfy__room_made(Step *step);
 
 /* begin.c */
 void tfy__step_start_payload(TfyBuffer *out, const Step *step);
+/* Once steps, so that a crash leaves a trace; and steps that wait for somebody outside, so that people can see them. */
+bool tfy__step_leaves_start(const Step *step);
 bool tfy__step_begin(Step *step); /* STAGE_BEGIN: one more fact; false: waits or halted */
 bool tfy__step_is_sleep(const Step *step);
 

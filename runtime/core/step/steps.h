@@ -153,15 +153,13 @@ struct Step {
     int64_t sync_lsn; /* STAGE_SYNC: the lsn up to which the log must be durable */
     uint64_t timer;
     TaskRest *target; /* join: the task; NULL: unknown */
+    TfyObj *model_call; /* the id of the model's call that it carries out, a string, kept; NULL: none */
     Limiter *limiter; /* the limiter whose in_use counts it; NULL: none */
     /* in doubt: the error its attempt failed with, as JSON, owned; NULL: the process ended, or it is not in doubt */
     char *failure;
     TfyValue few_args[FEW_ARGS]; /* call.args of a tool with few parameters */
     char key[160];
-    Step *sync_next; /* each queue has its own link */
-    Step *work_next;
-    Step *deferred_next;
-    Step *room_next;
+    Step *sync_next, *work_next, *deferred_next, *room_next; /* each queue has its own link */
     FdWait *fd_wait;               /* the tool waits for a descriptor of its own; NULL: it does not */
     WaitQueue *queue;              /* the queue inside its run where it waits; NULL: none */
     Step *queue_prev, *queue_next; /* neighbours there; next: also the free list */

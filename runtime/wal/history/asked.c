@@ -160,3 +160,27 @@ json_t *tfy__asked_messages(const TfyHistory *history, uint32_t record, bool *wh
     json_decref(messages);
     return NULL;
 }
+
+/* ---- calls ---- */
+
+static bool is_child(const char *path, const char *parent)
+{
+    const size_t len = strlen(parent);
+    return strncmp(path, parent, len) == 0 && path[len] == '.' && !strchr(path + len + 1, '.');
+}
+
+uint32_t tfy__asked_by(const TfyHistory *history, uint32_t record)
+{
+    size_t len;
+    const char *call = tfy__record_raw(&history->records[record], TFY_P_CALL, &len);
+    const uint32_t task = history->record_tasks[record];
+    uint32_t of_parent = UINT32_MAX;
+    for (uint32_t i = record; call && *call == '"' && i-- > 0;) {
+        const TfyLogRecord *before = &history->records[i];
+        if (before->type != TFY_R_LLM_PLAN || !tfy__record_has(before, TFY_P_CALLS)) continue;
+        if (history->record_tasks[i] == task) return i;
+        if (of_parent == UINT32_MAX && is_child(history->tasks[task].path, history->tasks[history->record_tasks[i]].path))
+            of_parent = i;
+    }
+    return of_parent;
+}

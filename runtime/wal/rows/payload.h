@@ -22,7 +22,8 @@
 
 /* M(NAME, "name", KIND): every member of every payload, and of the objects in `root` and `fork_of`, except
  * Snapshot's, which has a table of its own (snapshot_members.h). ANY: a value of the program's types, or one that
- * differs from record to record (`after` is a list of tasks, or a step). */
+ * differs from record to record: `after` is a list of tasks, or a step; `call` the id of a model's call, or, in a question,
+ * rows that say what the call does. */
 #define TFY_PAYLOAD_MEMBERS(M)                                                                                         \
     M(AFTER, "after", ANY)                                                                                             \
     M(ANSWER, "answer", ANY)                                                                                           \
@@ -36,7 +37,7 @@
     M(BY, "by", TEXT)                                                                                                  \
     M(BUDGET, "budget", TEXT)                                                                                          \
     M(BYTES, "bytes", TEXT)                                                                                            \
-    M(CALL, "call", LIST)                                                                                              \
+    M(CALL, "call", ANY)                                                                                               \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CEILING, "ceiling", OBJECT)                                                                                      \
     M(CLOSED, "closed", FLAG)                                                                                          \

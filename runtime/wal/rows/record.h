@@ -16,12 +16,14 @@
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}
  *                       in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive
- *   StepStart         {"tool", "args": {…}, "attempt", "key"}   once tools
- *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest"}
+ *   StepStart         {"tool", "args": {…}, "attempt", "key", "call"?}   once tools
+ *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest", "call"?}
  *                       for a person; type: "bool", "string" or [cases]
  *                     {…, "call": [["runs", WORD, …], …], "origins"?: [[NAME, TEXT], …]}   of the policy `approve`: what
  *                       is asked about, and where the untrusted values in it come from
  *                     {"tool": "signal", "name"}   waits for a signal
+ *                       call: the id of the model's call that the step carries out; a step without StepStart has it in
+ *                       its result, behind `digest`
  *   ToolResult        {"tool", "digest": "hex16", "value": …}
  *                     or {…, "outcome"?: "unknown" | "not done", "error": {…}}
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms",

@@ -22,6 +22,7 @@
     M(BACKOFF, "backoff", INT)                                                                                         \
     M(BOUND, "bound", LIST)                                                                                            \
     M(BUDGETS, "budgets", LIST)                                                                                        \
+    M(CALL, "call", TEXT)                                                                                              \
     M(CANCEL, "cancel", FLAG)                                                                                          \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CAPACITY, "capacity", INT)                                                                                       \
