@@ -86,7 +86,8 @@ crash_desk()
 {
     compiled desk "$root/tests/crash/desk.tfy" 2>/dev/null || return 0
     crash desk --setup "cp '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" \
-        --again "--llm=cassette:$root/tests/crash/desk.jsonl" "$@" -- "--llm=cassette:$root/tests/crash/desk.jsonl"
+        --again --yes --again "--llm=cassette:$root/tests/crash/desk.jsonl" "$@" \
+        -- --yes "--llm=cassette:$root/tests/crash/desk.jsonl"
 }
 
 crash_code_agent()
