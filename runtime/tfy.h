@@ -427,6 +427,10 @@ typedef struct TfyOptions {
     bool escalate;
     /* tfy_run also waits for people, instead of returning when only they can wake the remaining tasks */
     bool wait_people;
+    /* tfy_run does not return when nothing is left to do, but waits for other threads and for tfy_drain. A run that has
+     * ended leaves memory at once: tfy_task_result and its like no longer know it, only the log does. A run whose tasks
+     * wait for each other for longer than park_after_ms is recorded as deadlocked, and the others continue. */
+    bool stay;
     /* writes log lines as JSON objects, including the runtime's own lines from level info on */
     bool log_json;
     /* which levels are logged: "info", or "warn,effect=debug"; NULL: all lines of the program from info on */
@@ -485,6 +489,16 @@ int tfy_open(TfyLoop **loop, const TfyProgram *program, const TfyOptions *option
 /* Starts a workflow with a JSON object of arguments (NUL-terminated). *tid receives its root task. The run is
  * durable after the loop's next sync. */
 int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text);
+
+/* Another program whose runs this loop runs: it submits, resumes and wakes them like those of the program that it was
+ * opened for. Several versions of a program may be loaded; a recorded run continues with the one whose source it was
+ * started with. The program must outlive the loop. Performers and secrets that it uses are prepared at once. Returns 0
+ * (also when it is loaded already); TFY_E_INVALID: another version of Tiffany compiled it; TFY_E_STATE: another loaded
+ * program has its source. */
+int tfy_load(TfyLoop *loop, const TfyProgram *program, char *error_text);
+/* tfy_submit for a workflow of a loaded program. */
+int tfy_submit_to(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json, int64_t *tid,
+                  char *error_text);
 
 /* Resumes an unfinished run of this program from its recorded answers; tfy_run then continues it live. run: its
  * uuid, a prefix of one, or "last". *tid receives its root task. TFY_E_ABSENT: there is no such run; TFY_E_STATE:

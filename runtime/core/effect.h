@@ -193,7 +193,8 @@ typedef void (*TfyTimerHandler)(void *arg);
 uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg);
 void tfy__timer_del(TfyLoop *loop, uint64_t handle); /* unknown and fired handles are allowed */
 
-const TfySite *tfy__site_at(TfyLoop *loop, uint32_t point); /* what is requested at a point; NULL: nothing */
+/* What is requested at a point of the program of a run; NULL: nothing. */
+const TfySite *tfy__site_at(TfyLoop *loop, const char *run_uuid, uint32_t point);
 int64_t tfy__now_ns(TfyLoop *loop);                         /* monotonic time of this turn */
 int64_t tfy__wall_ms(TfyLoop *loop);
 const char *tfy__root(TfyLoop *loop);      /* the working root, absolute */
@@ -219,7 +220,8 @@ TfyCeiling tfy__ceiling(TfyTask *task);                     /* of a run that wor
 TfyCeiling tfy__ceiling_option(TfyLoop *loop);              /* of runs that start now */
 const char *tfy__sandbox_level_option(TfyLoop *loop);       /* "full", "partial"; NULL: as far as the kernel goes */
 void tfy__set_cell_level(TfyLoop *loop, const char *level); /* static text: what was found */
-const TfyProgram *tfy__program_of(TfyLoop *loop);
+const TfyProgram *tfy__program_of(TfyTask *task);
+const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i); /* the i-th that is loaded, from 0; NULL: there is none */
 /* the i-th file of the program, as messages name it; NULL: i is past the last */
 const char *tfy__source_name(TfyLoop *loop, uint32_t i);
 const char *tfy__run_uuid(TfyTask *task);  /* of the task's run, 36 characters */

@@ -34,8 +34,8 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_
 int tfy__arrive_thin(TfyLoop *loop, const struct json_t *part, char *error_text); /* wal/keep/thin.h */
 
 /* tfy_submit for a run that its starter names (wal/log/run_id.h). TFY_E_STATE: the log has that run. */
-int tfy__submit_named(TfyLoop *loop, const char *workflow, const char *args_json, const char *id, int64_t *tid,
-                      char *error_text);
+int tfy__submit_named(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json,
+                      const char *id, int64_t *tid, char *error_text);
 /* Appends the arguments as InstructionStart has them. 0, or a code with a sentence. */
 int tfy__encode_arguments(TfyLoop *loop, const TfyWorkflow *workflow, const char *args_json, TfyBuffer *out,
                           char *error_text);
@@ -69,6 +69,11 @@ int tfy__replay(const TfyProgram *program, const TfyHistory *history, const TfyO
 int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text);
 /* The verdict of that alone, on a history that was read whole and has its `log`; changes the history. */
 int tfy__move_check(const TfyProgram *program, TfyHistory *history, char *error_text);
+
+/* Has the loop's thread call this function at the start of one of its turns; from any thread, until tfy_close. What is
+ * not called before that is called by it with loop NULL, to release arg. TFY_OK or TFY_E_NOMEM. */
+typedef void (*TfyPosted)(TfyLoop *loop, void *arg);
+int tfy__post(TfyLoop *loop, TfyPosted call, void *arg);
 
 /* Lets performers prepare for their first call: 0, or a negative code with a sentence (a recorded session that
  * cannot be read). */

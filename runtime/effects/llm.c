@@ -830,18 +830,18 @@ static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
     tfy__put_end(out);
 }
 
-static void restore_memory(Llm *llm, uint64_t run, const json_t *json)
+static void restore_memory(Llm *llm, const char *run_uuid, const json_t *json)
 {
     const char *task = tfy__member_text(json, TFY_S_TASK);
     const json_t *answer = tfy__member_get(json, TFY_S_ANSWER), *error = tfy__member_get(json, TFY_S_ERROR);
-    const TfySite *site = tfy__site_at(llm->loop, (uint32_t)tfy__member_int(json, TFY_S_POINT));
+    const TfySite *site = tfy__site_at(llm->loop, run_uuid, (uint32_t)tfy__member_int(json, TFY_S_POINT));
     Memory *memory =
         task && site && json_is_string(answer) && json_is_string(error) ? tfy__sys_calloc(1, sizeof *memory) : NULL;
     if (!memory) return;
     const size_t len = json_string_length(answer);
     *memory = (Memory){.next = llm->memories,
                        .task = tfy__member_hex(json, TFY_S_TASK),
-                       .run = run,
+                       .run = run_key(run_uuid),
                        .site = site,
                        .misfits = tfy__member_int(json, TFY_S_MISFITS)};
     memory->last = (TfyLlmMisfit){tfy__sys_malloc(len + 1), len, tfy__sys_strdup(json_string_value(error))};
@@ -867,7 +867,7 @@ static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
         Count *count = key ? count_by_key(llm, strtoull(key, NULL, 16), run) : NULL;
         if (count) count->answered = (uint32_t)json_integer_value(json_array_get(pair, 1));
     }
-    for (size_t i = llm ? json_array_size(misfits) : 0; i-- > 0;) restore_memory(llm, run, json_array_get(misfits, i));
+    for (size_t i = llm ? json_array_size(misfits) : 0; i-- > 0;) restore_memory(llm, run_uuid, json_array_get(misfits, i));
     tfy__sent_restore(loop, run_uuid, json);
     tfy__budget_restore(loop, run_uuid, json);
 }

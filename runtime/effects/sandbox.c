@@ -568,7 +568,7 @@ int tfy__sandbox_confine(TfyCall *call, const char *granted, int cwd_fd, TfyConf
     const char *network = making.ceiling.network;
     *why = 0;
     if (!making.place) return ENOMEM;
-    making.sandbox = sandbox_of(tfy__program_of(call->loop), call->tool);
+    making.sandbox = sandbox_of(tfy__program_of(call->task), call->tool);
     out->name = making.sandbox->name;
     const TfySandboxRoot root = root_of(making.sandbox, !call->tool->sandbox, &making.ceiling);
     const bool has_runner = root != TFY_ROOT_OPEN && making.sandbox->runner;
@@ -587,7 +587,7 @@ int tfy__sandbox_confine(TfyCall *call, const char *granted, int cwd_fd, TfyConf
 
 const char *tfy__sandbox_told(TfyTask *task, const TfyTool *tool, bool *readonly)
 {
-    const TfySandbox *sandbox = sandbox_of(tfy__program_of(task->loop), tool);
+    const TfySandbox *sandbox = sandbox_of(tfy__program_of(task), tool);
     const TfyCeiling ceiling = tfy__ceiling(task);
     const TfySandboxRoot root = root_of(sandbox, !tool->sandbox, &ceiling);
     *readonly = root == TFY_ROOT_READONLY && sandbox->root != root;
@@ -607,16 +607,13 @@ static void add_need(Needs *needs, const TfyProgram *program, const TfyTool *too
     needs->cell |= !sandbox->runner;
 }
 
-static Needs needs_of(TfyLoop *loop, const TfyCeiling *ceiling)
+static void add_needs(Needs *needs, const TfyProgram *program, const TfyCeiling *ceiling)
 {
-    const TfyProgram *program = tfy__program_of(loop);
-    Needs needs = {0};
     for (uint32_t i = 0; i < program->tool_count; i++)
-        if (program->tools[i]->family == TFY_F_EXEC) add_need(&needs, program, program->tools[i], ceiling);
+        if (program->tools[i]->family == TFY_F_EXEC) add_need(needs, program, program->tools[i], ceiling);
     for (uint32_t i = 0; program->sites && i < program->point_count; i++)
         if (program->sites[i] && program->sites[i]->tool == &tfy_effect_exec)
-            add_need(&needs, program, &tfy_effect_exec, ceiling);
-    return needs;
+            add_need(needs, program, &tfy_effect_exec, ceiling);
 }
 
 int tfy__sandbox_prepare(TfyLoop *loop, char *error_text)
@@ -624,7 +621,9 @@ int tfy__sandbox_prepare(TfyLoop *loop, char *error_text)
     const TfyCeiling ceiling = tfy__ceiling_option(loop);
     Place *place = place_of(loop);
     if (!place) return TFY_E_NOMEM;
-    const Needs needs = needs_of(loop, &ceiling);
+    Needs needs = {0};
+    const TfyProgram *program;
+    for (uint32_t i = 0; (program = tfy__program_at(loop, i)); i++) add_needs(&needs, program, &ceiling);
     const int code = needs.held ? tfy__protect_root(loop, error_text) : TFY_OK;
     return code == TFY_OK && needs.cell ? make_ready(loop, place, error_text) : code;
 }

@@ -128,9 +128,8 @@ const char *tfy__secrets_named(TfySecrets *secrets, const TfyCall *call, const c
 
 /* ---- what is known from the start ---- */
 
-int tfy__secrets_prepare(TfyLoop *loop, char *error_text)
+static bool learn_all(TfyLoop *loop, const char *const *names)
 {
-    const char *const *names = tfy__program_of(loop)->secrets;
     char error[TFY_ERROR_TEXT];
     bool fine = true;
     for (; names && *names && fine; names++) {
@@ -144,6 +143,14 @@ int tfy__secrets_prepare(TfyLoop *loop, char *error_text)
         explicit_bzero(sought.value, sought.len);
         free(sought.value);
     }
+    return fine;
+}
+
+int tfy__secrets_prepare(TfyLoop *loop, char *error_text)
+{
+    const TfyProgram *program;
+    bool fine = true;
+    for (uint32_t i = 0; fine && (program = tfy__program_at(loop, i)); i++) fine = learn_all(loop, program->secrets);
     if (fine) return TFY_OK;
     snprintf(error_text, TFY_ERROR_TEXT, "memory ran out while a secret was read");
     return TFY_E_NOMEM;

@@ -131,10 +131,10 @@ const char *tfy__llm_option(TfyLoop *loop)
     return loop->option;
 }
 
-const TfySite *tfy__site_at(TfyLoop *loop, uint32_t point)
+const TfySite *tfy__site_at(TfyLoop *loop, const char *run_uuid, uint32_t point)
 {
     (void)loop;
-    (void)point;
+    (void)run_uuid, (void)point;
     return NULL;
 }
 
@@ -227,7 +227,7 @@ const char *tfy__secrets_command(TfyLoop *loop)
     return NULL;
 }
 
-const TfyProgram *tfy__program_of(TfyLoop *loop)
+const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i)
 {
     abort();
 }

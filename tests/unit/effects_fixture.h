@@ -209,10 +209,16 @@ const char *tfy__sandbox_level_option(TfyLoop *loop)
     return level_option;
 }
 
-const TfyProgram *tfy__program_of(TfyLoop *loop)
+static const TfyProgram no_program;
+
+const TfyProgram *tfy__program_of(TfyTask *task)
 {
-    static const TfyProgram none;
-    return &none;
+    return &no_program;
+}
+
+const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i)
+{
+    return i ? NULL : &no_program;
 }
 
 const char *tfy__run_uuid(TfyTask *task)

@@ -479,7 +479,7 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
     if (status == EXIT_DONE) status = open_session(session);
     if (status != EXIT_DONE) return status;
     snprintf(session->workflow, sizeof session->workflow, "%s", workflow->name);
-    int code = tfy__submit_named(session->loop, workflow->name, params, id, &tid, error);
+    int code = tfy__submit_named(session->loop, session->program, workflow->name, params, id, &tid, error);
     if (code == TFY_E_STATE && id) { /* another process has started it meanwhile */
         close_session(session, EXIT_DONE);
         if (is_found(session, workflow, params, &status)) return status;

@@ -87,7 +87,7 @@ static void set_place(TfyLine *line, const TaskRest *rest, const TfyPoint *point
     bool ended = !task || task->top == TFY_NO_FRAME;
     line->workflow = (ended ? rest->workflow : frame_at(task, task->top)->workflow)->name;
     line->line = point ? point->line : 0;
-    line->file = point ? tfy__line_file(rest->run->loop->program, &line->line) : NULL;
+    line->file = point ? tfy__line_file(program_of(rest->run), &line->line) : NULL;
 }
 
 void tfy__line_say(TfyTask *task, const TfyPoint *point, const char *level_name, const char *text, size_t len)

@@ -21,13 +21,19 @@ int tfy__encode_arguments(TfyLoop *loop, const TfyWorkflow *workflow, const char
     return !fits ? TFY_E_INVALID : out->failed ? TFY_E_NOMEM : TFY_OK;
 }
 
-int tfy_submit(TfyLoop *loop, const char *workflow_name, const char *args_json, int64_t *tid, char *error_text)
+int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text)
 {
-    return tfy__submit_named(loop, workflow_name, args_json, NULL, tid, error_text);
+    return tfy__submit_named(loop, loop->program, workflow, args_json, NULL, tid, error_text);
 }
 
-int tfy__submit_named(TfyLoop *loop, const char *workflow_name, const char *args_json, const char *id, int64_t *tid,
-                      char *error_text)
+int tfy_submit_to(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json, int64_t *tid,
+                  char *error_text)
+{
+    return tfy__submit_named(loop, program, workflow, args_json, NULL, tid, error_text);
+}
+
+int tfy__submit_named(TfyLoop *loop, const TfyProgram *program, const char *workflow_name, const char *args_json,
+                      const char *id, int64_t *tid, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
@@ -36,9 +42,11 @@ int tfy__submit_named(TfyLoop *loop, const char *workflow_name, const char *args
     *tid = 0;
     *error_text = '\0';
     if (!args_json) args_json = "{}";
-    const TfyWorkflow *workflow = tfy__workflow_by_name(loop->program, workflow_name);
+    Loaded *loaded = tfy__loaded_as(loop, program);
+    const TfyWorkflow *workflow = loaded ? tfy__workflow_by_name(program, workflow_name) : NULL;
     if (!workflow) {
-        snprintf(error_text, TFY_ERROR_TEXT, "there is no workflow '%s' in %s", workflow_name, loop->program->name);
+        snprintf(error_text, TFY_ERROR_TEXT, loaded ? "there is no workflow '%s' in %s" : "'%s' of %s is not loaded",
+                 workflow_name, program->name);
         return TFY_E_ABSENT;
     }
     if (loop->failure) {
@@ -57,7 +65,7 @@ int tfy__submit_named(TfyLoop *loop, const char *workflow_name, const char *args
     int code = TFY_E_INVALID;
     if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values,
                          error_text))
-        code = tfy__submit(loop, workflow, values, id, tid);
+        code = tfy__submit(loop, loaded, workflow, values, id, tid);
     tfy_drop(&task, tfy_take_error(&task));
     tfy__cut(&loop->heap, 0);
     free(values);

@@ -316,7 +316,7 @@ static void say_wait(TfyBuffer *out, const Graph *graph, const TaskRest *rest)
 static void say_task(TfyBuffer *out, const Graph *graph, const TaskRest *rest)
 {
     const TfyWorkflow *running = frame_at(rest->task, rest->task->top)->workflow;
-    const TfyProgram *program = rest->run->loop->program;
+    const TfyProgram *program = program_of(rest->run);
     uint32_t line = rest->step ? rest->step->call.site->point->line : running->line;
     const char *file = tfy__line_file(program, &line);
     tfy__buffer_printf(out, "  task %s (%s%s%s, %s:%u) ", rest->log.path, rest->workflow->name,
@@ -387,6 +387,7 @@ bool tfy__deadlock_tell(Run *run)
         say_run(&out, run, true);
         if (out.data && !out.failed) tfy__report_text(run->loop, "%s", out.data);
         tfy__buffer_free(&out);
+        if (run->loop->options.stay && record_run(run->loop, run) < 0) tfy__loop_fail_log(run->loop, TFY_E_IO);
     }
     return run->stuck_told = true;
 }

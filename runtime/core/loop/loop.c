@@ -59,32 +59,6 @@ void tfy__loop_clock(TfyLoop *loop)
     loop->wall_read_ns = loop->now_ns;
 }
 
-const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number)
-{
-    return number && number <= loop->program->point_count ? loop->program->points[number - 1] : NULL;
-}
-
-const TfySite *tfy__site_at(TfyLoop *loop, uint32_t point)
-{
-    const TfyProgram *program = loop->program;
-    return program->sites && point && point <= program->point_count ? program->sites[point - 1] : NULL;
-}
-
-uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number)
-{
-    const TfyPoint *point = tfy__point_of(loop, number);
-    return point ? point->line : 0;
-}
-
-const char *tfy__line_file(const TfyProgram *program, uint32_t *line)
-{
-    uint32_t at = program->module_count;
-    while (at > 1 && program->modules[at - 1].first_line > *line) at--;
-    if (at < 2) return NULL;
-    *line -= program->modules[at - 1].first_line - 1;
-    return program->modules[at - 1].file;
-}
-
 /* ---- small services ---- */
 
 uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg)
@@ -111,13 +85,6 @@ int tfy__root_fd(TfyLoop *loop)
 {
     return loop->root_fd;
 }
-const char *tfy__source_name(TfyLoop *loop, uint32_t i)
-{
-    const TfyProgram *program = loop->program;
-    if (program->module_count) return i < program->module_count ? program->modules[i].file : NULL;
-    return i ? NULL : program->name;
-}
-
 const char *tfy__lock_path(TfyLoop *loop)
 {
     return loop->lock_path;
@@ -129,11 +96,6 @@ const char *tfy__secrets_option(TfyLoop *loop)
 const char *tfy__secrets_command(TfyLoop *loop)
 {
     return loop->options.secrets_from;
-}
-
-const TfyProgram *tfy__program_of(TfyLoop *loop)
-{
-    return loop->program;
 }
 
 /* TfyOptions may set others */
@@ -277,18 +239,6 @@ static int record_opened(TfyLoop *loop, char *error_text)
     return lsn < 0 ? (int)lsn : 0;
 }
 
-/* A program carries the performers that it names and no others (TfyProgram.performers). */
-static void choose_performers(TfyLoop *loop)
-{
-    const TfyPerformer *const *named = loop->world.performs ? loop->program->performers : NULL;
-    const bool all = loop->world.performs == TFY_PERFORMS_ALL;
-    for (int family = 0; family < TFY_F_COUNT; family++) {
-        loop->performers[family] = loop->world.performers[family];
-        if (named && (all || family == TFY_F_EXTERN) && !loop->performers[family])
-            loop->performers[family] = named[family];
-    }
-}
-
 static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
 {
     TfyLoop *loop = calloc(1, sizeof *loop);
@@ -298,10 +248,12 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
     if (options) loop->options = *options;
     loop->world = options && options->world ? *options->world : tfy__world_real;
     if (!options || !options->world) loop->world.poller = tfy__poller_of_choice();
-    choose_performers(loop);
+    pthread_mutex_init(&loop->posts.mutex, NULL);
     loop->watch_free = NO_INDEX;
     loop->root_fd = loop->wake_fd = -1;
-    return loop;
+    if (tfy__loaded_new(loop, program)) return loop;
+    free(loop);
+    return NULL;
 }
 
 static int open_core(TfyLoop *loop, char *error_text)
@@ -445,19 +397,18 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
     return lsn;
 }
 
-int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, const char *id, int64_t *tid)
+int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const char *id,
+                int64_t *tid)
 {
-    const TfyProgram *program = loop->program;
     TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
-    log.program =
-        tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
+    log.program = tfy__loaded_row(loop, loaded);
     if (log.program < 0) return (int)log.program;
     make_uuid(loop, log.uuid);
-    if (id) tfy__run_id_of("", program->name, workflow->name, id, log.uuid);
+    if (id) tfy__run_id_of("", loaded->program->name, workflow->name, id, log.uuid);
     TfyLogRun other;
     if (id && tfy__log_find_run(loop->log, log.uuid, &other) == TFY_OK) return TFY_E_STATE;
     log.root = *tid = tfy__log_next_tid(loop->log);
-    Run *run = tfy__run_new(loop, &log);
+    Run *run = tfy__run_new(loop, loaded, &log);
     if (!run) return TFY_E_NOMEM;
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
     run->digests_only = tfy__is_digests_only(loop->options.record_prompts);
@@ -511,6 +462,12 @@ static void update_time(TfyLoop *loop, Turn *turn)
 {
     tfy__loop_clock(loop);
     turn->durable = tfy__log_durable(loop->log);
+}
+
+/* What other threads ask for comes before the tasks. */
+static void run_posts(TfyLoop *loop, Turn *turn)
+{
+    turn->happened += tfy__posts_run(loop);
 }
 
 /* Before anything leaves the process: a lost file becomes the log's error, and run_pending starts by checking it. */
@@ -591,7 +548,8 @@ static int poll_events(TfyLoop *loop, bool block)
     TfyFdEvent events[EVENTS_PER_TURN];
     int64_t timeout_ns = poll_timeout(loop, block);
     if (timeout_ns) tfy__wake_open(loop);
-    if (loop->interrupted && !loop->draining) timeout_ns = 0; /* requested before there was a descriptor to wake it */
+    /* requested before there was a descriptor to wake it */
+    if (timeout_ns && ((loop->interrupted && !loop->draining) || tfy__posts_wait(loop))) timeout_ns = 0;
     if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0 && !loop->muffled_count)) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
@@ -648,6 +606,7 @@ static void run_closing(TfyLoop *loop, Turn *turn)
     tfy__log_flush(loop->log);
     release_durable(loop);
     turn->happened += tfy__log_durable(loop->log) != turn->durable;
+    for (Run *run; (run = LIST_TAKE(&loop->runs_over, over_next));) tfy__run_discard(loop, run);
 }
 
 /* ---- turns ---- */
@@ -659,6 +618,7 @@ static int turn(TfyLoop *loop, bool block)
     Turn turn = {.block = block};
     update_time(loop, &turn);
     inspect_files(loop);
+    run_posts(loop, &turn);
     run_pending(loop, &turn);
     if (tfy__loop_starved(loop)) return turn.happened;
     run_prepare(loop, &turn);
@@ -674,10 +634,10 @@ static int turn(TfyLoop *loop, bool block)
 }
 
 /* No work is left that could continue without people. */
-static bool idle(const TfyLoop *loop)
+static bool idle(TfyLoop *loop)
 {
     return !ready(loop) && !loop->work.first && !loop->in_flight && !loop->out.first && !loop->sync.first &&
-           !loop->muffled_count && all_durable(loop);
+           !loop->muffled_count && all_durable(loop) && !tfy__posts_wait(loop);
 }
 
 static int write_shutdown(TfyLoop *loop)
@@ -718,6 +678,7 @@ static int drain(TfyLoop *loop, bool block)
  * jumps to the next deadline. */
 static bool alive(TfyLoop *loop, int *code)
 {
+    if (loop->options.stay && !loop->world.jump) return true;
     const bool parked = loop->wake_timer || (loop->parked && loop->options.wait_people);
     if (!loop->runs_live && !parked) return false;
     const int64_t next_ns = tfy__timers_next(&loop->timers);
@@ -856,6 +817,7 @@ int tfy_close(TfyLoop *loop)
     if (!loop) return 0;
     int code = loop->failure;
     tfy__check_place(NULL, NULL);
+    tfy__posts_close(loop);
     stop_steps(loop);
     if (loop->poller) close_modules(loop);
     if (loop->log && !code) code = tfy__log_sync(loop->log);
@@ -871,6 +833,7 @@ int tfy_close(TfyLoop *loop)
     tfy__answers_free(loop);
     tfy__limits_free(loop);
     tfy__test_free(loop);
+    tfy__programs_free(loop);
     if (loop->log) {
         int closed = tfy__log_close(loop->log, code >= 0);
         if (code >= 0) code = closed;

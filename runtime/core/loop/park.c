@@ -10,7 +10,8 @@
  *   - Runs of programs that open descriptors stay: a descriptor does not survive leaving memory. So do, for a
  *     while, runs whose steps count in the window of a rate: a process that opens the database then would not know
  *     of them.
- *   - A run in a deadlock stays too, and people are told: nothing would wake it.
+ *   - A run in a deadlock stays too, and people are told: nothing would wake it. A loop that stays records it, since
+ *     it does not end for that.
  *   - A bounded number of due runs come back per turn.
  *   - They wait by the wall clock. A clock that was set back makes them wait anew, for their whole time; a clock
  *     that was set forward ends their wait, as if the process had been away for that long. */
@@ -129,7 +130,7 @@ void tfy__park_look(TfyLoop *loop)
         run->park_listed = false;
         int64_t due_ms = run_due(run);
         const bool counts = due_ms && tfy__limit_holds(run), stuck = due_ms && tfy__deadlock_tell(run);
-        if (due_ms && !counts && !stuck) {
+        if (due_ms && run->loaded->parks && !counts && !stuck) {
             park(run, due_ms);
             continue;
         }
@@ -140,7 +141,7 @@ void tfy__park_look(TfyLoop *loop)
 
 void tfy__park_consider(Run *run)
 {
-    if (!run->park_listed && !run->history) look_later(run, 0);
+    if (!run->park_listed && !run->history && (run->loaded->parks || run->loop->options.stay)) look_later(run, 0);
 }
 
 void tfy__park_unlist(Run *run)
@@ -192,12 +193,6 @@ void tfy__park_resumed(Run *run)
     tfy__log_change_run(loop->log, &run->log);
 }
 
-static int64_t program_id(TfyLoop *loop)
-{
-    const TfyProgram *program = loop->program;
-    return tfy__log_program(loop->log, (const uint8_t *)program->hash, program->tfyc, program->source, program->layout);
-}
-
 /* A reader does not see what is queued, so it is committed first: runs that came back a moment ago must not come
  * again. The clock may also have been set back. */
 static int catch_up(TfyLoop *loop, int64_t program)
@@ -210,16 +205,32 @@ static int catch_up(TfyLoop *loop, int64_t program)
     return again < 0 ? again : code;
 }
 
+/* The runs that are due, of all programs together at most `room`; *next_ms: when the first of the others is. */
+static int find_due(TfyLoop *loop, int64_t now_ms, TfyLogRun *due, uint32_t room, uint32_t *count, int64_t *next_ms)
+{
+    int code = 0;
+    *count = 0;
+    *next_ms = INT64_MAX;
+    for (Loaded *loaded = loop->programs.first; loaded && code >= 0; loaded = loaded->next) {
+        const int64_t row = tfy__loaded_row(loop, loaded);
+        uint32_t more = 0;
+        int64_t own_ms = INT64_MAX;
+        code = row < 0 ? (int)row : catch_up(loop, row);
+        if (code >= 0)
+            code = tfy__log_parked_due(loop->log, row, &(TfyDueAt){now_ms, tfy__root_elsewhere, loop}, due + *count,
+                                       room - *count, &more, &own_ms);
+        *count += more;
+        if (own_ms < *next_ms) *next_ms = own_ms;
+    }
+    return code;
+}
+
 uint32_t tfy__park_wake(TfyLoop *loop)
 {
     TfyLogRun due[WAKES_PER_TURN];
     uint32_t count = 0;
-    int64_t program = program_id(loop);
     loop->wake_due = false;
-    int code = program < 0 ? (int)program : catch_up(loop, program);
-    if (code >= 0)
-        code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){loop->now_ms, tfy__root_elsewhere, loop}, due,
-                                   WAKES_PER_TURN, &count, &loop->park_next_ms);
+    const int code = find_due(loop, loop->now_ms, due, WAKES_PER_TURN, &count, &loop->park_next_ms);
     if (code == TFY_E_STATE && !tfy__log_error(loop->log)) { /* the disk is full: tries again when there is room */
         loop->wake_due = true;
         return 0;
@@ -259,23 +270,12 @@ bool tfy__park_reach(TfyLoop *loop, const char *name)
     if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
     if (tfy__history_read_tail(loop->log, name, &history, text) < 0) return false;
     const TfyLogRun run = history->run;
-    bool ours = strcmp(history->program_source, loop->program->source) == 0;
+    const bool ours = tfy__loaded_of(loop, history);
     tfy__history_free(history);
     return ours && reach(loop, &run);
 }
 
 /* ---- opening ---- */
-
-/* A program that opens descriptors. */
-static bool holds_descriptors(const TfyProgram *program)
-{
-    for (uint32_t i = 0; i < program->point_count; i++) {
-        const TfySite *site = program->sites[i];
-        if (site && site->tool && site->tool->family >= TFY_F_LISTEN && site->tool->family <= TFY_F_ADDRESS)
-            return true;
-    }
-    return false;
-}
 
 int tfy__park_init(TfyLoop *loop, char *error_text)
 {
@@ -284,7 +284,7 @@ int tfy__park_init(TfyLoop *loop, char *error_text)
     loop->park_after_ms = wanted_ms > after_max_ms ? after_max_ms : wanted_ms ? wanted_ms : PARK_AFTER_MS;
     const int code = tfy__env_number("TFY_PARK_AFTER", after_max_ms, &loop->park_after_ms, error_text);
     if (code < 0) return code;
-    if (!loop->snapshot_every || !loop->options.db_path || holds_descriptors(loop->program)) loop->park_after_ms = -1;
+    if (!loop->snapshot_every || !loop->options.db_path) loop->park_after_ms = -1;
     return 0;
 }
 
@@ -293,17 +293,29 @@ bool tfy__any_parked(const TfyLoop *loop)
     return loop->parked > 0;
 }
 
-int tfy__park_open(TfyLoop *loop)
+/* Learns when the first parked run of the program is due. */
+static int open_program(TfyLoop *loop, Loaded *loaded)
 {
     TfyLogRun first = {.parked_ms = INT64_MAX};
-    int64_t program = program_id(loop), next_ms;
-    if (program < 0) return (int)program;
-    int code = catch_up(loop, program);
-    if (code < 0) return code;
-    /* or more */
-    code = tfy__log_parked_due(loop->log, program, &(TfyDueAt){INT64_MAX, tfy__root_elsewhere, loop}, &first, 1,
-                               &loop->parked, &next_ms);
-    loop->park_next_ms = first.parked_ms;
+    const int64_t row = tfy__loaded_row(loop, loaded);
+    int64_t next_ms;
+    uint32_t found = 0;
+    int code = row < 0 ? (int)row : catch_up(loop, row);
+    if (code >= 0)
+        code = tfy__log_parked_due(loop->log, row, &(TfyDueAt){INT64_MAX, tfy__root_elsewhere, loop}, &first, 1, &found,
+                                   &next_ms);
+    loop->parked += found; /* or more */
+    if (first.parked_ms < loop->park_next_ms) loop->park_next_ms = first.parked_ms;
+    return code;
+}
+
+int tfy__park_open(TfyLoop *loop)
+{
+    int code = 0;
+    loop->parked = 0;
+    loop->park_next_ms = INT64_MAX;
+    for (Loaded *loaded = loop->programs.first; loaded && code >= 0; loaded = loaded->next)
+        code = open_program(loop, loaded);
     if (code >= 0) tfy__park_arm(loop);
     return code;
 }

@@ -21,6 +21,7 @@
 #ifndef CORE_LOOP_STATE_H
 #define CORE_LOOP_STATE_H
 
+#include <pthread.h>
 #include <signal.h>
 #include "base/sys_memory.h"
 #include "base/grow.h"
@@ -47,10 +48,13 @@ typedef struct Watch {
     uint32_t next_free;
 } Watch;
 
+typedef struct Post Post; /* post.c */
+
 /* ---- the loop ---- */
 
 struct TfyLoop {
-    const TfyProgram *program;
+    const TfyProgram *program; /* the one that it was opened for: of runs that name none */
+    LIST(Loaded) programs;     /* that one first */
     TfyOptions options;
     const char *cell_level; /* "full", "partial": what this machine can do; NULL: not needed yet */
     TfyWorld world;
@@ -84,11 +88,17 @@ struct TfyLoop {
 
     LIST(Run) runs; /* oldest first */
     uint32_t runs_live;
+    LIST(Run) runs_over; /* that have ended and leave memory at the end of the turn (TfyOptions.stay) */
 
     Timers timers;
     int64_t now_ns, now_ms;
     int64_t wall_read_ns; /* monotonic time at which now_ms was read */
     int64_t looked_ns;    /* monotonic time at which the log's files were last checked */
+
+    struct {
+        pthread_mutex_t mutex;
+        LIST(Post) waiting;
+    } posts; /* by other threads (post.c) */
 
     void *poller;
     Watch *watches;
@@ -235,14 +245,32 @@ bool tfy__unanswered_tell(TfyLoop *loop);
 /* watch.c */
 void tfy__watch_fire(TfyLoop *loop, const TfyFdEvent *event); /* calls the handler, if there is still one */
 
+/* post.c */
+bool tfy__posts_wait(TfyLoop *loop);
+int tfy__posts_run(TfyLoop *loop); /* calls them, a limited number; returns how many */
+void tfy__posts_close(TfyLoop *loop);
+
 /* drain.c */
 bool tfy__wake_open(TfyLoop *loop);     /* true: wake_fd is open */
 bool tfy__drain_goes_on(TfyLoop *loop); /* starts a drain, or checks whether it still waits */
 bool tfy__drain_lets_start(const Step *step);
 
+/* programs.c */
+Loaded *tfy__loaded_new(TfyLoop *loop, const TfyProgram *program); /* NULL: no memory */
+void tfy__programs_free(TfyLoop *loop);
+Loaded *tfy__loaded_as(const TfyLoop *loop, const TfyProgram *program);    /* NULL: it is not loaded */
+Loaded *tfy__loaded_of(const TfyLoop *loop, const TfyHistory *history);    /* by its source; NULL: the same */
+int64_t tfy__loaded_row(TfyLoop *loop, Loaded *loaded);                    /* or a negative code */
+const TfyPoint *tfy__point_of(const TfyProgram *program, uint32_t number); /* NULL: it has no such point */
+const TfySite *tfy__site_of(const TfyProgram *program, uint32_t number);   /* NULL: nothing is requested there */
+uint32_t tfy__point_line(const TfyProgram *program, uint32_t number);
+/* The file that contains a line of the program, NULL for its main file; *line becomes the line within it. */
+const char *tfy__line_file(const TfyProgram *program, uint32_t *line);
+
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
-int tfy__submit(TfyLoop *loop, const TfyWorkflow *workflow, const TfyValue *args, const char *id, int64_t *tid);
+int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const char *id,
+                int64_t *tid);
 /* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or
  * recorded. */
 bool tfy__loop_starved(TfyLoop *loop);
@@ -252,9 +280,5 @@ int tfy__explained(int code, char *error_text);
 /* The log took no record: fails with the log's own sentence, which says how far the log is safe. */
 void tfy__loop_fail_log(TfyLoop *loop, int code);
 void tfy__loop_clock(TfyLoop *loop);
-uint32_t tfy__point_line(const TfyLoop *loop, uint32_t number);
-/* The file that contains a line of the program, NULL for its main file; *line becomes the line within it. */
-const char *tfy__line_file(const TfyProgram *program, uint32_t *line);
-const TfyPoint *tfy__point_of(const TfyLoop *loop, uint32_t number);
 
 #endif

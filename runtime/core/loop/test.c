@@ -701,7 +701,7 @@ static void say_task(TfyBuffer *out, const TaskRest *rest)
         tfy__buffer_text(out, point ? " runs" : " has not started yet");
     if (!point) return;
     uint32_t line = point->line;
-    const char *file = tfy__line_file(rest->run->loop->program, &line);
+    const char *file = tfy__line_file(program_of(rest->run), &line);
     tfy__buffer_printf(out, " in line %u%s%s", line, file ? " of " : "", file ? file : "");
 }
 
@@ -808,7 +808,7 @@ int tfy__test_run(const TfyProgram *program, const TfyWorkflow *test, TfyTestRep
     int64_t tid;
     *report = (TfyTestReport){0};
     int code = open_test(&loop, &world, program);
-    if (code >= 0) code = tfy__submit(loop, test, NULL, NULL, &tid);
+    if (code >= 0) code = tfy__submit(loop, loop->programs.first, test, NULL, NULL, &tid);
     if (code >= 0) report_test(loop, run_turns(loop), report);
     tfy_close(loop);
     tfy__world_free(world);

@@ -87,7 +87,7 @@ static Standing standing_of(const TfyStop *stop, const TaskRest *rest)
     if (task->state & T_RETURNING || top->flags & FRAME_UNDOING) return RETURNED;
     if (state_of(task) != TFY_TASK_RUNNING || rest->step) return STANDS;
     if (rest != stop->rest || !stop->record) return RUNS; /* halted on its way */
-    const TfyPoint *point = tfy__point_of(rest->run->loop, stop->record->point);
+    const TfyPoint *point = tfy__point_of(program_of(rest->run), stop->record->point);
     if (point && point->kind == TFY_POINT_MARK) return AT_MARK;
     if (point && point->kind == TFY_POINT_CALL && !top->pc) return ENTERED;
     if (stop->record->type == TFY_R_TASK_CANCEL || (point && point == point_of_frame(top))) return STANDS;
@@ -165,19 +165,20 @@ static void add_source(TfyBuffer *out, const char *at, uint32_t line)
     tfy__buffer_json_string(out, at, strcspn(at, "\n"));
 }
 
-static void add_line(TfyBuffer *out, const TfyLoop *loop, uint32_t line)
+static void add_line(TfyBuffer *out, const TfyProgram *program, uint32_t line)
 {
-    const char *file = tfy__line_file(loop->program, &line);
+    const char *file = tfy__line_file(program, &line);
     if (file) add_string(out, "file", file);
     tfy__buffer_printf(out, ",\"line\":%u", line);
 }
 
-static void add_frame(TfyBuffer *out, const TfyLoop *loop, const TfyFrame *frame, const TfyPoint *point, bool known)
+static void add_frame(TfyBuffer *out, const TfyProgram *program, const TfyFrame *frame, const TfyPoint *point,
+                      bool known)
 {
     tfy__buffer_text(out, "{\"workflow\":");
     tfy__buffer_json_string(out, frame->workflow->name, strlen(frame->workflow->name));
-    add_line(out, loop, point ? point->line : frame->workflow->line);
-    add_source(out, loop->program->source, point ? point->line : frame->workflow->line);
+    add_line(out, program, point ? point->line : frame->workflow->line);
+    add_source(out, program->source, point ? point->line : frame->workflow->line);
     if (point) add_string(out, "point", point->id);
     if (known) add_locals(out, frame, point);
     tfy__buffer_char(out, '}');
@@ -185,7 +186,7 @@ static void add_frame(TfyBuffer *out, const TfyLoop *loop, const TfyFrame *frame
 
 static void add_frames(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
 {
-    const TfyLoop *loop = stop->run->loop;
+    const TfyProgram *program = program_of(stop->run);
     const TfyTask *task = rest ? rest->task : NULL; /* NULL: it has finished */
     uint32_t at = task ? task->top : TFY_NO_FRAME;
     const char *comma = "";
@@ -195,11 +196,11 @@ static void add_frames(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest
     for (bool top = standing != ENTERED; at != TFY_NO_FRAME; at = frame_at(task, at)->prev, top = false) {
         const TfyFrame *frame = frame_at(task, at);
         const bool mark = top && standing == AT_MARK;
-        const TfyPoint *point = mark ? tfy__point_of(loop, stop->record->point) : point_of_frame(frame);
+        const TfyPoint *point = mark ? tfy__point_of(program, stop->record->point) : point_of_frame(frame);
         const bool gone = frame->flags & FRAME_UNDOING; /* an undo block of a frame that has returned */
-        const bool known = !gone && (!top || standing == STANDS || (mark && loop->program->debug));
+        const bool known = !gone && (!top || standing == STANDS || (mark && program->debug));
         tfy__buffer_text(out, comma);
-        add_frame(out, loop, frame, point, known);
+        add_frame(out, program, frame, point, known);
         comma = ",";
     }
     tfy__buffer_char(out, ']');
@@ -225,7 +226,7 @@ static void add_asked(TfyBuffer *out, const TaskRest *rest)
 
 static void add_task(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
 {
-    const TfyLoop *loop = stop->run->loop;
+    const TfyProgram *program = program_of(stop->run);
     const TfyTask *task = rest->task;
     const bool ended = !task || rest->end_state || task->top == TFY_NO_FRAME;
     const TfyFrame *top = ended ? NULL : frame_at(task, task->top);
@@ -233,10 +234,10 @@ static void add_task(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
     tfy__buffer_json_string(out, rest->log.path, strlen(rest->log.path));
     add_string(out, "workflow", (top ? top->workflow : rest->workflow)->name);
     add_string(out, "state", tfy__state_name(rest->end_state ? rest->end_state : task ? state_of(task) : 0));
-    const TfyPoint *point = top && standing_of(stop, rest) == AT_MARK ? tfy__point_of(loop, stop->record->point)
+    const TfyPoint *point = top && standing_of(stop, rest) == AT_MARK ? tfy__point_of(program, stop->record->point)
                             : top                                     ? point_of_frame(top)
                                                                       : NULL;
-    if (top) add_line(out, loop, point ? point->line : top->workflow->line);
+    if (top) add_line(out, program, point ? point->line : top->workflow->line);
     if (rest->step && !rest->step->backoff_only) add_string(out, "waits", rest->step->call.site->tool->name);
     tfy__buffer_char(out, '}');
 }

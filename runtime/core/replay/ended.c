@@ -9,8 +9,9 @@
 static bool take_end(TaskRest *rest, const TfyLogEnd *end)
 {
     TfyLoop *loop = rest->run->loop;
+    const TfyProgram *program = program_of(rest->run);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
-    const TfyExact exact = {loop->program->errors, loop->program->error_count};
+    const TfyExact exact = {program->errors, program->error_count};
     const TfyLogRecord record = {.payload = end->payload, .payload_len = (uint32_t)strlen(end->payload)};
     TfyPayload payload;
     bool ok = tfy__payload_open(&payload, &record);
@@ -49,7 +50,7 @@ static TaskRest *from_log(Run *run, int64_t tid)
     if (code < 0 && code != TFY_E_NOMEM && code != TFY_E_ABSENT)
         tfy__loop_fail(run->loop, code, "the end of a task that is needed cannot be read from the log");
     if (code < 0) return NULL;
-    const TfyWorkflow *workflow = tfy__workflow_by_name(run->loop->program, end.workflow);
+    const TfyWorkflow *workflow = tfy__workflow_by_name(program_of(run), end.workflow);
     TaskRest *rest = workflow ? tfy__task_new_ended(run->loop, run, workflow, tid, end.path) : NULL;
     if (workflow && !rest) run->loop->heap.ran_out = true;
     if (rest) {

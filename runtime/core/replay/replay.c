@@ -175,7 +175,7 @@ static void say_recorded(const TaskRest *rest, const TfyLogRecord *record, char 
         return;
     }
     const char *id = "";
-    const TfyPoint *point = tfy__point_of(rest->run->loop, record->point);
+    const TfyPoint *point = tfy__point_of(program_of(rest->run), record->point);
     if (point) id = point->id;
     int shown = record->payload_len > 160 ? 160 : (int)record->payload_len;
     snprintf(text, cap, "record %lld, %s at step %lld%s%s: %.*s%s", (long long)record->lsn,
@@ -194,9 +194,12 @@ void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char
     vsnprintf(now, sizeof now, now_format, args);
     va_end(args);
     say_recorded(rest, record, recorded, sizeof recorded);
-    uint32_t line = rest->step ? rest->step->call.site->point->line : record ? tfy__point_line(loop, record->point) : 0;
+    const TfyProgram *program = program_of(rest->run);
+    uint32_t line = rest->step ? rest->step->call.site->point->line
+                    : record   ? tfy__point_line(program, record->point)
+                               : 0;
     char where[128] = "";
-    const char *file = tfy__line_file(loop->program, &line);
+    const char *file = tfy__line_file(program, &line);
     if (line) snprintf(where, sizeof where, file ? " (line %u of %.80s)" : " (line %u)", line, file);
     if (loop->report) loop->report->divergences++;
     tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", rest->log.path,
@@ -292,7 +295,7 @@ bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, con
         *record = next;
         return true;
     }
-    const TfyPoint *here = tfy__point_of(rest->run->loop, point);
+    const TfyPoint *here = tfy__point_of(program_of(rest->run), point);
     tfy__history_diverge(rest, next, "it comes to %s%s%s", tfy__record_type_name(type), here ? " at " : "",
                          here ? here->id : "");
     return false;
@@ -376,7 +379,7 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     TfyPayload begin;
     tfy__payload_open(&begin, first);
     const char *name = tfy__payload_text(&begin, TFY_P_WORKFLOW);
-    const TfyWorkflow *workflow = name ? tfy__workflow_by_name(loop->program, name) : NULL;
+    const TfyWorkflow *workflow = name ? tfy__workflow_by_name(program_of(run), name) : NULL;
     run->seed = tfy__payload_hex(&begin, TFY_P_SEED);
     run->max_memory = tfy__payload_int(&begin, TFY_P_MAX_MEMORY);
     run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
@@ -418,17 +421,17 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
 }
 
 /* Converts the numbers of points to those of the program that runs now, whichever compiler made it. */
-static int adapt_points(const TfyLoop *loop, TfyHistory *history)
+static int adapt_points(const TfyProgram *program, TfyHistory *history)
 {
-    const char *layout = loop->program->layout;
+    const char *layout = program->layout;
     const int code = layout && history->program_layout ? tfy__history_adapt(history, layout) : 0;
     return code == TFY_E_DATA ? 0 : code; /* without a layout there are no ids to convert by */
 }
 
 /* A snapshot has the numbers of the program that wrote it: for another program it is mapped by name. */
-static int adapt_snapshot(const TfyLoop *loop, TfyHistory *history, char *error_text)
+static int adapt_snapshot(const Run *run, TfyHistory *history, char *error_text)
 {
-    const char *layout = loop->program->layout;
+    const char *layout = program_of(run)->layout;
     char why[TFY_ERROR_TEXT] = "the layouts of the two programs cannot be read";
     TfyCompat *compat;
     json_t *mapped = NULL;
@@ -442,7 +445,7 @@ static int adapt_snapshot(const TfyLoop *loop, TfyHistory *history, char *error_
     if (!code) code = tfy__history_take_snapshot(history, mapped, layout);
     if (!code || code == TFY_E_NOMEM) return code;
     snprintf(error_text, TFY_ERROR_TEXT, "another program wrote the snapshot that the run starts at, and %.400s", why);
-    return loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
+    return run->loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
 }
 
 /* What people granted to tools while the run was under way, behind its snapshot, which contains what was before. */
@@ -454,16 +457,16 @@ static int take_grants(Run *run, const TfyHistory *history)
     return 0;
 }
 
-static int attach_run(TfyLoop *loop, TfyHistory *history, bool own, Run **out, char *error_text)
+static int attach_run(TfyLoop *loop, Loaded *loaded, TfyHistory *history, bool own, Run **out, char *error_text)
 {
-    Run *run = tfy__run_new(loop, &history->run);
+    Run *run = tfy__run_new(loop, loaded, &history->run);
     if (!run) return TFY_E_NOMEM;
     *out = run;
     run->history = history;
     run->owns_history = own;
     run->rooted = history->root.path && loop->root_known;
-    int code = adapt_snapshot(loop, history, error_text);
-    if (!code) code = adapt_points(loop, history);
+    int code = adapt_snapshot(run, history, error_text);
+    if (!code) code = adapt_points(loaded->program, history);
     if (!code) code = index_history(run, history) ? 0 : TFY_E_NOMEM;
     if (!code)
         code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)
@@ -539,13 +542,6 @@ static void say_stuck(Run *run)
         tfy__history_diverge(run->root, record, "there is no task %s", owner->path);
 }
 
-/* The source decides, not the compiler's version: a newer tfyc may continue, since every recorded step is
- * compared. */
-static bool same_program(const TfyLoop *loop, const TfyHistory *history)
-{
-    return history->program_source && strcmp(history->program_source, loop->program->source) == 0;
-}
-
 /* A run that is resumed twice would repeat its effects. */
 static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
 {
@@ -568,7 +564,7 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
                  "run %s has ended: there is nothing to resume; 'tfy replay' shows it again", uuid);
         return TFY_E_STATE;
     }
-    if (same_program(loop, history)) return 0;
+    if (tfy__loaded_of(loop, history)) return 0;
     snprintf(error_text, TFY_ERROR_TEXT,
              "run %s was started with another version of the program; 'tfy resume %s' continues it with its own code",
              uuid, uuid);
@@ -604,7 +600,7 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
     Run *run = NULL;
     tfy__loop_clock(loop);
     bool whole = !history->snapshot;
-    int code = attach_run(loop, history, true, &run, error_text);
+    int code = attach_run(loop, tfy__loaded_of(loop, history), history, true, &run, error_text);
     if (code < 0 && !run) tfy__history_free(history);
     if (code == TFY_E_DATA && !whole) return resume_from_start(loop, run, error_text);
     if (code < 0) return code;
@@ -637,7 +633,7 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
 /* Leaves runs of other programs to those, and runs that work elsewhere to processes there. */
 static int resume_ours(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
-    const bool ours = same_program(loop, history) && !lives_here(loop, history);
+    const bool ours = tfy__loaded_of(loop, history) && !lives_here(loop, history);
     if (ours && tfy__root_serves(loop, &history->root)) return resume_history(loop, history, error_text);
     loop->left_elsewhere += ours;
     tfy__history_free(history);
@@ -702,7 +698,7 @@ static int replay(const TfyProgram *program, TfyHistory *history, const TfyOptio
     loop->report = report;
     if (stepping) tfy__debug_begin(loop, stepping);
     Run *run = NULL;
-    code = attach_run(loop, history, false, &run, error_text);
+    code = attach_run(loop, loop->programs.first, history, false, &run, error_text);
     if (code >= 0 && !replay_turns(loop, run) && !loop->failure) say_stuck(run);
     if (code == TFY_E_DIVERGED && !loop->failure) tfy__loop_fail(loop, TFY_E_DIVERGED, "%s", error_text);
     if (run) report_end(loop, run, report);

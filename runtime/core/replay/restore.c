@@ -111,7 +111,7 @@ static TfyObj *read_name(Reader *r, const json_t *json)
 
 static const TfyWorkflow *routine_in(Reader *r, const json_t *json)
 {
-    const TfyProgram *program = r->loop->program;
+    const TfyProgram *program = program_of(r->run);
     const json_t *number = tfy__member_get(json, TFY_S_ROUTINE);
     const int64_t at = json_integer_value(number);
     if (number && at >= 0 && at < program->routine_count) return program->routines[at];
@@ -121,7 +121,7 @@ static const TfyWorkflow *routine_in(Reader *r, const json_t *json)
 
 static const TfyPoint *point_in(Reader *r, const json_t *json)
 {
-    const TfyPoint *point = tfy__point_of(r->loop, (uint32_t)tfy__member_int(json, TFY_S_POINT));
+    const TfyPoint *point = tfy__point_of(program_of(r->run), (uint32_t)tfy__member_int(json, TFY_S_POINT));
     if (!point) refuse(r, "a point that is missing in the program");
     return point;
 }
@@ -288,7 +288,7 @@ static bool read_unwinding(Reader *r, TaskRest *rest, const json_t *list)
 static const TfySite *site_of(const TfyTask *task)
 {
     const TfyFrame *frame = frame_at(task, task->top);
-    return frame->pc ? task->loop->program->sites[frame->workflow->resume[frame->pc - 1]->number - 1] : NULL;
+    return frame->pc ? program_of(rest_of(task)->run)->sites[frame->workflow->resume[frame->pc - 1]->number - 1] : NULL;
 }
 
 static bool read_answer(Reader *r, TaskRest *rest, const json_t *json)
@@ -439,7 +439,7 @@ static bool read_channel(Reader *r, TaskRest *maker, const json_t *json)
     const json_t *messages = tfy__member_get(json, TFY_S_MESSAGES);
     if (!json_array_size(messages)) return true;
     int64_t sender = tfy__member_int(json, TFY_S_SENDER);
-    const TfyProgram *program = r->loop->program;
+    const TfyProgram *program = program_of(r->run);
     const TfySite *site = sender > 0 && sender <= program->point_count ? program->sites[sender - 1] : NULL;
     if (!site || !site->tool || site->tool->family != TFY_F_SEND) return refuse(r, "messages of an unknown type");
     channel->elem = site->tool->params[1].type;
@@ -740,7 +740,7 @@ static bool read_run(Reader *r, const json_t *json)
 
 int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, char *error_text)
 {
-    const TfyProgram *program = loop->program;
+    const TfyProgram *program = program_of(run);
     error_text[0] = '\0';
     /* If the clock was set back meanwhile, pauses start anew: now, or when that was detected (parked.c). */
     const int64_t taken_ms = history->snapshot_ms, again_ms = run->log.parked_at_ms;
@@ -751,7 +751,7 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
                 .exact = {program->errors, program->error_count},
                 .back_ms = taken_ms > loop->now_ms ? taken_ms - since_ms : 0,
                 .error_text = error_text};
-    bool ok = program->routines && program->sites;
+    bool ok = run->loaded->snapshots;
     ok = ok ? read_run(&r, history->snapshot) : refuse(&r, "no program that can restore it");
     for (size_t i = 0; i < r.object_count; i++) tfy_drop(&r.scratch, r.objects[i]);
     free(r.objects);

@@ -15,8 +15,18 @@ typedef struct Fork {
     uint64_t seed; /* of random and uuid after it */
 } Fork;
 
+/* A program of the loop (loop/programs.c). */
+typedef struct Loaded {
+    const TfyProgram *program;
+    int64_t row;    /* its row in the log; 0: not known yet */
+    bool snapshots; /* its runs can be written to a snapshot, and restored */
+    bool parks;     /* … and leave memory: it opens no descriptors */
+    struct Loaded *next;
+} Loaded;
+
 struct Run {
     TfyLoop *loop;
+    Loaded *loaded; /* its program, of the loop's */
     TfyLogRun log; /* id, uuid, state */
     char uuid[37];
     uint64_t seed;                 /* of random and uuid */
@@ -39,7 +49,8 @@ struct Run {
     bool rooted;      /* its records say that it works in the loop's root */
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* the root's error, for people */
-    struct Run *next; /* all runs of the loop, oldest first */
+    struct Run *prev, *next; /* all runs of the loop, oldest first */
+    struct Run *over_next;   /* in loop->runs_over */
     /* snapshots */
     uint32_t since_records;  /* records since the newest one */
     uint64_t since_bytes;    /* … their payloads */
@@ -64,8 +75,13 @@ struct Run {
     LIST(TaskRest) turns;
 };
 
+static inline const TfyProgram *program_of(const Run *run)
+{
+    return run->loaded->program;
+}
+
 /* spawn.c */
-Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log);
+Run *tfy__run_new(TfyLoop *loop, Loaded *loaded, const TfyLogRun *log); /* NULL: no memory */
 /* as if it had never been resumed; nothing of it may be under way */
 void tfy__run_discard(TfyLoop *loop, Run *run);
 void tfy__run_release(TfyLoop *loop, Run *run); /* all its data; the caller frees the struct */

@@ -386,7 +386,7 @@ static void write_channel(Writer *w, const Channel *channel)
     tfy__put_int(&w->out, TFY_S_CAPACITY, channel->capacity);
     write_number(w, TFY_S_SENT, (int64_t)channel->sent);
     tfy__put_true(&w->out, TFY_S_CLOSED, channel->closed);
-    if (channel->count) write_number(w, TFY_S_SENDER, sender_of(w->loop->program, channel->elem));
+    if (channel->count) write_number(w, TFY_S_SENDER, sender_of(program_of(w->run), channel->elem));
     if (channel->count) open_list(w, TFY_S_MESSAGES);
     for (uint32_t i = 0; i < channel->count; i++) {
         const Message *message = &channel->ring[(channel->head + i) & (channel->cap - 1)];
@@ -711,7 +711,7 @@ int tfy__snapshot_init(TfyLoop *loop, char *error_text)
     if (given < 0) return given;
     loop->snapshot_exactly = given > 0;
     loop->snapshot_every = (uint32_t)every;
-    if (!loop->program->routines || !loop->program->sites || loop->options.forget) loop->snapshot_every = 0;
+    if (loop->options.forget) loop->snapshot_every = 0;
     return 0;
 }
 
@@ -720,7 +720,7 @@ void tfy__snapshot_count(Run *run, size_t bytes)
     TfyLoop *loop = run->loop;
     run->since_records++;
     run->since_bytes += bytes;
-    if (!loop->snapshot_every || run->since_records < loop->snapshot_every || run->snapshot_due) return;
+    if (!loop->snapshot_every || !run->loaded->snapshots || run->since_records < loop->snapshot_every || run->snapshot_due) return;
     if (!loop->snapshot_exactly && run->since_bytes < 2 * run->snapshot_bytes) return;
     run->snapshot_due = true;
     run->due_next = loop->snapshots_due;

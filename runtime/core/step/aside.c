@@ -87,7 +87,7 @@ bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGr
     loop->metrics.questions++;
     tfy__activity(call->task, "AwaitingUserApproval", "%s", question);
     uint32_t line = call->site->point->line;
-    const char *file = tfy__line_file(loop->program, &line);
+    const char *file = tfy__line_file(program_of(step->rest->run), &line);
     loop->on_question(loop->question_state,
                       &(TfyQuestion){.run = step->rest->run->uuid,
                                      .task = step->rest->log.path,

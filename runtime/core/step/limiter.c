@@ -10,6 +10,7 @@
  * that seems to be in the future counts as now.
  *
  * The effect http has its limits at a place of the program, and for each host. Places that say the same share them.
+ * Programs of one name are versions of one program: they share their limits.
  *
  * Fair between runs: the steps of each run have a queue of their own, first come first served, and the runs take
  * turns. */
@@ -43,10 +44,18 @@ static const char *host_in(const char *url, size_t *len)
     return host;
 }
 
-static bool same_limits(const TfyTool *a, const TfyTool *b)
+static bool same_bounds(const TfyTool *a, const TfyTool *b)
 {
-    return a == b || (by_host(a) && by_host(b) && a->limit == b->limit && a->rate == b->rate &&
-                      (!a->rate || a->rate_ms == b->rate_ms));
+    return a->limit == b->limit && a->rate == b->rate && (!a->rate || a->rate_ms == b->rate_ms);
+}
+
+/* Versions of a program share the limits of a tool, unless one of them changes them. */
+static bool same_limits(const Limiter *known, const TfyProgram *program, const TfyTool *tool)
+{
+    const TfyTool *other = known->tool;
+    if (other == tool && known->program == program) return true;
+    if (strcmp(known->program->name, program->name) != 0 || by_host(other) != by_host(tool)) return false;
+    return same_bounds(other, tool) && (by_host(tool) || strcmp(other->name, tool->name) == 0);
 }
 
 static int64_t window_ns(const TfyTool *tool)
@@ -93,10 +102,11 @@ static void forget_hosts(TfyLoop *loop)
 }
 
 /* host NULL: the tool's limits hold whatever it asks. NULL: no memory. */
-static Limiter *limiter_for(TfyLoop *loop, const TfyTool *tool, const char *host, size_t host_len)
+static Limiter *limiter_for(TfyLoop *loop, const TfyProgram *program, const TfyTool *tool, const char *host,
+                            size_t host_len)
 {
     for (Limiter *known = loop->limiters; known; known = known->next) {
-        if (!same_limits(known->tool, tool) || !known->host != !host) continue;
+        if (!same_limits(known, program, tool) || !known->host != !host) continue;
         if (!host || (strlen(known->host) == host_len && strncasecmp(known->host, host, host_len) == 0)) return known;
     }
     if (host) forget_hosts(loop);
@@ -110,7 +120,12 @@ static Limiter *limiter_for(TfyLoop *loop, const TfyTool *tool, const char *host
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
         return NULL;
     }
-    *limiter = (Limiter){.loop = loop, .tool = tool, .host = own, .starts = starts, .next = loop->limiters};
+    *limiter = (Limiter){.loop = loop,
+                         .program = program,
+                         .tool = tool,
+                         .host = own,
+                         .starts = starts,
+                         .next = loop->limiters};
     return loop->limiters = limiter;
 }
 
@@ -119,7 +134,7 @@ static Limiter *limiter_of(const Step *step)
     const TfyTool *tool = step->call.site->tool;
     size_t len = 0;
     const char *host = by_host(tool) ? host_in(((const TfyString *)step->call.args[1].o)->bytes, &len) : NULL;
-    return limiter_for(step->call.loop, tool, host, len);
+    return limiter_for(step->call.loop, program_of(step->rest->run), tool, host, len);
 }
 
 void tfy__limits_free(TfyLoop *loop)
@@ -263,14 +278,13 @@ static bool has_name(const TfyTool *tool, const char *name, const char **host)
 }
 
 /* NULL: the program has none of this name any more. */
-static Limiter *limiter_named(TfyLoop *loop, const char *name, bool *failed)
+static Limiter *limiter_named(TfyLoop *loop, const TfyProgram *program, const char *name, bool *failed)
 {
-    const TfyProgram *program = loop->program;
     for (uint32_t i = 0; i < program->point_count; i++) {
         const TfySite *site = program->sites[i];
         const char *host = NULL;
         if (!site || !site->tool || !site->tool->rate || !has_name(site->tool, name, &host)) continue;
-        Limiter *limiter = limiter_for(loop, site->tool, host, host ? strlen(host) : 0);
+        Limiter *limiter = limiter_for(loop, program, site->tool, host, host ? strlen(host) : 0);
         *failed = !limiter;
         return limiter;
     }
@@ -285,7 +299,7 @@ bool tfy__limit_read(Run *run, const json_t *starts, int64_t back_ms)
     {
         const char *name = tfy__member_text(one, TFY_S_TOOL);
         bool failed = false;
-        Limiter *limiter = name ? limiter_named(run->loop, name, &failed) : NULL;
+        Limiter *limiter = name ? limiter_named(run->loop, program_of(run), name, &failed) : NULL;
         if (failed) return false;
         if (!limiter) continue;               /* it no longer has a rate */
         if (count_of(limiter, run)) continue; /* the limiter already has the run's starts */

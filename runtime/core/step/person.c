@@ -160,7 +160,7 @@ void tfy__person_ask(Step *step)
     answers_text(question_type(call), answers, sizeof answers);
     const TfyFrame *frame = frame_at(call->task, call->task->top);
     uint32_t line = call->site->point->line;
-    const char *file = tfy__line_file(loop->program, &line);
+    const char *file = tfy__line_file(program_of(step->rest->run), &line);
     TfyQuestion asked = {.run = step->rest->run->uuid,
                          .task = step->rest->log.path,
                          .step = call->step,
@@ -284,7 +284,7 @@ void tfy__person_tell_doubt(TfyLoop *loop, int64_t tid)
     if (!loop->on_question || !step || step->stage != STAGE_DOUBT || !step->asking) return;
     const TfyCall *call = &step->call;
     uint32_t line = call->site->point->line;
-    const char *file = tfy__line_file(loop->program, &line);
+    const char *file = tfy__line_file(program_of(rest->run), &line);
     const TfyQuestion asked = {.run = rest->run->uuid,
                                .task = rest->log.path,
                                .step = call->step,

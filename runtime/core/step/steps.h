@@ -25,6 +25,7 @@ typedef struct LimitStart {
 /* A tool with `limit` or `rate`, made by its first use. */
 typedef struct Limiter {
     TfyLoop *loop;
+    const TfyProgram *program; /* the first whose step asked */
     const TfyTool *tool;
     char *host;                       /* the effect http: whom it bounds, as an address has it; owned; else NULL */
     uint32_t in_use;                  /* steps that were admitted and have not left */

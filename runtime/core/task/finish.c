@@ -97,9 +97,9 @@ char *tfy__failure_sentence(const TaskRest *rest, const TfyObj *error)
         tfy__buffer_printf(&out, ": %.*s", (int)message->byte_len, message->bytes);
     if (error->aux) {
         uint32_t line = error->aux;
-        const char *file = tfy__line_file(rest->run->loop->program, &line);
+        const char *file = tfy__line_file(program_of(rest->run), &line);
         tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)",
-                           file ? file : rest->run->loop->program->name, line);
+                           file ? file : program_of(rest->run)->name, line);
     }
     if (!out.failed) return out.data;
     tfy__buffer_free(&out);
@@ -196,6 +196,7 @@ static void run_finish(TfyLoop *loop, Run *run)
                              rest->workflow->name, rest->failure_text);
     tfy__activity_run_ended(run);
     if (loop->log) tfy__log_end_run(loop->log, &run->log);
+    if (loop->options.stay) LIST_APPEND(&loop->runs_over, run, over_next);
 }
 
 void tfy__task_finish(TfyTask *task)

@@ -147,18 +147,18 @@ static SignalName *asked(const Step *step)
     return name;
 }
 
-static void misfit_text(const TfyLoop *loop, const TfySite *site, const char *why, char *text)
+static void misfit_text(const TfyProgram *program, const TfySite *site, const char *why, char *text)
 {
     uint32_t line = site->point->line;
-    const char *file = tfy__line_file(loop->program, &line);
-    tfy__misfit_signal(file ? file : loop->program->name, line, site->result->name, why, text);
+    const char *file = tfy__line_file(program, &line);
+    tfy__misfit_signal(file ? file : program->name, line, site->result->name, why, text);
 }
 
 static void report_aside(const Step *step, const SignalName *name, const char *why)
 {
     TfyLoop *loop = step->call.loop;
     char misfit[TFY_ERROR_TEXT];
-    misfit_text(loop, step->call.site, why, misfit);
+    misfit_text(program_of(step->rest->run), step->call.site, why, misfit);
     tfy__report_text(loop, "tfy: run %s keeps a signal %s aside, which does not fit: %s\n", step->rest->run->uuid,
                      ((const TfyString *)name->text)->bytes, misfit);
 }
@@ -297,7 +297,7 @@ static bool is_misfit(Run *run, const TfySite *site, const char *value, char *er
     TfyValue read;
     const bool fits =
         site->result->kind == TFY_NOTHING || tfy__decode_text(&scratch, site->result, value, strlen(value), &read, why);
-    if (!fits) misfit_text(run->loop, site, why, error_text);
+    if (!fits) misfit_text(program_of(run), site, why, error_text);
     tfy_cut(&scratch, mark);
     tfy_drop(&scratch, tfy_take_error(&scratch));
     return !fits;
@@ -312,13 +312,14 @@ static bool fits_a_wait(Run *run, const char *text, const char *value, char *why
     const SignalName *name = run->signals;
     while (name && strcmp(((const TfyString *)name->text)->bytes, text) != 0) name = name->next;
     const Step *step = name ? name->waiters.first : NULL;
+    const TfyProgram *program = program_of(run);
     bool misfit = false;
     for (; step; step = step->queue_next) {
         if (!is_misfit(run, step->call.site, value, misfit ? other : why)) return true;
         misfit = true;
     }
-    for (uint32_t n = 1; !(name && name->waiters.first) && n <= run->loop->program->point_count; n++) {
-        const TfySite *site = tfy__site_at(run->loop, n);
+    for (uint32_t n = 1; !(name && name->waiters.first) && n <= program->point_count; n++) {
+        const TfySite *site = tfy__site_of(program, n);
         if (!site || !site->tool || site->tool->family != TFY_F_SIGNAL) continue;
         if (!is_misfit(run, site, value, misfit ? other : why)) return true;
         misfit = true;

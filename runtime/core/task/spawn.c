@@ -26,14 +26,15 @@ const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *
 
 /* ---- runs ---- */
 
-Run *tfy__run_new(TfyLoop *loop, const TfyLogRun *log)
+Run *tfy__run_new(TfyLoop *loop, Loaded *loaded, const TfyLogRun *log)
 {
     Run *run = calloc(1, sizeof *run);
     if (!run) return NULL;
     run->loop = loop;
+    run->loaded = loaded;
     run->log = *log;
     tfy__uuid_text(log->uuid, run->uuid);
-    LIST_APPEND(&loop->runs, run, next);
+    LIST2_APPEND(&loop->runs, run, prev, next);
     loop->runs_live++;
     return run;
 }
@@ -62,7 +63,7 @@ void tfy__run_discard(TfyLoop *loop, Run *run)
     for (TaskRest *rest = run->tasks; rest; rest = rest->next_in_run)
         if (rest->step) tfy__step_cancel(rest);
     tfy__history_forget_deferred(run);
-    LIST_REMOVE(&loop->runs, run, next);
+    LIST2_REMOVE(&loop->runs, run, prev, next);
     CHECK(run->ended || loop->runs_live > 0);
     if (!run->ended) loop->runs_live--;
     tfy__run_release(loop, run);

@@ -1,0 +1,65 @@
+/* post.c: what other threads ask of a loop. Nobody but the loop's own thread may touch it, so they leave functions
+ * behind, and the loop calls them in their order at the start of a turn, a limited number in each: a flood of requests
+ * delays the tasks, but does not stop them. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/loop/state.h"
+
+#define POSTS_PER_TURN 256
+
+struct Post {
+    struct Post *next;
+    TfyPosted call;
+    void *arg;
+};
+
+int tfy__post(TfyLoop *loop, TfyPosted call, void *arg)
+{
+    Post *post = malloc(sizeof *post);
+    if (!post) return TFY_E_NOMEM;
+    *post = (Post){.call = call, .arg = arg};
+    pthread_mutex_lock(&loop->posts.mutex);
+    const bool first = !loop->posts.waiting.first;
+    LIST_APPEND(&loop->posts.waiting, post, next);
+    /* Read behind the list was changed: a loop that opens it meanwhile looks at the list before it sleeps. */
+    if (first && loop->wake_fd >= 0) (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
+    pthread_mutex_unlock(&loop->posts.mutex);
+    return TFY_OK;
+}
+
+bool tfy__posts_wait(TfyLoop *loop)
+{
+    pthread_mutex_lock(&loop->posts.mutex);
+    const bool some = loop->posts.waiting.first;
+    pthread_mutex_unlock(&loop->posts.mutex);
+    return some;
+}
+
+static Post *take(TfyLoop *loop)
+{
+    pthread_mutex_lock(&loop->posts.mutex);
+    Post *post = LIST_TAKE(&loop->posts.waiting, next);
+    pthread_mutex_unlock(&loop->posts.mutex);
+    return post;
+}
+
+int tfy__posts_run(TfyLoop *loop)
+{
+    int count = 0;
+    for (Post *post; count < POSTS_PER_TURN && !loop->failure && (post = take(loop)); count++) {
+        post->call(loop, post->arg);
+        free(post);
+    }
+    return count;
+}
+
+void tfy__posts_close(TfyLoop *loop)
+{
+    for (Post *post; (post = take(loop));) {
+        post->call(NULL, post->arg);
+        free(post);
+    }
+    pthread_mutex_destroy(&loop->posts.mutex);
+}
