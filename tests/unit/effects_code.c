@@ -6,13 +6,17 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "effects/code_answer.h"
+#include "effects/code_cell.h"
 
 /* A project of a few files, which are only in memory. */
 typedef struct Project {
@@ -351,6 +355,72 @@ static void damage_is_found(void **state)
     end_project(&p);
 }
 
+/* ---- the cell ---- */
+
+enum { CELL_FD = 9 };
+
+/* Runs a shell in the cell of ctags; its exit status, or -1 where there are no such cells. */
+static int run_in_cell(uint32_t level, const char *script)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    TfyConfined confined = {0};
+    TfyCellAnswer answer;
+    int ends[2], status = -1;
+    const int program = tfy__cell_open();
+    char **words = tfy__cell_words(CELL_FD, argv, 3);
+    assert_true(program >= 0 && words);
+    assert_int_equal(tfy__code_cell_tags(level, &confined), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (dup2(ends[1], CELL_FD) == CELL_FD) execveat(program, "", words, environ, AT_EMPTY_PATH);
+        _exit(127);
+    }
+    close(ends[1]);
+    assert_int_equal(tfy__cell_send(&confined.plan, ends[0]), 0);
+    const int started = tfy__cell_answer(ends[0], &answer);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    close(ends[0]);
+    close(program);
+    tfy__cell_free_words(words);
+    tfy__confined_free(&confined);
+    return started == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Whatever a source makes of ctags: it sees nothing of the project, and leaves nothing behind. */
+static void ctags_reads_and_writes_nothing(void **state)
+{
+    char dir[] = "./code-cell-XXXXXX", real[PATH_MAX], script[8 * PATH_MAX], path[PATH_MAX + 16];
+    assert_non_null(mkdtemp(dir));
+    assert_non_null(realpath(dir, real));
+    snprintf(path, sizeof path, "%s/secret", real);
+    FILE *file = fopen(path, "we");
+    fputs("secret\n", file);
+    fclose(file);
+    snprintf(script, sizeof script,
+             "cat '%s/secret' 2>/dev/null && exit 1; (: >'%s/made') 2>/dev/null && exit 2; (: >/usr/made) 2>/dev/null "
+             "&& exit 3; "
+             "(: >>'%s/secret') 2>/dev/null && exit 4; rm '%s/secret' </dev/null 2>/dev/null && exit 5; (: "
+             ">/tmp/code-cell-made) 2>/dev/null; "
+             "exit 42",
+             real, real, real, real);
+    unlink("/tmp/code-cell-made");
+    int cells = 0;
+    for (uint32_t level = TFY_CELL_FULL; level <= TFY_CELL_PARTIAL; level++) {
+        const int status = run_in_cell(level, script);
+        if (status < 0) continue;
+        cells++;
+        assert_int_equal(status, 42);
+        assert_int_not_equal(access("/tmp/code-cell-made", F_OK), 0);
+    }
+    snprintf(script, sizeof script, "%s/made", real);
+    assert_int_not_equal(access(script, F_OK), 0);
+    assert_int_equal(access(path, R_OK), 0);
+    unlink(path);
+    rmdir(dir);
+    if (!cells) skip();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_map_keeps_to_its_tokens),
         cmocka_unit_test(queries_find_names),
         cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(ctags_reads_and_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
