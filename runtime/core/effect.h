@@ -222,8 +222,7 @@ const char *tfy__sandbox_level_option(TfyLoop *loop);       /* "full", "partial"
 void tfy__set_cell_level(TfyLoop *loop, const char *level); /* static text: what was found */
 const TfyProgram *tfy__program_of(TfyTask *task);
 const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i); /* the i-th that is loaded, from 0; NULL: there is none */
-/* the i-th file of the program, as messages name it; NULL: i is past the last */
-const char *tfy__source_name(TfyLoop *loop, uint32_t i);
+const char *tfy__source_name(TfyLoop *loop, uint32_t i); /* the i-th file of all of them, as messages name it; or NULL */
 const char *tfy__run_uuid(TfyTask *task);  /* of the task's run, 36 characters */
 const char *tfy__task_path(TfyTask *task); /* "1.3.2" */
 int64_t tfy__epoch(TfyLoop *loop);         /* the ordinal of this opening of the database, from 1 */

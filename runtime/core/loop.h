@@ -36,11 +36,10 @@ int tfy__arrive_thin(TfyLoop *loop, const struct json_t *part, char *error_text)
 /* tfy_submit for a run that its starter names (wal/log/run_id.h). TFY_E_STATE: the log has that run. */
 int tfy__submit_named(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json,
                       const char *id, int64_t *tid, char *error_text);
-/* Appends the arguments as InstructionStart has them. 0, or a code with a sentence. */
+/* Appends the arguments as InstructionStart has them. 0 or a code. */
 int tfy__encode_arguments(TfyLoop *loop, const TfyWorkflow *workflow, const char *args_json, TfyBuffer *out,
                           char *error_text);
-/* Text that the program prints goes to stderr, so that stdout has the result alone. */
-void tfy__print_to_stderr(TfyLoop *loop);
+void tfy__print_to_stderr(TfyLoop *loop); /* what the program prints, so that stdout has the result alone */
 
 /* Resumes an unfinished run from its recorded answers; tfy_run then continues it live. */
 int tfy__resume(TfyLoop *loop, const char *run, char *error_text);
@@ -70,8 +69,7 @@ int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text);
 /* The verdict of that alone, on a history that was read whole and has its `log`; changes the history. */
 int tfy__move_check(const TfyProgram *program, TfyHistory *history, char *error_text);
 
-/* Has the loop's thread call this function at the start of one of its turns; from any thread, until tfy_close. What is
- * not called before that is called by it with loop NULL, to release arg. TFY_OK or TFY_E_NOMEM. */
+/* From any thread: has the loop's call this function at the start of a turn; with NULL in tfy_close. TFY_E_NOMEM or 0. */
 typedef void (*TfyPosted)(TfyLoop *loop, void *arg);
 int tfy__post(TfyLoop *loop, TfyPosted call, void *arg);
 
@@ -83,15 +81,13 @@ int tfy__loop_prepare(TfyLoop *loop, char *error_text);
 void tfy__on_drain(TfyLoop *loop, void (*tell)(void *state, const char *calls, int64_t grace_ms), void *state);
 /* The calls that have not finished, in the same form; malloc'ed. NULL: there are none. */
 char *tfy__under_way(TfyLoop *loop);
-/* place: where a signal handler finds the loop to drain. tfy_close sets it to NULL after it has waited for the
- * last reader, so that a signal may come at any time. */
+/* place: where a signal handler finds the loop to drain. tfy_close sets it to NULL behind its last reader. */
 void tfy__drain_by(TfyLoop *loop, _Atomic(TfyLoop *) *place);
 
-/* Why tfy_run returned with work left: the number of tasks that wait for people or signals. *signals: how many wait
- * for a signal. *text: a sentence for each with the command to type, malloc'ed. Both may be NULL. */
+/* Why tfy_run returned: how many tasks wait for people or signals, and of them for signals. *text: a sentence for each
+ * with the command to type, malloc'ed. Both may be NULL. */
 uint32_t tfy__waiting_for_people(TfyLoop *loop, uint32_t *signals, char **text);
-/* runs of the program that have left memory; they may wait for people, too */
-bool tfy__any_parked(const TfyLoop *loop);
+bool tfy__any_parked(const TfyLoop *loop); /* runs have left memory; they may wait for people, too */
 
 /* A question to a person, shown once its record is durable. Valid during the callback only. */
 typedef struct TfyQuestion {
@@ -158,8 +154,7 @@ typedef struct TfyDoing {
 /* Returns false if no task is in memory. Pointers are valid until the loop continues. */
 bool tfy__doing(TfyLoop *loop, TfyDoing *doing);
 
-/* Why tfy_run failed, one sentence; "" if nothing did. */
-const char *tfy__failure(TfyLoop *loop);
+const char *tfy__failure(TfyLoop *loop); /* why tfy_run failed, one sentence; "" if nothing did */
 
 TfyLog *tfy__loop_log(TfyLoop *loop);
 /* uuid of the run that a root task belongs to (36 characters). NULL: no such task. */

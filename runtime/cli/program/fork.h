@@ -5,10 +5,12 @@
 
 #include <jansson.h>
 
+#include "base/seldom.h"
 #include "wal/history/history.h"
 
 /* request: {"do":"fork","run":R,"task":P?,"step":N,"value":V?} (owner.h). Appends the fork and waits until it is
  * durable; run gets its uuid. Returns 0, or TFY_E_… with a sentence. */
-int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], char *error_text);
+int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], char *error_text)
+    TFY_SELDOM;
 
 #endif

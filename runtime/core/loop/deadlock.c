@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/seldom.h"
 #include "core/step/step.h"
 
 #define TASKS_SHOWN 20u /* of a run */
@@ -326,7 +327,7 @@ static void say_task(TfyBuffer *out, const Graph *graph, const TaskRest *rest)
     tfy__buffer_char(out, '\n');
 }
 
-static void say_run(TfyBuffer *out, const Run *run, bool with_name)
+TFY_SELDOM static void say_run(TfyBuffer *out, const Run *run, bool with_name)
 {
     Graph graph;
     if (graph_init(&graph, run)) {

@@ -23,6 +23,7 @@
 #ifndef WAL_HISTORY_FORK_H
 #define WAL_HISTORY_FORK_H
 
+#include "base/seldom.h"
 #include "wal/history/history.h"
 
 /* What to copy. */
@@ -41,6 +42,6 @@ typedef struct TfyFork {
 
 /* Appends the new run. made gets its row. The caller syncs. 0, or TFY_E_… with a message; in that case nothing was
  * appended, or the log has failed. */
-int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *error_text);
+int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *error_text) TFY_SELDOM;
 
 #endif

@@ -8,11 +8,13 @@
 #ifndef WAL_HISTORY_SNAPSHOT_MAP_H
 #define WAL_HISTORY_SNAPSHOT_MAP_H
 
+#include "base/seldom.h"
 #include "wal/history/compat.h"
 
 struct json_t;
 
 /* The caller owns *mapped. 0, TFY_E_NOMEM, or TFY_E_DIVERGED with a message (TFY_ERROR_TEXT bytes). */
-int tfy__snapshot_map(const TfyCompat *compat, const struct json_t *snapshot, struct json_t **mapped, char *error_text);
+int tfy__snapshot_map(const TfyCompat *compat, const struct json_t *snapshot, struct json_t **mapped, char *error_text)
+    TFY_SELDOM;
 
 #endif
