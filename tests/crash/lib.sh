@@ -66,12 +66,12 @@ crash_ledger()
         "$@" -- --yes
 }
 
-# The run sends itself a signal, by the command that anybody would use: in a sandbox it does not find the log.
+# The run sends itself a signal, by the command that anybody would use; that one tool has a runner in the place of a sandbox.
 crash_team()
 {
     compiled team "$root/tests/crash/team.tfy" || return 0
     crash team --setup "cp '$build/tests/crash/ledger_tool' ledger_tool && ln -s '$build/tfy' tfy" \
-        --effects "touch ledger; cut -f 1,3- ledger" "$@" -- --sandbox open
+        --effects "touch ledger; cut -f 1,3- ledger" "$@" -- --runners
 }
 
 # The tools' work is done by what they leave behind, which only its descent ties to them.
