@@ -123,6 +123,10 @@ try main 'cat "'"$(realpath ../outside)"'/text"' --grant=any:reads=../outside
 check "--grant adds to one tool" [ "$(cat out)" = 0 ]
 run tfy inspect last
 check "... and is recorded" printed "--grant any:reads=$(realpath ../outside)"
+run tfy ps --limit 1
+check "... which ps shows, too" printed " main --grant any:reads=$(realpath ../outside) --"
+run tfy ps --limit 1 --json
+check "... as JSON" printed "\"ceiling\":{\"grants\":\"any:reads="
 try reads 'cat "'"$(realpath ../outside)"'/text"' --grant=any:reads=../outside
 check "... not to another" refused
 try main 'echo x >new' --sandbox=readonly

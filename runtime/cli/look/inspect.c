@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/look/ceiling_text.h"
 #include "cli/look/inspect.h"
 #include "cli/look/live.h"
 #include "cli/look/output.h"
@@ -668,17 +669,12 @@ static void print_asked(const json_t *asked)
 /* How far the run's tools may go: the level of their sandbox, and the options with which it was started. */
 static void print_ceiling(const json_t *ceiling)
 {
-    static const char *const options[] = {"sandbox", "network", "grants"};
+    TfyBuffer options = {0};
     if (!ceiling) return;
     const char *level = json_string_value(json_object_get(ceiling, "level"));
-    printf("sandbox    %s", level ? level : "none");
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        const char *text = json_string_value(json_object_get(ceiling, options[i]));
-        for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n')
-            printf(" --%s %.*s", i == 2 ? "grant" : options[i], (int)strcspn(text, "\n"), text);
-    }
-    if (json_is_true(json_object_get(ceiling, "runners"))) printf(" --runners");
-    putchar('\n');
+    tfy__ceiling_text(&options, ceiling);
+    printf("sandbox    %s%s\n", level ? level : "none", options.data && !options.failed ? options.data : "");
+    tfy__buffer_free(&options);
     const char *budget = json_string_value(json_object_get(ceiling, "budget"));
     if (budget) printf("budget     %s\n", budget);
 }

@@ -4,6 +4,7 @@
  * program with its arguments, gets the room that is left. Elsewhere ids, times and hashes are whole. */
 #include "cli/frame/commands.h"
 #include "cli/frame/databases.h"
+#include "cli/look/ceiling_text.h"
 #include "cli/look/db.h"
 
 #include <inttypes.h>
@@ -170,6 +171,7 @@ static void print_object(Listing *listing, uint32_t i, const Program *program, c
     }
     add_raw(&out, "args", &birth, TFY_P_ARGS);
     add_raw(&out, "yolo", &birth, TFY_P_YOLO);
+    add_raw(&out, "ceiling", &birth, TFY_P_CEILING);
     if (run->ended_ms) {
         tfy__buffer_text(&out, ",\"ended\":\"");
         tfy__write_time(&out, run->ended_ms);
@@ -194,12 +196,15 @@ static void add_value(TfyBuffer *out, const json_t *value)
         tfy__encode_json(out, value);
 }
 
+/* What bounds the run, then its arguments. */
 static void add_arguments(TfyBuffer *out, const TfyLogRecord *birth)
 {
     TfyPayload payload;
     const char *name;
     json_t *value;
     tfy__payload_open(&payload, birth);
+    if (tfy__record_has(birth, TFY_P_YOLO)) tfy__buffer_text(out, " yolo");
+    tfy__ceiling_text(out, tfy__payload_get(&payload, TFY_P_CEILING));
     json_object_foreach(tfy__payload_get(&payload, TFY_P_ARGS), name, value)
     {
         tfy__buffer_printf(out, " --%s ", name);
@@ -283,7 +288,6 @@ static void print_row(Listing *listing, uint32_t i, const Program *program, cons
     add_took(&out, run);
     if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, program->hash);
     tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", listing->names[i]);
-    if (tfy__record_has(&birth, TFY_P_YOLO)) tfy__buffer_text(&what, " yolo");
     add_arguments(&what, &birth);
     add_rest(listing, &out, what.data && !what.failed ? what.data : listing->names[i]);
     end_row(&out);
