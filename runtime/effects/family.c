@@ -16,6 +16,8 @@
 #define PROCESSES_MAX 65536
 #define STAT_BYTES    512
 #define SHARES_BYTES  2048 /* of /proc/PID/smaps_rollup */
+#define REST          50   /* times as long as a look took, … */
+#define REST_MAX_MS   1000 /* … but no longer than this */
 
 /* In /proc/PID/stat, counted from the state, which follows the name. */
 enum { STAT_PARENT = 1, STAT_THREADS = 17, STAT_RESIDENT = 21 };
@@ -150,6 +152,12 @@ TfyLimit tfy__family_passed(pid_t ancestor, const TfyLimits *limits)
         passed = TFY_LIMIT_MEMORY;
     munmap(look.all, LOOK_BYTES);
     return passed;
+}
+
+int64_t tfy__family_rest_ms(int64_t took_ms)
+{
+    const int64_t rest_ms = took_ms * REST;
+    return rest_ms < TFY_FAMILY_LOOK_MS ? TFY_FAMILY_LOOK_MS : rest_ms < REST_MAX_MS ? rest_ms : REST_MAX_MS;
 }
 
 TfyLimit tfy__family_signal(int signal, const TfyLimits *limits)

@@ -22,8 +22,6 @@ _Static_assert(TFY_MARK_FD == 59, "the number of the cell's socket is written in
 /* how often SIGKILL is repeated: a dying process may have had children */
 #define KILL_MS 5
 /* a look that took long is followed by so many times its duration without one, up to a second */
-#define LOOK_REST     50
-#define LOOK_REST_MAX 1000
 
 /* What a tool needs between vfork and exec; in the stub's stack frame. */
 typedef struct Launch {
@@ -197,10 +195,8 @@ static void look(Work *work)
     const int64_t begun_ms = clock_ms();
     if (!work->look_ms || work->order || begun_ms < work->look_ms) return;
     const TfyLimit passed = tfy__family_passed(work->self, &work->limits);
-    const int64_t now_ms = clock_ms(), rest_ms = (now_ms - begun_ms) * LOOK_REST;
-    work->look_ms = now_ms + (rest_ms < TFY_FAMILY_LOOK_MS ? TFY_FAMILY_LOOK_MS
-                              : rest_ms < LOOK_REST_MAX    ? rest_ms
-                                                           : LOOK_REST_MAX);
+    const int64_t now_ms = clock_ms();
+    work->look_ms = now_ms + tfy__family_rest_ms(now_ms - begun_ms);
     if (passed == TFY_LIMIT_NONE) return;
     report(work, TFY_W_PASSED, (int)passed);
     work->order = TFY_STUB_END;

@@ -114,7 +114,7 @@
       "full: refuse where the kernel cannot do all; partial: do without namespaces")                                   \
     O(CELL_READS, "reads", "PATH", "let the command read this too; may be given several times")                        \
     O(CELL_WRITES, "writes", "PATH", "let the command read and write this too; may be given several times")            \
-    O(CELL_MEMORY, "memory", "SIZE", "data of one process (else 4G)")                                                  \
+    O(CELL_MEMORY, "memory", "SIZE", "all processes together (else 4G)")                                               \
     O(CELL_PROCESSES, "processes", "N", "processes at once (else 512)")                                                \
     O(CELL_CPU, "cpu", "DURATION", "processor time of one process (else without limit)")                               \
     O(CELL_FILES, "files", "SIZE", "size of one file (else 1G)")                                                       \

@@ -9,6 +9,7 @@
 #include "effects/caretaker.h"
 #include "cli/make/sandbox_hosts.h"
 #include "effects/cell.h"
+#include "effects/family.h"
 #include "effects/proc.h"
 #include "effects/process.h"
 #include "base/sys_memory.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -46,7 +50,9 @@ typedef struct Sandbox {
     const char *variables[2]; /* HOME, TMPDIR; owned; NULL: as they are */
     TfyCellAnswer answer;
     pid_t pid;
-    int socket;
+    TfyLimits limits; /* of the command and all that it starts */
+    TfyLimit passed;
+    int64_t look_ms; /* when to look at the limits again, by the clock */
 } Sandbox;
 
 /* ---- the plan ---- */
@@ -128,12 +134,21 @@ static int plan_network(Sandbox *sandbox, int level)
     return tfy__sandbox_hosts_open(&sandbox->hosts, hosts);
 }
 
+/* What the kernel's limits leave to us: all processes together. */
+static void keep_limits(Sandbox *sandbox)
+{
+    const TfyCellHead *head = &sandbox->plan.head;
+    sandbox->limits = (TfyLimits){
+        .memory = head->memory, .processes = head->processes, .cpu_s = head->cpu_s, .file_bytes = head->file_bytes};
+}
+
 /* The whole plan but for what the level adds. Returns an exit status. */
 static int plan(Sandbox *sandbox, int writing, int level)
 {
     TfyCellHead *head = &sandbox->plan.head;
     if (writing == 1) head->flags |= TFY_CELL_ROOT_WRITABLE;
     if (!plan_limits(sandbox->args, head)) return EXIT_USAGE;
+    keep_limits(sandbox);
     int status = plan_network(sandbox, level);
     if (status == EXIT_DONE) status = plan_root(sandbox);
     for (int i = 0; i < sandbox->args->given_count && status == EXIT_DONE; i++)
@@ -330,20 +345,72 @@ static bool is_left(pid_t pid, void *arg)
     return pid != self && pid != sandbox->caretaker.pid && tfy__proc_descends(pid, &self);
 }
 
+/* How many there were. */
+static uint32_t kill_left(Sandbox *sandbox)
+{
+    static const int last[] = {SIGKILL, 0};
+    return tfy__proc_signal(last, is_left, sandbox);
+}
+
 /* Ends what the command left running: it became ours, or went with the namespaces. */
 static void end_left(Sandbox *sandbox)
 {
-    static const int last[] = {SIGKILL, 0};
-    while (tfy__proc_signal(last, is_left, sandbox) > 0)
+    while (kill_left(sandbox) > 0)
         while (waitpid(-1, NULL, WNOHANG) > 0) continue;
+}
+
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Ends the command and all that it started if they have passed a limit together. */
+static void look(void *arg)
+{
+    Sandbox *sandbox = arg;
+    TfyLimits limits = sandbox->limits;
+    const int64_t begun_ms = clock_ms();
+    if (sandbox->passed || begun_ms < sandbox->look_ms) return;
+    if (sandbox->caretaker.pid > 0 && limits.processes) limits.processes++; /* it is ours, and no part of the command */
+    sandbox->passed = tfy__family_passed(getpid(), &limits);
+    const int64_t now_ms = clock_ms();
+    sandbox->look_ms = now_ms + tfy__family_rest_ms(now_ms - begun_ms);
+    if (!sandbox->passed) return;
+    kill(sandbox->pid, SIGKILL); /* a full cell ends as a whole with it */
+    kill_left(sandbox);
+}
+
+static void await_exit(Sandbox *sandbox)
+{
+    const int process = (int)syscall(SYS_pidfd_open, sandbox->pid, 0);
+    struct pollfd at = {.fd = process, .events = POLLIN};
+    if (sandbox->hosts.rules)
+        tfy__sandbox_hosts_serve(&sandbox->hosts, process, look, sandbox);
+    else
+        while (process >= 0 && poll(&at, 1, TFY_FAMILY_LOOK_MS) <= 0) look(sandbox);
+    if (process >= 0) close(process);
+}
+
+/* Says which limit ended the command, if one did. */
+static void tell_limit(const Sandbox *sandbox, int status)
+{
+    char what[100];
+    const TfyLimit passed = sandbox->passed       ? sandbox->passed
+                            : WIFSIGNALED(status) ? tfy__family_signal(WTERMSIG(status), &sandbox->limits)
+                                                  : TFY_LIMIT_NONE;
+    tfy__family_say(passed, &sandbox->limits, what, sizeof what);
+    if (passed) tfy__say("'%s' was ended: it %s", sandbox->args->words[0], what);
 }
 
 static int wait_command(Sandbox *sandbox)
 {
     int status;
-    if (sandbox->hosts.rules) tfy__sandbox_hosts_serve(&sandbox->hosts, sandbox->pid);
+    await_exit(sandbox);
     while (waitpid(sandbox->pid, &status, 0) < 0 && errno == EINTR) continue;
     end_left(sandbox);
+    tell_limit(sandbox, status);
     tfy__sandbox_hosts_tell(&sandbox->hosts);
     const char *made = tfy__cell_made(sandbox->root, &sandbox->names);
     if (made)

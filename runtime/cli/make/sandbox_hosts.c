@@ -2,13 +2,13 @@
 #include "cli/make/sandbox_hosts.h"
 #include "cli/frame/commands.h"
 #include "core/world.h"
+#include "effects/family.h"
 #include "effects/proxy_rules.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The loop has nothing to do but the proxy's work. */
@@ -60,21 +60,19 @@ static bool turn(TfyLoop *loop)
 {
     enum { WITHOUT_DESCRIPTOR_MS = 5 }; /* TFY_POLLER=poll has none */
     struct pollfd at = {.fd = tfy_fd(loop), .events = POLLIN};
-    const int done = tfy_step(loop);
-    if (done == 0) poll(&at, at.fd >= 0, at.fd >= 0 ? tfy_timeout_ms(loop) : WITHOUT_DESCRIPTOR_MS);
+    const int done = tfy_step(loop), most = at.fd >= 0 ? TFY_FAMILY_LOOK_MS : WITHOUT_DESCRIPTOR_MS;
+    const int wanted = tfy_timeout_ms(loop);
+    if (done == 0) poll(&at, at.fd >= 0, wanted >= 0 && wanted < most ? wanted : most);
     return done >= 0;
 }
 
-void tfy__sandbox_hosts_serve(TfySandboxHosts *hosts, pid_t pid)
+void tfy__sandbox_hosts_serve(TfySandboxHosts *hosts, int process, void (*look)(void *arg), void *arg)
 {
     bool exited = false;
-    const int process = (int)syscall(SYS_pidfd_open, pid, 0);
     const int64_t watch = process < 0 ? -1 : tfy__watch_add(hosts->loop, process, TFY_FD_READ, on_exit_of, &exited);
-    while (watch >= 0 && !exited)
-        if (!turn(hosts->loop)) break;
+    while (watch >= 0 && !exited && turn(hosts->loop)) look(arg);
     if (!exited) tfy__say("the list of hosts is not served any more");
     if (watch >= 0) tfy__watch_del(hosts->loop, watch);
-    if (process >= 0) close(process);
 }
 
 void tfy__sandbox_hosts_tell(const TfySandboxHosts *hosts)

@@ -2,8 +2,6 @@
 #ifndef CLI_MAKE_SANDBOX_HOSTS_H
 #define CLI_MAKE_SANDBOX_HOSTS_H
 
-#include <sys/types.h>
-
 #include "effects/proxy.h"
 
 /* A zeroed struct has no list. */
@@ -18,8 +16,8 @@ typedef struct TfySandboxHosts {
 int tfy__sandbox_hosts_open(TfySandboxHosts *hosts, const char *list);
 /* Serves the listener from now on. 0 or -errno; then it is closed. */
 int tfy__sandbox_hosts_listen(TfySandboxHosts *hosts, int listener);
-/* Serves until the process has exited, which is not waited for. */
-void tfy__sandbox_hosts_serve(TfySandboxHosts *hosts, pid_t pid);
+/* Serves until the process, of which this is a pidfd, has exited; calls look every TFY_FAMILY_LOOK_MS or more often. */
+void tfy__sandbox_hosts_serve(TfySandboxHosts *hosts, int process, void (*look)(void *arg), void *arg);
 /* Says which hosts were refused. */
 void tfy__sandbox_hosts_tell(const TfySandboxHosts *hosts);
 void tfy__sandbox_hosts_close(TfySandboxHosts *hosts);
