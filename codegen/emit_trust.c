@@ -56,15 +56,9 @@ static const char *excerpt(const Show *s, Span span)
 static const char *source_words(const Show *s, const Origin *source)
 {
     static const char comes[] = "it comes from ";
-    if (strncmp(source->text, comes, sizeof comes - 1) == 0) return source->text + sizeof comes - 1;
+    const char *text = check_origin_text(s->out.arena, source);
+    if (strncmp(text, comes, sizeof comes - 1) == 0) return text + sizeof comes - 1;
     return arena_printf(s->out.arena, "the parameter '%s', which is declared untrusted", excerpt(s, source->span));
-}
-
-/* "clean" of "and through 'clean'". */
-static const char *way_words(const Show *s, const Origin *way)
-{
-    const char *name = strchr(way->text, '\'') + 1;
-    return arena_strndup(s->out.arena, name, strcspn(name, "'"));
 }
 
 static const Origin *source_of_way(const Origin *from)
@@ -210,7 +204,7 @@ static void put_way(Show *s, const Origin *from)
     text_put(&s->out, check_origin_words(s->out.arena, s->program->sources, at));
     while ((at = step_behind(from, at))) {
         const char *line = line_of(s, at->span);
-        text_format(&s->out, ", through '%s'", way_words(s, at));
+        text_format(&s->out, ", through '%s'", at->name);
         if (strcmp(line, before) != 0) text_format(&s->out, ", line %s", line);
         before = line;
     }
@@ -375,7 +369,7 @@ static void put_json_way(Show *s, const Origin *from)
     put_json_place(s, at->span);
     while ((at = step_behind(from, at))) {
         text_put(&s->out, "}, {");
-        put_string(s, "text", way_words(s, at));
+        put_string(s, "text", at->name);
         text_put(&s->out, ", ");
         put_json_place(s, at->span);
     }

@@ -7,7 +7,8 @@
 
 /* Where an untrusted value comes from, or what it went through. */
 typedef struct Origin {
-    const char *text; /* "it comes from the prompt 'plan'" */
+    const char *says; /* "it comes from the prompt", … */
+    const char *name; /* … and "plan"; NULL: nothing is named */
     const char *who;  /* "a model chose this"; the same along the way */
     Span span;
     const struct Origin *before; /* NULL: this is the source */
@@ -39,6 +40,9 @@ typedef struct Reach {
     uint32_t count;
     struct Sight *sight; /* of a workflow, in programs with agents (agent_trust.c) */
 } Reach;
+
+/* "it comes from the prompt 'plan'". Put together only for those who read it: most origins are never shown. */
+const char *check_origin_text(Arena *arena, const Origin *origin);
 
 /* "from the prompt 'plan', line 10": the source of a value, in the words of an approval. */
 const char *check_origin_words(Arena *arena, const SourceSet *sources, const Origin *origin);

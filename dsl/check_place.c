@@ -27,7 +27,7 @@ void place_refuse(Check *c, Span span, const Origin *origin, const Place *place)
     }
     while (count > 0) {
         origin = way[--count];
-        if (origin->span.len) diag_other(c->diags, diag, origin->span, "%s", origin->text);
+        if (origin->span.len) diag_other(c->diags, diag, origin->span, "%s", check_origin_text(c->arena, origin));
     }
     if (!place->what) diag_other(c->diags, diag, place->span, "declared trusted here");
     const char *written = source_text(c->program->sources, span);

@@ -21,10 +21,11 @@ static Label both(Label a, Label b)
                    a.choosers | b.choosers};
 }
 
-static Label from_outside(Trust *t, Span span, const char *who, const char *text)
+/* name: NULL if what it says names nothing. */
+static Label from_outside(Trust *t, Span span, const char *who, const char *says, const char *name)
 {
     Origin *origin = arena_new(t->arena, Origin);
-    *origin = (Origin){text, who, span, NULL};
+    *origin = (Origin){.says = says, .name = name, .who = who, .span = span};
     return (Label){.from = origin};
 }
 
@@ -32,7 +33,8 @@ static Label through(Trust *t, Label label, const char *name, Span span)
 {
     if (!label.from) return label;
     Origin *origin = arena_new(t->arena, Origin);
-    *origin = (Origin){arena_printf(t->arena, "and through '%s'", name), label.from->who, span, label.from};
+    *origin = (Origin){
+        .says = "and through", .name = name, .who = label.from->who, .span = span, .before = label.from};
     label.from = origin;
     return label;
 }
@@ -158,7 +160,7 @@ void into_word(Trust *t, Label label, const Expr *word)
 {
     const Origin *source = label.from;
     while (source && source->before) source = source->before;
-    if (t->reports && source) check_argv_warn(t->c, word, source->span, source->text);
+    if (t->reports && source) check_argv_warn(t->c, word, source->span, check_origin_text(t->arena, source));
     for (uint32_t i = 0; t->reach && i < t->reach->count; i++) {
         if (!(label.params & param_bit(i)) || t->reach->words[i]) continue;
         t->reach->words[i] = word;
@@ -419,8 +421,7 @@ static Label label_builtin(Trust *t, const Expr *e)
     places_of_builtin(t, e);
     if (builtin->id == BI_EXEC) guard_words(t, e, e->argv[0]);
     if (rule == RULE_SOURCE)
-        return from_outside(t, e->span, who_gives(builtin),
-                            arena_printf(t->arena, "it comes from '%s'", builtin->name));
+        return from_outside(t, e->span, who_gives(builtin), "it comes from", builtin->name);
     if (builtin->id == BI_ENV || builtin->id == BI_EXISTS) return chosen_by(t, clean, args, e->span);
     return rule == RULE_TRUSTED ? clean : args;
 }
@@ -431,10 +432,10 @@ static Label label_tool(Trust *t, const Expr *e, const Decl *tool)
     if (tool->kind == DECL_TOOL && tool->provider == PROV_EXEC) guard_words(t, e, tool->provider_value);
     (void)label_call(t, e, tool);
     if (tool->result_label == LABEL_TRUSTED) return clean;
-    const char *what = tool->kind == DECL_PROMPT ? "the prompt" : "the tool";
     const Decl *named = tool->made_for ? tool->made_for : tool;
-    return from_outside(t, e->span, tool->kind == DECL_PROMPT ? "a model chose this" : "this comes from a tool",
-                        arena_printf(t->arena, "it comes from %s '%s'", what, named->name.text));
+    return tool->kind == DECL_PROMPT
+               ? from_outside(t, e->span, "a model chose this", "it comes from the prompt", named->name.text)
+               : from_outside(t, e->span, "this comes from a tool", "it comes from the tool", named->name.text);
 }
 
 static Label label_error(Trust *t, const Expr *e, const Decl *error)
@@ -444,7 +445,7 @@ static Label label_error(Trust *t, const Expr *e, const Decl *error)
     const Label label = label_args(t, e, 0);
     keep(t, kept, (Label){.from = label.from});
     if (label.params && !kept->from)
-        keep(t, kept, from_outside(t, e->span, "this was in an error", "it comes from what was put into an error"));
+        keep(t, kept, from_outside(t, e->span, "this was in an error", "it comes from what was put into an error", NULL));
     return label;
 }
 
@@ -620,7 +621,7 @@ static Label label_caught(Trust *t, const Type *type, Span span)
 {
     const Label *kept = type && type->decl ? name_table_get(&t->error_labels, type->decl->full_name) : NULL;
     if (type && type->decl) return kept ? *kept : clean;
-    return from_outside(t, span, "this is the text of an error", "it comes from an error that is caught here");
+    return from_outside(t, span, "this is the text of an error", "it comes from an error that is caught here", NULL);
 }
 
 static void walk_catch(Trust *t, const Catch *catch)
@@ -702,7 +703,7 @@ static void begin_params(Trust *t, const Decl *decl)
         if (!f->variable) continue;
         Label label = {.params = f->label == LABEL_TRUSTED ? 0 : param_bit(index)};
         if (f->label == LABEL_UNTRUSTED)
-            label.from = from_outside(t, f->name.span, "this comes from a stranger", "declared untrusted here").from;
+            label.from = from_outside(t, f->name.span, "this comes from a stranger", "declared untrusted here", NULL).from;
         Label *kept = label_of_variable(t, f->variable);
         if (!kept->from && label.from)
             keep(t, kept, label); /* without a note for itself */
