@@ -179,7 +179,8 @@ static void judge(Trust *t, const Decl *prompt)
                             prompt->name.text, names[PART_STRANGERS], names[PART_PRIVATE], names[PART_ACTS]);
     while (from && from->before) from = from->before;
     if (param) diag_other(t->c->diags, diag, param->name.span, "strangers are read here");
-    if (from && param->label != LABEL_UNTRUSTED) diag_other(t->c->diags, diag, from->span, "%s", check_origin_text(t->arena, from));
+    if (from && param->label != LABEL_UNTRUSTED)
+        diag_other(t->c->diags, diag, from->span, "%s", check_origin_text(t->arena, from));
     for (int part = 0; part < PARTS; part++)
         if (offers[part]) note_way(t, diag, offers[part], part);
     const bool can_be_local =

@@ -33,8 +33,7 @@ static Label through(Trust *t, Label label, const char *name, Span span)
 {
     if (!label.from) return label;
     Origin *origin = arena_new(t->arena, Origin);
-    *origin = (Origin){
-        .says = "and through", .name = name, .who = label.from->who, .span = span, .before = label.from};
+    *origin = (Origin){.says = "and through", .name = name, .who = label.from->who, .span = span, .before = label.from};
     label.from = origin;
     return label;
 }
@@ -420,8 +419,7 @@ static Label label_builtin(Trust *t, const Expr *e)
     if (builtin->id == BI_SEND) into_handles(t, e->argv[0], label_expr(t, e->argv[1]));
     places_of_builtin(t, e);
     if (builtin->id == BI_EXEC) guard_words(t, e, e->argv[0]);
-    if (rule == RULE_SOURCE)
-        return from_outside(t, e->span, who_gives(builtin), "it comes from", builtin->name);
+    if (rule == RULE_SOURCE) return from_outside(t, e->span, who_gives(builtin), "it comes from", builtin->name);
     if (builtin->id == BI_ENV || builtin->id == BI_EXISTS) return chosen_by(t, clean, args, e->span);
     return rule == RULE_TRUSTED ? clean : args;
 }
@@ -445,7 +443,8 @@ static Label label_error(Trust *t, const Expr *e, const Decl *error)
     const Label label = label_args(t, e, 0);
     keep(t, kept, (Label){.from = label.from});
     if (label.params && !kept->from)
-        keep(t, kept, from_outside(t, e->span, "this was in an error", "it comes from what was put into an error", NULL));
+        keep(t, kept,
+             from_outside(t, e->span, "this was in an error", "it comes from what was put into an error", NULL));
     return label;
 }
 
@@ -703,7 +702,8 @@ static void begin_params(Trust *t, const Decl *decl)
         if (!f->variable) continue;
         Label label = {.params = f->label == LABEL_TRUSTED ? 0 : param_bit(index)};
         if (f->label == LABEL_UNTRUSTED)
-            label.from = from_outside(t, f->name.span, "this comes from a stranger", "declared untrusted here", NULL).from;
+            label.from =
+                from_outside(t, f->name.span, "this comes from a stranger", "declared untrusted here", NULL).from;
         Label *kept = label_of_variable(t, f->variable);
         if (!kept->from && label.from)
             keep(t, kept, label); /* without a note for itself */
