@@ -377,7 +377,8 @@ static void emit_agent(Emit *e, const Agent *agent)
 
 static void emit_tool(Emit *e, const Decl *decl)
 {
-    if (decl->kind == DECL_PROMPT && decl->made_for) emit_agent(e, decl->made_for->agent);
+    const Agent *agent = decl->kind == DECL_PROMPT && decl->made_for ? decl->made_for->agent : NULL;
+    if (agent && decl == agent->next) emit_agent(e, agent);
     static const char *const repeats[] = {
         [REPEAT_ONCE] = "TFY_ONCE", [REPEAT_IDEMPOTENT] = "TFY_IDEMPOTENT", [REPEAT_PURE] = "TFY_PURE"};
     bool prompt = decl->kind == DECL_PROMPT, is_extern = !prompt && decl->provider == PROV_EXTERN;
@@ -404,7 +405,8 @@ static void emit_tool(Emit *e, const Decl *decl)
     put_hook(e, &p, decl, "system");
     put_hook(e, &p, decl, "user");
     if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
-    if (prompt && decl->made_for) text_format(&p, ", .agent = &tfyg_agent_%s", decl->made_for->c_name);
+    if (agent) text_format(&p, ", .agent = &tfyg_agent_%s", agent->prompt->c_name);
+    if (agent && decl == agent->compact) text_format(&p, ", .compacts = true");
     if (decl->limit) text_format(&p, ", .limit = %" PRId64, decl->limit->value);
     if (decl->rate)
         text_format(&p, ", .rate = %" PRId64 ", .rate_ms = %" PRId64, decl->rate->value, decl->rate->per_ms);

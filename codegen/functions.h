@@ -50,6 +50,10 @@
     X(THREAD_TEXT, tfy_thread_text, MAKES, TASK, OBJ)                        \
     X(THREAD_MESSAGES, tfy_thread_messages, MAKES, TASK, OBJ)                \
     X(THREAD_TOLD, tfy_thread_told, MAKES, LINE, OBJ)                        \
+    X(THREAD_SIZE, tfy_thread_size, VALUE, NONE, INT)                        \
+    X(THREAD_OLDER, tfy_thread_older, CHECKS, LINE, INT)                     \
+    X(THREAD_CLEARED, tfy_thread_cleared, MAKES, LINE, OBJ)                  \
+    X(THREAD_SUMMARISED, tfy_thread_summarised, MAKES, LINE, OBJ)            \
     X(JSON_GET, tfy_json_get, GIVES, LINE, OBJ)                              \
     X(JSON_DECODE, tfy_json_decode, GIVES, LINE, WORD)                       \
     X(JSON_KIND, tfy_json_kind, VALUE, NONE, OBJ)                            \

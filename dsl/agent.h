@@ -20,9 +20,10 @@ typedef struct Target {
 
 typedef struct Agent {
     const Decl *prompt;
-    Decl *calls; /* enum NAME.Call: a case for each target, in their order, and answer */
-    Decl *next;  /* prompt NAME.next: asks the model once */
-    Decl *loop;  /* workflow NAME */
+    Decl *calls;   /* enum NAME.Call: a case for each target, in their order, and answer */
+    Decl *next;    /* prompt NAME.next: asks the model once */
+    Decl *compact; /* prompt NAME.compact: asks it for a summary of what is older */
+    Decl *loop;    /* workflow NAME */
     const Target *targets;
     uint32_t target_count;
     int64_t most; /* tokens of an answer */

@@ -5,7 +5,7 @@
 enum { SIDE_BY_SIDE = 8 };
 
 /* Rows that are computed once and given to each question. */
-static const char *const given[] = {"model", "system"};
+static const char *const given[] = {"model", "system", "compact"};
 
 /* text. = TEXT */
 static void put_text(const Make *m, Stmts *to, Expr *text)
@@ -258,11 +258,18 @@ static void put_push(const Make *m, Stmts *to, Expr *value)
     put_assign(m, to, "over.", OP_NONE, made_call(m, made_member(m, "over.", "push"), value, NULL));
 }
 
+static TypeExpr *type_named(const Make *m, const char *name)
+{
+    TypeExpr *type = arena_new(m->c->arena, TypeExpr);
+    *type = (TypeExpr){.kind = TYX_NAME, .height = 1, .span = m->at, .name = made_name(m, name)};
+    return type;
+}
+
 static TypeExpr *list_of_bool(const Make *m)
 {
-    TypeExpr *list = arena_new(m->c->arena, TypeExpr), *elem = arena_new(m->c->arena, TypeExpr);
-    *elem = (TypeExpr){.kind = TYX_NAME, .height = 1, .span = m->at, .name = made_name(m, "bool")};
-    *list = (TypeExpr){.kind = TYX_GENERIC, .height = 2, .span = m->at, .name = made_name(m, "list"), .args = elem};
+    TypeExpr *list = arena_new(m->c->arena, TypeExpr);
+    *list = (TypeExpr){
+        .kind = TYX_GENERIC, .height = 2, .span = m->at, .name = made_name(m, "list"), .args = type_named(m, "bool")};
     return list;
 }
 
@@ -293,16 +300,96 @@ static void put_over(const Make *m, Stmts *to)
     each->block = made_block(m, body);
 }
 
+/* The rows that were computed once, but `except`. */
+static void give_rows(const Make *m, Args *args, const char *except)
+{
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (agent_row(m->prompt, given[i]) && (!except || strcmp(given[i], except) != 0))
+            made_arg(m, args, NULL, made_id(m, arena_printf(m->c->arena, "%s.", given[i])));
+}
+
 static Expr *ask_model(const Make *m, int64_t rounds)
 {
     Args args = {0};
     made_arg(m, &args, NULL, made_id(m, "chat."));
     made_arg(m, &args, NULL, made_binary(m, OP_GE, made_id(m, "rounds."), made_number(m, rounds)));
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (agent_row(m->prompt, given[i]))
-            made_arg(m, &args, NULL, made_id(m, arena_printf(m->c->arena, "%s.", given[i])));
+    give_rows(m, &args, "compact");
     return made_yield(m, made_call_with(m, made_id(m, m->prompt->agent->next->name.text), args), NULL);
 }
+
+/* ---- the window ---- */
+
+/* chat..NAME(first, second) */
+static Expr *of_chat(const Make *m, const char *name, Expr *first, Expr *second)
+{
+    return made_call(m, made_member(m, "chat.", name), first, second);
+}
+
+/* size. * TIMES > window. * PARTS && window. > 0 */
+static Expr *is_over(const Make *m, int64_t times, int64_t parts)
+{
+    Expr *over = made_binary(m, OP_GT, made_binary(m, OP_MUL, made_id(m, "size."), made_number(m, times)),
+                             made_binary(m, OP_MUL, made_id(m, "window."), made_number(m, parts)));
+    return made_binary(m, OP_AND, over, made_binary(m, OP_GT, made_id(m, "window."), made_number(m, 0)));
+}
+
+/* let summary. = yield NAME.compact(chat., first., …); chat. = chat..summarised(first., summary.); first. = 0 */
+static Block *summarise(const Make *m)
+{
+    Stmts stmts = {0};
+    Args args = {0};
+    made_arg(m, &args, NULL, made_id(m, "chat."));
+    made_arg(m, &args, NULL, made_id(m, "first."));
+    give_rows(m, &args, NULL);
+    put_named(m, &stmts, ST_LET, "summary.",
+              made_yield(m, made_call_with(m, made_id(m, m->prompt->agent->compact->name.text), args), NULL));
+    put_assign(m, &stmts, "chat.", OP_NONE, of_chat(m, "summarised.", made_id(m, "first."), made_id(m, "summary.")));
+    put_assign(m, &stmts, "first.", OP_NONE, made_number(m, 0));
+    return made_block(m, stmts);
+}
+
+static Expr *whole_size(const Make *m)
+{
+    return of_chat(m, "size.", made_number(m, 0), made_number(m, 0));
+}
+
+/* The conversation is too long: long results first, and if that is not enough, everything that is older. */
+static Block *shorten(const Make *m)
+{
+    Stmts stmts = {0};
+    put_named(m, &stmts, ST_LET, "whole.", whole_size(m));
+    put_assign(m, &stmts, "chat.", OP_NONE, of_chat(m, "cleared.", made_id(m, "first."), NULL));
+    put_assign(m, &stmts, "size.", OP_ADD, made_binary(m, OP_SUB, whole_size(m), made_id(m, "whole.")));
+    Expr *still = made_binary(m, OP_OR, made_id(m, "long."), is_over(m, 10, 6));
+    Expr *older = made_binary(m, OP_GT, of_chat(m, "older.", made_id(m, "first."), NULL), made_number(m, 0));
+    put(m, &stmts, ST_IF, made_binary(m, OP_AND, still, older))->block = summarise(m);
+    Expr *same = made_binary(m, OP_GE, whole_size(m), made_id(m, "whole."));
+    put(m, &stmts, ST_IF, made_binary(m, OP_AND, made_id(m, "long."), same))->block =
+        fails(m, "ToolError", made_id(m, "why."), m->prompt->full_name);
+    return made_block(m, stmts);
+}
+
+/* The question was too long for the model, which did not answer it: once more with less. */
+static Block *ask_again(const Make *m)
+{
+    Stmts stmts = {0};
+    Expr *none = made_string(m, "", NULL);
+    put_assign(m, &stmts, "why.", OP_NONE, made_binary(m, OP_COALESCE, made_member(m, "turn.", "unfit"), none));
+    put(m, &stmts, ST_IF, made_id(m, "long."))->block = fails(m, "ToolError", made_id(m, "why."), m->prompt->full_name);
+    put_assign(m, &stmts, "long.", OP_NONE, made_bool(m, true));
+    put_assign(m, &stmts, "rounds.", OP_SUB, made_number(m, 1));
+    put(m, &stmts, ST_CONTINUE, NULL);
+    return made_block(m, stmts);
+}
+
+/* window. = turn.window; size. = chat..size(asked., turn.tokens) */
+static void put_size(const Make *m, Stmts *to)
+{
+    put_assign(m, to, "window.", OP_NONE, made_member(m, "turn.", "window"));
+    put_assign(m, to, "size.", OP_NONE, of_chat(m, "size.", made_id(m, "asked."), made_member(m, "turn.", "tokens")));
+}
+
+/* ---- the loop ---- */
 
 static Block *one_round(const Make *m)
 {
@@ -314,7 +401,11 @@ static Block *one_round(const Make *m)
         fails(m, "ToolError", made_string(m, message, made_call(m, made_member(m, "chat.", "text"), NULL, NULL)),
               m->prompt->full_name);
     put_assign(m, &stmts, "rounds.", OP_ADD, made_number(m, 1));
+    put(m, &stmts, ST_IF, made_binary(m, OP_OR, made_id(m, "long."), is_over(m, 4, 3)))->block = shorten(m);
+    put_named(m, &stmts, ST_LET, "asked.", of_chat(m, "len", NULL, NULL));
     put_named(m, &stmts, ST_LET, "turn.", ask_model(m, rounds));
+    put(m, &stmts, ST_IF, made_member(m, "turn.", "long"))->block = ask_again(m);
+    put_assign(m, &stmts, "long.", OP_NONE, made_bool(m, false));
     put_assign(m, &stmts, "chat.", OP_NONE,
                made_call(m, made_member(m, "chat.", "join."), made_member(m, "turn.", "said"), NULL));
     put_unfit(m, &stmts);
@@ -322,7 +413,14 @@ static Block *one_round(const Make *m)
     put_named(m, &stmts, ST_VAR, "at.", made_number(m, 0));
     Expr *len = made_call(m, made_field(m, made_member(m, "turn.", "calls"), "len"), NULL, NULL);
     put(m, &stmts, ST_WHILE, made_binary(m, OP_LT, made_id(m, "at."), len))->block = perform_calls(m);
+    put_size(m, &stmts);
     return made_block(m, stmts);
+}
+
+/* var NAME = 0 */
+static void put_numbers(const Make *m, Stmts *to, const char *const *names)
+{
+    for (; *names; names++) put_named(m, to, ST_VAR, *names, made_number(m, 0));
 }
 
 Block *agent_loop(const Make *m)
@@ -330,7 +428,10 @@ Block *agent_loop(const Make *m)
     Stmts stmts = {0};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
         const PromptRow *row = agent_row(m->prompt, given[i]);
-        if (row) put_named(m, &stmts, ST_LET, arena_printf(m->c->arena, "%s.", given[i]), row->value);
+        if (!row) continue;
+        Stmt *let = put(m, &stmts, ST_LET, row->value);
+        let->name = made_name(m, arena_printf(m->c->arena, "%s.", given[i]));
+        let->type_expr = type_named(m, "string");
     }
     const PromptRow *user = agent_row(m->prompt, "user");
     Expr *begin = m->thread ? made_id(m, m->thread->name.text) : made_call(m, made_id(m, "thread"), NULL, NULL);
@@ -338,8 +439,11 @@ Block *agent_loop(const Make *m)
     const Agent *agent = m->prompt->agent;
     for (uint32_t i = 0; i < agent->target_count; i++)
         if (agent->targets[i].times) put_named(m, &stmts, ST_VAR, uses_of(m, &agent->targets[i]), made_number(m, 0));
-    put_named(m, &stmts, ST_VAR, "rounds.", made_number(m, 0));
-    put_named(m, &stmts, ST_VAR, "unfit.", made_number(m, 0));
+    static const char *const numbers[] = {"rounds.", "unfit.", "size.", "window.", NULL};
+    put_named(m, &stmts, ST_VAR, "first.", made_binary(m, OP_SUB, of_chat(m, "len", NULL, NULL), made_number(m, 1)));
+    put_numbers(m, &stmts, numbers);
+    put_named(m, &stmts, ST_VAR, "long.", made_bool(m, false));
+    put_named(m, &stmts, ST_VAR, "why.", made_string(m, "", NULL));
     put(m, &stmts, ST_WHILE, made_bool(m, true))->block = one_round(m);
     return made_block(m, stmts);
 }

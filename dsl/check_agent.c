@@ -4,16 +4,24 @@
  * For `prompt coder(…) -> Report { tools { read_file, edit } }` there are made:
  *
  *   enum coder.Call         a case for each offer, with the offer's parameters, and answer(value: Report)
- *   prompt coder.next       asks the model once: from a conversation to a turn {said, calls, ids, reads, unfit}, which
- *                           follows from the recorded answer alone
+ *   prompt coder.next       asks the model once: from a conversation to a turn {said, calls, ids, reads, unfit, tokens,
+ *                           window, long}, which follows from the recorded answer alone
+ *   prompt coder.compact    asks it for a summary of the older part of a conversation
  *   workflow coder          the loop, of which this is the text:
  *
- *     let model = …, system = …                       the rows, once
+ *     let model = …, system = …, compact = …          the rows, once
  *     var chat = thread().say(USER)                   or the prompt's own conversation
+ *     var first = chat.len() - 1                      where the work began
+ *     var size = 0, window = 0, long = false          of the newest question; it was too long for its model
  *     var rounds = 0, unfit = 0, uses.grep = 0        the last for each offer with `times`
  *     while true {
+ *         if long || (window > 0 && size > window * 75 %) {
+ *             …clear old results; if that is not enough, yield coder.compact(chat, first, compact, model, system)…
+ *         }
  *         rounds += 1
+ *         let asked = chat.len()
  *         let turn = yield coder.next(chat, rounds >= ROUNDS, model, system)
+ *         if turn.long { …once: long = true, and ask again… }
  *         chat = chat.join(turn.said)
  *         if turn.unfit != null { unfit += 1 … }
  *         var over = []                               by call: its offer was used so often as it may be
@@ -31,6 +39,7 @@
  *                 at += 1
  *             }
  *         }
+ *         window = turn.window, size = chat.size(asked, turn.tokens)
  *     }
  *
  * What fails is told and not raised, but for the errors that the prompt declares. Names of the loop's variables hold a
@@ -65,7 +74,7 @@ int64_t agent_number(const Make *m, const char *name, int64_t usual, int64_t lea
 
 static void take_rows(const Make *m)
 {
-    static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most"};
+    static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most", "compact"};
     enum { COUNT = sizeof names / sizeof *names };
     Check *c = m->c;
     Table seen = {0};
@@ -84,7 +93,7 @@ static void take_rows(const Make *m)
         else
             diag_error(c->diags, row->name.span,
                        "unknown row '%s'; an agent has model, system, user, tools, rounds, "
-                       "most and retry",
+                       "most, compact and retry",
                        name);
     }
     if (!name_table_get(&seen, "user"))
@@ -125,6 +134,7 @@ void agent_declare(Check *c, Decl *prompt)
     agent->calls = declare(c, prompt, DECL_ENUM, "Call", "1c_");
     agent->calls->type = type_declare(c, TYPE_ENUM, agent->calls->full_name, agent->calls);
     agent->next = declare(c, prompt, DECL_PROMPT, "next", "1n_");
+    agent->compact = declare(c, prompt, DECL_PROMPT, "compact", "1s_");
     agent->loop = declare(c, prompt, DECL_WORKFLOW, "", "");
     check_add_decl(c, agent->calls);
 }
@@ -183,37 +193,71 @@ static const Type *turn_type(const Make *m)
                                 {.name = "calls", .type = type_list(c, m->prompt->agent->calls->type)},
                                 {.name = "ids", .type = type_list(c, c->core->string)},
                                 {.name = "reads", .type = type_list(c, c->core->integer)},
-                                {.name = "unfit", .type = type_optional(c, c->core->string)}};
+                                {.name = "unfit", .type = type_optional(c, c->core->string)},
+                                {.name = "tokens", .type = c->core->integer},
+                                {.name = "window", .type = c->core->integer},
+                                {.name = "long", .type = c->core->boolean}};
     return type_of_bodies(c, TYPE_RECORD, fields, sizeof fields / sizeof *fields);
+}
+
+typedef LIST(PromptRow) Rows;
+
+static void add_row(const Make *m, Rows *to, const char *name, Expr *value)
+{
+    PromptRow *row = arena_new(m->c->arena, PromptRow);
+    *row = (PromptRow){.name = made_name(m, name), .value = value};
+    LIST_APPEND(to, row, next);
+}
+
+/* A prompt that the loop asks. Its parameters: its own, and the rows of the agent that are computed once. */
+static void write_asked(const Make *m, Decl *asked, const TypeField *own, uint32_t count, const char *const *given,
+                        const Type *type, Rows rows)
+{
+    Check *c = m->c;
+    Fields params = {0};
+    for (uint32_t i = 0; i < count; i++) add_field(m, &params, &own[i]);
+    asked->param_count = count;
+    for (; *given; given++) {
+        const TypeField like = {.name = *given, .type = c->core->string};
+        if (!agent_row(m->prompt, *given)) continue;
+        if (strcmp(*given, "compact") != 0) add_row(m, &rows, *given, made_id(m, *given));
+        add_field(m, &params, &like);
+        asked->param_count++;
+    }
+    asked->params = params.first;
+    asked->rows = rows.first;
+    asked->type = type;
+    asked->limit = m->prompt->limit;
+    asked->rate = m->prompt->rate;
+    asked->repeat = REPEAT_IDEMPOTENT;
+    name_table_put(c, &c->scopes[asked->module->number], asked->name.text, asked);
+    check_add_decl(c, asked);
 }
 
 static void write_next(const Make *m)
 {
-    static const char *const given[] = {"model", "system"};
-    Check *c = m->c;
-    Decl *next = m->prompt->agent->next;
-    const TypeField own[] = {{.name = "chat", .type = c->core->thread}, {.name = "last", .type = c->core->boolean}};
-    Fields params = {0};
-    LIST(PromptRow) rows = {0};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) add_field(m, &params, &own[i]);
-    next->param_count = sizeof own / sizeof *own;
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
-        if (!agent_row(m->prompt, given[i])) continue;
-        const TypeField like = {.name = given[i], .type = c->core->string};
-        PromptRow *row = arena_new(c->arena, PromptRow);
-        *row = (PromptRow){.name = made_name(m, given[i]), .value = made_id(m, given[i])};
-        LIST_APPEND(&rows, row, next);
-        add_field(m, &params, &like);
-        next->param_count++;
-    }
-    next->params = params.first;
-    next->rows = rows.first;
-    next->type = turn_type(m);
-    next->limit = m->prompt->limit;
-    next->rate = m->prompt->rate;
-    next->repeat = REPEAT_IDEMPOTENT;
-    name_table_put(c, &c->scopes[next->module->number], next->name.text, next);
-    check_add_decl(c, next);
+    static const char *const given[] = {"model", "system", NULL};
+    const TypeField own[] = {{.name = "chat", .type = m->c->core->thread},
+                             {.name = "last", .type = m->c->core->boolean}};
+    write_asked(m, m->prompt->agent->next, own, 2, given, turn_type(m), (Rows){0});
+}
+
+static void write_compact(const Make *m)
+{
+    static const char *const given[] = {"model", "system", "compact", NULL};
+    static const char ask[] =
+        "Summarise this conversation for yourself: the summary takes the place of everything but the first question "
+        "and "
+        "the newest rounds. Keep what was decided and why, what was found (names, paths and numbers as they are), what "
+        "was tried and failed, and what remains to be done. Answer with the summary alone.";
+    const TypeField own[] = {{.name = "chat", .type = m->c->core->thread},
+                             {.name = "first", .type = m->c->core->integer}};
+    const bool keeps = agent_row(m->prompt, "compact");
+    Rows rows = {0};
+    add_row(m, &rows, "user",
+            keeps ? made_string(m, arena_printf(m->c->arena, "%s Keep above all: ", ask), made_id(m, "compact"))
+                  : made_string(m, ask, NULL));
+    write_asked(m, m->prompt->agent->compact, own, 2, given, m->c->core->string, rows);
 }
 
 static const Type *result_type(const Make *m)
@@ -257,6 +301,7 @@ void agent_write(Check *c, Decl *prompt)
     prompt->agent->most = agent_number(&m, "most", MOST_USUAL, 1, MOST_MAX);
     fill_calls(&m);
     write_next(&m);
+    write_compact(&m);
     if (prompt->type->kind == TYPE_BAD || c->diags->errors != errors) return;
     prompt->agent->loop->block = agent_loop(&m);
     check_add_decl(c, prompt->agent->loop);

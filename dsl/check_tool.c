@@ -395,9 +395,18 @@ void check_tool(Check *c, Decl *decl)
 
 /* ---- prompts ---- */
 
+/* A row that only prompts with tools have, or a conversation that they continue. */
+static bool is_agents_row(const char *name)
+{
+    static const char *const names[] = {"rounds", "most", "compact"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
 static void check_row(Check *c, PromptRow *row)
 {
-    static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most"};
+    static const char *const names[] = {"model", "system", "user", "retry", "tools"};
     const char *name = row->name.text;
     if (strcmp(name, "retry") == 0) {
         check_expr_to(c, row->value, c->core->integer, (Why){0});
@@ -409,7 +418,9 @@ static void check_row(Check *c, PromptRow *row)
         return;
     }
     const char *near = diag_nearest(name, strlen(name), names, sizeof names / sizeof *names);
-    if (near)
+    if (is_agents_row(name))
+        diag_error(c->diags, row->name.span, "only a prompt with tools has a row '%s'", name);
+    else if (near)
         diag_replace(diag_error(c->diags, row->name.span, "unknown row '%s'; did you mean '%s'?", name, near), near);
     else
         diag_error(c->diags, row->name.span, "unknown row '%s'; a prompt has model, system, user, retry and tools",

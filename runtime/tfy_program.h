@@ -107,7 +107,8 @@ typedef struct TfyTool {
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
     const TfyAgent *agent; /* NAME.next of an agent: args are {chat, last, …}, the result a turn (effects/llm_turn.c) */
-    int64_t asks;          /* prompts: attempts after an answer that cannot be decoded */
+    bool compacts; /* NAME.compact of that agent: args are {chat, first, …}, the result a summary of what is older */
+    int64_t asks;  /* prompts: attempts after an answer that cannot be decoded */
     uint32_t limit, rate; /* uses at a time, and uses within rate_ms; 0: unlimited */
     int64_t rate_ms;
     /* extern tools: the C function behind an adapter. It returns true with the result in *out (borrowed), or false
@@ -116,6 +117,18 @@ typedef struct TfyTool {
     const struct TfyTool *probe; /* once tools: the tool that reports whether a step was done */
     const TfySandbox *sandbox;   /* exec tools: the one that they name; NULL: the program's default */
 } TfyTool;
+
+/* What an agent's loop does with a conversation that becomes too long for its model (value/thread_short.c); first: the
+ * number of the message that started the work. */
+/* In tokens: those that the model counted in all messages before `from`, and a third of the bytes of the others; tokens
+ * -1: they were not counted. */
+int64_t tfy_thread_size(const TfyObj *thread, int64_t from, int64_t tokens);
+/* How many messages a summary would take the place of. */
+bool tfy_thread_older(TfyTask *task, uint32_t line, const TfyObj *thread, int64_t first, int64_t *out);
+/* Without the long results of older rounds; and with a summary in the place of all that is older: then the message that
+ * started the work is the first. Borrowed; NULL: a panic. */
+TfyObj *tfy_thread_cleared(TfyTask *task, uint32_t line, TfyObj *thread, int64_t first);
+TfyObj *tfy_thread_summarised(TfyTask *task, uint32_t line, TfyObj *thread, int64_t first, TfyObj *text);
 
 /* In tests: the turn in which a model makes these calls, a list of the agent's enum. Borrowed; NULL: a panic. */
 TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls);

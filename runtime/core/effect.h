@@ -133,10 +133,10 @@ typedef void TfyGranted(TfyCall *call, const char *grant);
  * call is aborted before; until then the call stays under way. A grant is recorded then; one for the run is in
  * tfy__ceiling. False: nobody is to be asked. */
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
-/* Budgets (step/budget.c): the first two are for a performer's table. */
-bool tfy__budget_request(struct Step *step);
+bool tfy__budget_request(struct Step *step); /* budgets (step/budget.c): these two are for a performer's table */
 void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
-bool tfy__budget_refuses(TfyCall *call); /* true: there is no room for the attempt, which has failed */
+/* there is no room for the attempt, which has failed; what it can come to was put down */
+bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call);
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
 void tfy__budget_return(TfyCall *call); /* it came to nothing: what was put down is free again */
 void tfy__budget_close(TfyLoop *loop);

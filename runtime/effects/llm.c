@@ -21,6 +21,7 @@
 #include "base/table.h"
 
 #include "value/json.h"
+#include "value/thread.h"
 #include "wal/rows/record.h"
 
 #include <errno.h>
@@ -284,6 +285,14 @@ static void write_failed(const Asking *asking, TfyBuffer *extra)
     json_decref(names);
 }
 
+/* The answer takes the place of all messages but these. */
+static void write_compact(const TfyCall *call, TfyBuffer *extra)
+{
+    const TfyObj *chat = call->args[0].o;
+    tfy__put_text(extra, TFY_P_WHY, "compact");
+    tfy__put_int(extra, TFY_P_KEPT, tfy_list_len(chat) - tfy__thread_cut(call->task, chat, call->args[1].i) + 1);
+}
+
 /* The members of LLMPlan. They are written for misfits too: replay decodes the answer again and fails in the same
  * way. */
 static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t occurrence)
@@ -303,7 +312,12 @@ static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t
     tfy__put_int(extra, TFY_P_ATTEMPT, asking->call->attempt);
     tfy__put_hex(extra, TFY_P_REQUEST, asking->request.digest);
     tfy__put_int(extra, TFY_P_OCCURRENCE, occurrence);
-    tfy__put_bytes(extra, TFY_P_ANSWER, reply->answer, reply->answer_len);
+    if (reply->window) tfy__put_int(extra, TFY_P_WINDOW, reply->window);
+    if (asking->call->tool->compacts) write_compact(asking->call, extra);
+    if (reply->too_long)
+        tfy__put_text(extra, TFY_P_TOO_LONG, reply->too_long);
+    else
+        tfy__put_bytes(extra, TFY_P_ANSWER, reply->answer, reply->answer_len);
     if (reply->calls) tfy__put_json(extra, TFY_P_CALLS, reply->calls, strlen(reply->calls));
     if (reply->refusal) tfy__put_text(extra, TFY_P_REFUSAL, reply->refusal);
 }
@@ -321,7 +335,13 @@ static const char *split_path(char *error, const char **path)
 static void complete_turn(TfyCall *call, const TfyLlmReply *reply)
 {
     json_t *calls = reply->calls ? json_loads(reply->calls, JSON_ALLOW_NUL, NULL) : NULL;
-    const TfyAnswer answer = {reply->answer, reply->answer_len, calls, tfy__llm_is_long(reply->finish_reason)};
+    const TfyAnswer answer = {.text = reply->answer,
+                              .len = reply->answer_len,
+                              .calls = calls,
+                              .cut = tfy__llm_is_long(reply->finish_reason),
+                              .too_long = reply->too_long,
+                              .tokens = reply->prompt_tokens,
+                              .window = reply->window};
     TfyValue value;
     if (reply->calls && !calls) tfy__starved(call->task);
     if (!call->task->error && tfy__turn_decode(call->task, call->tool, &answer, &value))
@@ -332,7 +352,7 @@ static void complete_turn(TfyCall *call, const TfyLlmReply *reply)
 }
 
 /* A reply that is not an answer fails with the error in its record. An answer, also one that does not fit, is decoded
- * again by a replay. An agent goes on with what it got of one that was cut off. */
+ * again by a replay. An agent goes on with what it got of one that was cut off, also of a summary. */
 static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
 {
     TfyTask *task = call->task;
@@ -347,7 +367,7 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
     }
     call->value_in_extra = true;
     uint32_t mark = tfy_mark(task);
-    if (call->tool->agent) {
+    if (tfy__is_turn(call->tool)) {
         complete_turn(call, reply);
         tfy_cut(task, mark);
         return;
@@ -378,6 +398,8 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     reply->answer = (char *)tfy__llm_without_thoughts(given->answer, &reply->answer_len);
     Llm *llm = asking->llm;
     TfyCall *call = asking->call;
+    if (asking->entry) whole.window = asking->entry->window;
+    if (!tfy__is_turn(call->tool)) whole.window = 0; /* nobody would look at it */
     Count *count = find_count(llm, call->task, asking->request.digest);
     uint32_t occurrence = count ? ++count->answered : 0;
     bool kept =
@@ -564,7 +586,7 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
     TfyCall *call = asking->call;
     char why[TFY_ERROR_TEXT];
     asking->ask = NULL;
-    if (reply) {
+    if (reply && (!reply->too_long || tfy__is_turn(call->tool))) {
         take_reply(asking, reply);
         return;
     }
@@ -626,6 +648,7 @@ static Asking *make_asking(Llm *llm, TfyCall *call)
         asking->llm = llm;
         asking->tries = call->tries;
         asking->start_ns = tfy__now_ns(call->loop);
+        if (tfy__budget_holds(call)) asking->request.bound = TFY_LLM_MOST; /* as was put down for the answer */
         call->state = asking;
         return asking;
     }
@@ -652,6 +675,8 @@ static void start(TfyCall *call)
         tfy__call_panicked(call);
         return;
     }
+    if (call->tool->compacts)
+        tfy__activity(call->task, "WaitingForLLM", "%s: a summary takes the place of older messages", call->tool->name);
     if (llm->mode == MODE_CASSETTE)
         ask_cassette(asking);
     else
@@ -761,8 +786,13 @@ static bool decode_turn(TfyTask *task, const TfyTool *tool, const TfyPayload *pa
 {
     const char *bytes = json_string_value(text),
                *reason = json_string_value(tfy__payload_get(payload, TFY_P_FINISH_REASON));
-    const TfyAnswer answer = {bytes ? bytes : "", json_string_length(text), tfy__payload_get(payload, TFY_P_CALLS),
-                              reason && tfy__llm_is_long(reason)};
+    const TfyAnswer answer = {.text = bytes ? bytes : "",
+                              .len = json_string_length(text),
+                              .calls = tfy__payload_get(payload, TFY_P_CALLS),
+                              .cut = reason && tfy__llm_is_long(reason),
+                              .too_long = tfy__payload_text(payload, TFY_P_TOO_LONG),
+                              .tokens = count_in(payload, TFY_P_PROMPT_TOKENS),
+                              .window = tfy__payload_int(payload, TFY_P_WINDOW)};
     return tfy__turn_decode(task, tool, &answer, out);
 }
 
@@ -777,7 +807,9 @@ static bool replay(TfyTask *task, const TfySite *site, const TfyPayload *payload
     } else {
         const char *bytes = json_is_string(answer) ? json_string_value(answer) : "";
         count_again(llm, task, payload);
-        if (site->tool->agent) return answer && decode_turn(task, site->tool, payload, answer, out);
+        if (tfy__is_turn(site->tool))
+            return (answer || tfy__payload_get(payload, TFY_P_TOO_LONG)) &&
+                   decode_turn(task, site->tool, payload, answer, out);
         if (tfy__payload_int(payload, TFY_P_ATTEMPT) <= 1) forget(llm, task);
         ok = answer && tfy__llm_decode(task, site->result, bytes, json_string_length(answer), out, error);
         if (ok) forget(llm, task);

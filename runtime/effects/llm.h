@@ -44,9 +44,11 @@ typedef struct TfyLlmReply {
     char *finish_reason;       /* "stop", "length", …; "" if the endpoint gave none */
     char *calls;               /* of tools: JSON, [{id, tool, args}, …]; NULL: none */
     char *refusal;             /* why the model does not answer; NULL: it answers */
+    char *too_long;            /* the request was too long for it, in the endpoint's words; NULL: it was not */
     int64_t prompt_tokens;     /* -1: unknown */
     int64_t completion_tokens; /* -1: unknown */
     int64_t cached_tokens;     /* of the prompt's, which the endpoint had kept; -1: unknown */
+    int64_t window;            /* tokens that the model can read; 0: unknown */
 } TfyLlmReply;
 
 void tfy__llm_reply_clear(TfyLlmReply *reply);
@@ -126,8 +128,8 @@ typedef struct TfyLlmAsk TfyLlmAsk;
  * tries: requests sent so far. */
 typedef void (*TfyLlmAgain)(void *arg, int64_t status, int64_t wait_ms, uint32_t tries);
 
-/* Finishes a request: reply (borrowed) or, if it is NULL, a code (HTTP status or errno value) and a sentence. The
- * ask is freed after it. */
+/* Finishes a request: reply (borrowed) or, if it is NULL, a code (HTTP status or errno value) and a sentence; and all of
+ * them if the request was too long. The ask is freed after it. */
 typedef void (*TfyLlmDone)(void *arg, const TfyLlmReply *reply, int64_t code, const char *error);
 
 /* What the caller of an ask hears. wait: the pause is above wait_max_ms and the caller's own; the ask is freed after it. */

@@ -3,7 +3,7 @@
  *   {"digest": "0123456789abcdef", "occurrence": 1,
  *    "request": {"messages": [...], "model": "default", "schema": {...}?},
  *    "answer": "raw text", "model": "gpt-x", "prompt_tokens": 10, "completion_tokens": 5, "finish_reason": "stop",
- *    "refusal": "why there is no answer"?}
+ *    "refusal": "why there is no answer"?, "too_long": "what the endpoint said of the request"?, "window": 200000?}
  *
  * digest is XXH3-64 of the canonical request; occurrence counts equal requests within a run, from 1. Both may be
  * omitted from a line written by hand: the digest then follows from the request, and the occurrence is 1. A digest
@@ -48,6 +48,7 @@ void tfy__llm_reply_clear(TfyLlmReply *reply)
     free(reply->model);
     free(reply->finish_reason);
     free(reply->refusal);
+    free(reply->too_long);
     free(reply->calls);
     *reply = (TfyLlmReply){0};
 }
@@ -151,9 +152,10 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
 {
     if (!json_is_string(json_object_get(line, "answer"))) return "'answer' must be a string";
     if (!fits(line, "model", JSON_STRING) || !fits(line, "finish_reason", JSON_STRING) ||
-        !fits(line, "refusal", JSON_STRING))
-        return "'model', 'finish_reason' and 'refusal' must be strings";
-    if (!fits(line, "prompt_tokens", JSON_INTEGER) || !fits(line, "completion_tokens", JSON_INTEGER))
+        !fits(line, "refusal", JSON_STRING) || !fits(line, "too_long", JSON_STRING))
+        return "'model', 'finish_reason', 'refusal' and 'too_long' must be strings";
+    if (!fits(line, "prompt_tokens", JSON_INTEGER) || !fits(line, "completion_tokens", JSON_INTEGER) ||
+        !fits(line, "window", JSON_INTEGER))
         return "token counts must be whole numbers";
     if (!fits(line, "calls", JSON_ARRAY)) return "'calls' must be a list";
     if (!tfy__json_is_shallow(json_object_get(line, "calls"), 0)) return "'calls' nests too deeply";
@@ -162,7 +164,9 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
     reply->finish_reason = copy_text(json_object_get(line, "finish_reason"), NULL);
     reply->prompt_tokens = tokens(line, "prompt_tokens");
     reply->completion_tokens = tokens(line, "completion_tokens");
-    const json_t *refusal = json_object_get(line, "refusal");
+    reply->window = json_integer_value(json_object_get(line, "window"));
+    const json_t *refusal = json_object_get(line, "refusal"), *too_long = json_object_get(line, "too_long");
+    if (too_long && !(reply->too_long = copy_text(too_long, NULL))) return "memory ran out";
     if (refusal && !(reply->refusal = copy_text(refusal, NULL))) return "memory ran out";
     const json_t *calls = json_object_get(line, "calls");
     if (calls && !(reply->calls = json_dumps(calls, JSON_COMPACT))) return "memory ran out";
@@ -313,6 +317,9 @@ static void write_line(TfyBuffer *line, const TfyLlmRequest *request, uint32_t o
     tfy__buffer_json_string(line, reply->finish_reason, strlen(reply->finish_reason));
     if (reply->refusal) tfy__buffer_text(line, ",\"refusal\":");
     if (reply->refusal) tfy__buffer_json_string(line, reply->refusal, strlen(reply->refusal));
+    if (reply->too_long) tfy__buffer_text(line, ",\"too_long\":");
+    if (reply->too_long) tfy__buffer_json_string(line, reply->too_long, strlen(reply->too_long));
+    if (reply->window) tfy__buffer_printf(line, ",\"window\":%lld", (long long)reply->window);
     if (reply->calls) tfy__buffer_printf(line, ",\"calls\":%s", reply->calls);
     tfy__buffer_text(line, "}\n");
 }

@@ -11,6 +11,8 @@
  *   {"role": "assistant", "content": "...", "calls": [{"id", "tool", "args"}]?}
  *   {"role": "tool", "content": "...", "id": "..."}
  *
+ * A summary of other messages has a member `left_out` (value/thread_short.c), which is not sent.
+ *
  * A body begins with the bytes of the body before it in the same conversation, so that endpoints need not read them
  * again. Nor are they written again: the messages of a conversation are kept as a form has written them (TfyLlmWire), and
  * only what is new is added (llm_talk.h). */

@@ -288,10 +288,45 @@ static char *words_of_failure(const TfyLlmAsk *ask)
     return words;
 }
 
+/* Whether the endpoint refuses the request because the model cannot read so much. There is no common code for it. */
+static bool is_too_long(const TfyLlmAsk *ask, long status)
+{
+    static const char *const signs[] = {"context_length", "context length",  "context size",       "context_size",
+                                        "context window", "maximum context", "prompt is too long", "too many tokens"};
+    const char *text = ask->answer.len ? ask->answer.data : "";
+    if (status == 413) return true;
+    for (size_t i = 0; status == 400 && i < sizeof signs / sizeof *signs; i++)
+        if (strcasestr(text, signs[i])) return true;
+    return false;
+}
+
+static void fail_too_long(TfyLlmAsk *ask, long status, const char *words)
+{
+    char text[TFY_ERROR_TEXT], none[] = "";
+    snprintf(text, sizeof text, "the model's endpoint %s answered HTTP %ld: %.300s", ask->url, status,
+             words && words[0] ? words : "it is too large");
+    const TfyLlmReply reply = {.answer = none,
+                               .model = none,
+                               .finish_reason = none,
+                               .too_long = text,
+                               .prompt_tokens = -1,
+                               .completion_tokens = -1,
+                               .cached_tokens = -1};
+    TfyLlmDone done = ask->done;
+    void *arg = ask->arg;
+    free_ask(ask);
+    done(arg, &reply, status, text);
+}
+
 static void fail_status(TfyLlmAsk *ask, long status)
 {
     char *words = words_of_failure(ask);
     bool has = words && words[0];
+    if (is_too_long(ask, status)) {
+        fail_too_long(ask, status, words);
+        free(words);
+        return;
+    }
     if (status >= 300 && status < 400)
         fail(ask, status,
              "the model's endpoint %s answered with a redirect (HTTP %ld), which is not followed; set TFY_LLM_URL to "

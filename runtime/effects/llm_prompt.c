@@ -89,11 +89,11 @@ static bool add_messages(TfyLlmTalk *talk, const Texts *texts, const TfyBuffer *
            (!misfit || add_misfit(talk, misfit));
 }
 
-/* A conversation ends before what is not a message. */
-static bool add_thread(TfyLlmTalk *talk, const TfyString *system, const TfyList *chat)
+/* A conversation ends before what is not a message, and before the message of this number. */
+static bool add_thread(TfyLlmTalk *talk, const TfyString *system, const TfyList *chat, int64_t end)
 {
     bool ok = !system || add_message(talk, "system", system->bytes, system->byte_len);
-    for (uint32_t i = 0; ok && i < chat->len; i++) {
+    for (int64_t i = 0; ok && i < end; i++) {
         const TfyString *message = (const TfyString *)chat->items[i].o;
         ok = tfy__talk_add(talk, message->bytes, message->byte_len);
     }
@@ -110,9 +110,19 @@ static bool build(const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfi
 /* An agent's question. */
 static bool build_turn(TfyLlmKept *kept, TfyCall *call, const Texts *texts, TfyLlmRequest *out)
 {
+    const TfyList *chat = (const TfyList *)call->args[0].o;
     out->most = call->tool->agent->most;
-    return add_thread(out->talk, texts->system, (const TfyList *)call->args[0].o) &&
-           tfy__llm_tools(kept, call, &out->tools);
+    return add_thread(out->talk, texts->system, chat, chat->len) && tfy__llm_tools(kept, call, &out->tools);
+}
+
+/* The older part of its conversation, and the request for a summary. */
+static bool build_compact(TfyCall *call, const Texts *texts, TfyLlmRequest *out)
+{
+    const TfyObj *chat = call->args[0].o;
+    out->most = call->tool->agent->most;
+    return add_thread(out->talk, texts->system, (const TfyList *)chat,
+                      tfy__thread_cut(call->task, chat, call->args[1].i)) &&
+           add_message(out->talk, "user", texts->user->bytes, texts->user->byte_len);
 }
 
 bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmRequest *out)
@@ -120,7 +130,7 @@ bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfi
     TfyTask *task = call->task;
     Texts texts = {NULL, NULL, NULL};
     TfyBuffer schema = {0};
-    const bool turn = call->tool->agent;
+    const bool turn = tfy__is_turn(call->tool), compacts = call->tool->compacts;
     bool ok = false;
     uint32_t mark = tfy_mark(task);
     *out = (TfyLlmRequest){.talk = NULL};
@@ -130,7 +140,9 @@ bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfi
         out->talk = tfy__talk_take(turn ? &kept->talks : NULL, task, call->site);
         out->model = tfy__sys_strdup(named ? texts.model->bytes : "default");
         ok = out->talk && out->model &&
-             (turn ? build_turn(kept, call, &texts, out) : build(&texts, &schema, misfit, out)) &&
+             (turn       ? build_turn(kept, call, &texts, out)
+              : compacts ? build_compact(call, &texts, out)
+                         : build(&texts, &schema, misfit, out)) &&
              tfy__llm_request_finish(out);
         if (!ok) tfy__starved(task);
     }

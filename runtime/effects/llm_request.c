@@ -89,7 +89,8 @@ bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, const
     const TfyLlmWire *wire = tfy__talk_wire(request->talk, form);
     TfyLlmTools *tools = request->tools;
     if (!wire || (tools && !write_items(tools, form))) return false;
-    const TfyLlmAsked asked = {model, name, request->most, request->schema, tools ? &tools->items : NULL};
+    const TfyLlmAsked asked = {model, name, request->most ? request->most : request->bound, request->schema,
+                               tools ? &tools->items : NULL};
     tfy__buffer_reserve(out, wire->text.len + wire->system.len + (tools ? tools->items.len : 0) + ROOM);
     form->body(out, wire, &asked);
     return !out->failed;

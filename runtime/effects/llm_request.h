@@ -31,6 +31,7 @@ typedef struct TfyLlmRequest {
     TfyBuffer tail;     /* the text behind the messages */
     const char *model;  /* as the program names it; in the tail, NUL-terminated: owned */
     int64_t most;       /* tokens of the answer; 0: nothing is said */
+    int64_t bound;      /* what the endpoint is told then, which is not a part of the text; 0: nothing */
     json_t *schema;     /* of the answer; owned; NULL: none */
     TfyLlmTools *tools; /* kept; NULL: none */
     uint64_t digest;    /* XXH3-64 of the text */

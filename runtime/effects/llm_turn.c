@@ -217,6 +217,7 @@ static TfyObj *said(Turn *turn, const TfyType *type)
 {
     TfyBuffer message = {0};
     TfyObj *thread = tfy_list_of(turn->task, type, 0, NULL);
+    if (turn->answer->too_long) return thread;
     tfy__buffer_char(&message, '{');
     if (json_array_size(turn->calls)) {
         tfy__buffer_text(&message, "\"calls\":");
@@ -236,7 +237,7 @@ static TfyObj *said(Turn *turn, const TfyType *type)
 static bool finish(Turn *turn, const TfyType *type, TfyValue *out)
 {
     TfyTask *task = turn->task;
-    TfyValue ids[CALLS_MOST + 1], reads[CALLS_MOST + 1] = {{.i = 0}}, fields[5] = {{.o = NULL}};
+    TfyValue ids[CALLS_MOST + 1], reads[CALLS_MOST + 1] = {{.i = 0}}, fields[8] = {{.o = NULL}};
     for (uint32_t i = 0; i < turn->count; i++)
         if (!(ids[i].o = tfy_string_of(task, turn->ids[i], strlen(turn->ids[i])))) return false;
     for (uint32_t i = turn->count; i-- > 0;) reads[i].i = turn->reads[i] ? reads[i + 1].i + 1 : 0;
@@ -246,6 +247,9 @@ static bool finish(Turn *turn, const TfyType *type, TfyValue *out)
     fields[3].o = fields[2].o ? tfy_list_of(task, type->fields[3].type, turn->count, reads) : NULL;
     if (*turn->unfit && fields[3].o && !(fields[4].o = tfy_string_of(task, turn->unfit, strlen(turn->unfit))))
         return false;
+    fields[5].i = turn->answer->tokens;
+    fields[6].i = turn->answer->window;
+    fields[7].b = turn->answer->too_long;
     out->o = fields[3].o ? tfy_record_of(task, type, fields) : NULL;
     return out->o;
 }
@@ -285,7 +289,7 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls)
         json_decref(args);
     }
     if (ok)
-        tfy__turn_decode(task, next, &(TfyAnswer){.text = "", .calls = list}, &turn);
+        tfy__turn_decode(task, next, &(TfyAnswer){.text = "", .calls = list, .tokens = -1}, &turn);
     else
         tfy__starved(task);
     json_decref(list);
@@ -303,7 +307,10 @@ bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const TfyAnswer *answe
         const char *id = call ? id_of(turn, call, i) : NULL;
         ok = id && json_array_append_new(turn->calls, call) == 0 && take_call(turn, call, id);
     }
-    if (ok && !count) ok = take_text(turn);
+    if (ok && answer->too_long)
+        snprintf(turn->unfit, sizeof turn->unfit, "%s", answer->too_long);
+    else if (ok && !count)
+        ok = take_text(turn);
     if (ok) ok = finish(turn, tool->result, out);
     if (!ok && !task->error) tfy__starved(task);
     for (uint32_t i = 0; turn && i < turn->told_count; i++) tfy__buffer_free(&turn->told[i]);

@@ -5,7 +5,7 @@
  *   {"calls": [{"args": {…}, "id": "…", "tool": "grep"}, …], "content": "…", "role": "assistant"}
  *   {"content": "…", "id": "…", "role": "tool"}
  *
- * What a provider wants is made of it when a request is sent. */
+ * A summary (thread_short.c) has one member more. What a provider wants is made of it when a request is sent. */
 #include "base/check.h"
 #include "value/heap.h"
 #include "value/json.h"

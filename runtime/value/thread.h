@@ -13,4 +13,8 @@ void tfy__thread_message(TfyBuffer *out, const char *role, const char *text, siz
 void tfy__thread_tell(TfyBuffer *out, const char *id, const char *text, size_t len);
 void tfy__thread_user(TfyBuffer *out, const char *text, size_t len);
 
+/* The number of the first message of the newest rounds, which stay as they are (thread_short.c); first: of the message
+ * that started the work. What is before it, but for that message, is older. */
+int64_t tfy__thread_cut(TfyTask *task, const TfyObj *thread, int64_t first);
+
 #endif

@@ -257,6 +257,11 @@ bool tfy__budget_refuses(TfyCall *call)
     return true;
 }
 
+bool tfy__budget_holds(const TfyCall *call)
+{
+    return ((const Step *)call)->hold;
+}
+
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost)
 {
     const BudgetHold *hold = ((Step *)call)->hold;

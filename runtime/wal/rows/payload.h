@@ -128,6 +128,9 @@
     M(TYPE, "type", ANY)                                                                                               \
     M(VALUE, "value", ANY)                                                                                             \
     M(VERSION, "version", TEXT)                                                                                        \
+    M(TOO_LONG, "too_long", TEXT)                                                                                      \
+    M(KEPT, "kept", INT)                                                                                               \
+    M(WINDOW, "window", INT)                                                                                           \
     M(WHY, "why", TEXT)                                                                                                \
     M(WORKFLOW, "workflow", TEXT)                                                                                      \
     M(YOLO, "yolo", FLAG)
