@@ -414,10 +414,10 @@ static Label label_builtin(Trust *t, const Expr *e)
     const LabelRule rule = builtin->label;
     const Label args = label_args(t, e, 0);
     if (builtin->receiver != TYPE_BAD && !builtin->effect) return label_method(t, e, rule);
-    for (uint32_t i = 0; t->notes && t->reports && builtin_is_dangerous(builtin) && i < e->argc; i++)
-        if (e->argv[i]) note_reached(t, builtin->name, builtin->params[i].name, e->argv[i], label_expr(t, e->argv[i]));
     if (builtin->id == BI_SEND) into_handles(t, e->argv[0], label_expr(t, e->argv[1]));
     places_of_builtin(t, e);
+    for (uint32_t i = 0; t->notes && t->reports && builtin_is_dangerous(builtin) && i < e->argc; i++)
+        if (e->argv[i]) note_reached(t, builtin->name, builtin->params[i].name, e->argv[i], label_expr(t, e->argv[i]));
     if (builtin->id == BI_EXEC) guard_words(t, e, e->argv[0]);
     if (rule == RULE_SOURCE) return from_outside(t, e->span, who_gives(builtin), "it comes from", builtin->name);
     if (builtin->id == BI_ENV || builtin->id == BI_EXISTS) return chosen_by(t, clean, args, e->span);

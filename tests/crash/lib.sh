@@ -102,6 +102,19 @@ crash_code_agent()
         -- --yes "--llm=cassette:$agent/session.jsonl" --instruction "Make the parser reject negative ages"
 }
 
+# A model chooses the steps, and the work lands on the branch that is checked out.
+crash_coder()
+{
+    compiled coder "$root/examples/coder/coder.tfy" || return 0
+    export TFY_DISPOSABLE=1 # so that --yolo answers also as root
+    crash coder \
+        --setup "cp -R '$root/examples/code_agent/sample/.' . && git init -q -b main && git config user.name T &&
+            git config user.email t@localhost && git add -A && git commit -q -m first" \
+        --effects 'git log main --format=%B --name-only; git log --branches="tiffany/*" --format=%B --name-only; git status --porcelain; git diff --cached --name-only; git branch --show-current; cat people.c people.h; find .git -name "*.lock"' \
+        --again --yolo --again "--llm=cassette:$root/examples/coder/session.jsonl" "$@" \
+        -- --yolo "--llm=cassette:$root/examples/coder/session.jsonl" --goal "Make the parser refuse ages that nobody can have"
+}
+
 # An example whose effects, if it has any, are files in its working root.
 crash_example()
 {
