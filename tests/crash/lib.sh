@@ -115,6 +115,18 @@ crash_coder()
         -- --yolo "--llm=cassette:$root/examples/coder/session.jsonl" --goal "Make the parser refuse ages that nobody can have"
 }
 
+# What a person changed and staged meanwhile stays as it is, and no lock is left.
+crash_land()
+{
+    compiled land "$root/tests/crash/land.tfy" || return 0
+    crash land \
+        --setup "git init -q -b main && git config user.name T && git config user.email t@localhost &&
+            printf '1\\n2\\n3\\n4\\n5\\n' >a.txt && echo x >gone.txt && echo x >mine.txt && echo x >staged.txt && git add . &&
+            git commit -q -m first && echo more >>mine.txt && echo more >>staged.txt && git add staged.txt" \
+        --effects 'git log main --format=%B --name-only; git log --branches="tiffany/*" --format=%B; git status --porcelain -uno; git diff; git diff --cached; find .git -name "*.lock"' \
+        --again --yes "$@" -- --yes
+}
+
 # An example whose effects, if it has any, are files in its working root.
 crash_example()
 {

@@ -80,6 +80,7 @@ soak_crash()
         [ -f "$folder/expected" ] && crash_example "$example" --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
     done
     crash_code_agent --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
+    crash_land --results "$results" --dense $kinds,call,resume --random "${SOAK_MOMENTS:-500}"
     crash_coder --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
 }
 

@@ -196,6 +196,9 @@ static void strip(int type, json_t *payload)
     if (type == TFY_R_VALUE) json_object_del(payload, tfy__member_name(TFY_P_NOW));
     if (type == TFY_R_LLM_PLAN) json_object_del(payload, tfy__member_name(TFY_P_AFTER));
     if (type == TFY_R_LLM_PLAN) json_object_del(payload, tfy__member_name(TFY_P_TEXTS));
+    /* A question is compared by its text. One that names a commit has another digest in each run. */
+    const bool asks = type == TFY_R_APPROVAL || tfy__member_text(payload, TFY_P_QUESTION);
+    if (asks) json_object_del(payload, tfy__member_name(TFY_P_DIGEST));
 }
 
 /* A result is compared by its value or error. The digest of the request follows a '#'; a person's answer does not

@@ -71,9 +71,12 @@ static bool decode_plain(Step *step, const TfyLogRecord *record, TfyValue *value
     return tfy__decode_text(call->task, call->result, at, len, value, text);
 }
 
+/* A performer that hears of recorded results needs the payload. */
 static bool take_plain_result(Step *step, const TfyLogRecord *record)
 {
     TfyValue value = {.i = 0};
+    const TfyPerformer *performer = step->call.loop->performers[step->call.tool->family];
+    if (performer && performer->recorded) return false;
     if (record->type != TFY_R_TOOL_RESULT || step->model_call || tfy__step_wait_kind(step) ||
         !decode_plain(step, record, &value))
         return false;
