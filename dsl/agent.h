@@ -16,6 +16,8 @@ typedef struct Target {
     uint32_t param_count;
     bool reads;    /* changes nothing, so it may run beside its neighbours */
     int64_t times; /* at most; 0: as often as one likes */
+    /* what it sees and does, for people, a line each; NULL: nothing, or the program has mistakes */
+    const char *reaches;
 } Target;
 
 typedef struct Agent {
@@ -28,5 +30,13 @@ typedef struct Agent {
     uint32_t target_count;
     int64_t most; /* tokens of an answer */
 } Agent;
+
+/* coder.Call and coder.next; NULL: it has no such name. */
+Decl *agent_member(const Decl *prompt, const char *name);
+
+/* For those who complete what is written: the names of the rows, NULL at the end, and the effects that can be offered,
+ * by their number; NULL: there are no more. */
+const char *const *agent_row_names(void);
+const Builtin *agent_effect_at(size_t i);
 
 #endif

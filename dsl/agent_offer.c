@@ -39,6 +39,11 @@ static const Offered *offered(const Builtin *builtin)
     return NULL;
 }
 
+const Builtin *agent_effect_at(size_t i)
+{
+    return i < sizeof effects / sizeof *effects ? builtin_by_id(effects[i].id) : NULL;
+}
+
 static const char *target_name(const Make *m, const Offer *offer)
 {
     const CatchName *name = offer->name;

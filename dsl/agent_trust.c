@@ -112,7 +112,8 @@ static const Field *strange_param(Trust *t, const Decl *loop, const Origin **fro
     return NULL;
 }
 
-static void see_offer(Trust *t, const Target *offer, bool has[PARTS])
+/* The same whether or not a person approves it. */
+static void see_target(Trust *t, const Target *offer, bool has[PARTS])
 {
     const Decl *decl = offer->decl;
     const Sight *from = NULL;
@@ -124,8 +125,19 @@ static void see_offer(Trust *t, const Target *offer, bool has[PARTS])
     else if (decl->kind == DECL_WORKFLOW || decl->agent)
         from = sight_of(t, decl->agent ? decl->agent->loop : decl);
     for (int part = 0; from && part < PARTS; part++) has[part] = from->by[part];
-    for (const Policy *p = offer->offer->policies; p; p = p->next)
-        if (p->kind == POL_APPROVE) has[PART_ACTS] = false;
+}
+
+static bool is_approved(const Target *offer)
+{
+    const Policy *p = offer->offer->policies;
+    while (p && p->kind != POL_APPROVE) p = p->next;
+    return p;
+}
+
+static void see_offer(Trust *t, const Target *offer, bool has[PARTS])
+{
+    see_target(t, offer, has);
+    if (is_approved(offer)) has[PART_ACTS] = false;
 }
 
 /* "grep, mail": the offers that have a part; *first is the first of them. */
@@ -161,6 +173,37 @@ static void note_way(Trust *t, Diag *diag, const Target *offer, Part part)
         }
         decl = by->decl;
     }
+}
+
+/* " (read_file)", " (look, read_file)": what a workflow or an agent reaches it through; "": it is a tool or an
+ * effect. */
+static const char *way_of(Trust *t, const Target *offer, Part part)
+{
+    const Decl *decl = offer->decl;
+    const char *way = "";
+    for (int depth = 0; decl && (decl->kind == DECL_WORKFLOW || decl->agent) && depth < 8; depth++) {
+        const Expr *by = sight_of(t, decl->agent ? decl->agent->loop : decl)->by[part];
+        if (!by) break;
+        way = arena_printf(t->arena, "%s%s%s", way, *way ? ", " : " (",
+                           by->builtin ? by->builtin->name : by->decl->full_name);
+        decl = by->call == CALL_WORKFLOW ? by->decl : NULL;
+    }
+    return *way ? arena_printf(t->arena, "%s)", way) : "";
+}
+
+static const char *reach_text(Trust *t, const Target *offer)
+{
+    static const char *const says[PARTS] = {"sees what strangers write", "sees what is private", "acts outside"};
+    const char *text = NULL;
+    bool has[PARTS];
+    see_target(t, offer, has);
+    for (int part = 0; part < PARTS; part++) {
+        if (!has[part]) continue;
+        const char *asks = part == PART_ACTS && is_approved(offer) ? ", if a person approves" : "";
+        text = arena_printf(t->arena, "%s%s%s%s%s", text ? text : "", text ? "\n" : "", says[part],
+                            way_of(t, offer, part), asks);
+    }
+    return text;
 }
 
 static void judge(Trust *t, const Decl *prompt)
@@ -206,6 +249,11 @@ void agents_trust(Trust *t)
         changed = false;
         for (uint32_t i = 0; i < t->calls->call_count; i++) changed |= take_call(t, &t->calls->calls[i]);
     }
-    for (uint32_t i = 0; i < program->decl_count; i++)
-        if (program->decls[i]->agent) judge(t, program->decls[i]);
+    for (uint32_t i = 0; i < program->decl_count; i++) {
+        const Agent *agent = program->decls[i]->agent;
+        if (!agent) continue;
+        judge(t, program->decls[i]);
+        Target *targets = (Target *)agent->targets;
+        for (uint32_t k = 0; k < agent->target_count; k++) targets[k].reaches = reach_text(t, &targets[k]);
+    }
 }

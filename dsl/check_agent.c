@@ -72,10 +72,16 @@ int64_t agent_number(const Make *m, const char *name, int64_t usual, int64_t lea
     return usual;
 }
 
+static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most", "compact", NULL};
+
+const char *const *agent_row_names(void)
+{
+    return names;
+}
+
 static void take_rows(const Make *m)
 {
-    static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most", "compact"};
-    enum { COUNT = sizeof names / sizeof *names };
+    enum { COUNT = sizeof names / sizeof *names - 1 };
     Check *c = m->c;
     Table seen = {0};
     for (PromptRow *row = m->prompt->rows; row; row = row->next) {
@@ -157,17 +163,24 @@ static void add_field(const Make *m, Fields *to, const TypeField *like)
     LIST_APPEND(to, f, next);
 }
 
-static void add_case(const Make *m, Cases *to, const char *name, const char *doc, TypeField *fields, uint32_t count)
+/* Its place is where its name is declared: people follow the case to the tool. */
+static void add_case(const Make *m, Cases *to, const Target *t)
 {
     Type *type = (Type *)m->prompt->agent->calls->type;
+    const Span at = t->decl ? t->decl->name.span : t->offer ? t->offer->name->name.span : m->at;
+    const bool has_fields = t->param_count > 0;
     EnumCase *k = arena_new(m->c->arena, EnumCase);
     Fields list = {0};
-    for (uint32_t i = 0; i < count; i++) add_field(m, &list, &fields[i]);
+    for (uint32_t i = 0; i < t->param_count; i++) add_field(m, &list, &t->params[i]);
     *k = (EnumCase){
-        .name = made_name(m, name), .span = m->at, .fields = list.first, .doc = doc, .has_fields = count > 0};
+        .name = made_name(m, t->as), .span = m->at, .fields = list.first, .doc = t->doc, .has_fields = has_fields};
     LIST_APPEND(to, k, next);
-    type->cases[type->case_count++] = (TypeCase){
-        .name = name, .fields = fields, .field_count = count, .has_fields = count > 0, .span = m->at, .doc = doc};
+    type->cases[type->case_count++] = (TypeCase){.name = t->as,
+                                                 .fields = t->params,
+                                                 .field_count = t->param_count,
+                                                 .has_fields = has_fields,
+                                                 .span = at,
+                                                 .doc = t->doc};
 }
 
 static void fill_calls(const Make *m)
@@ -178,11 +191,12 @@ static void fill_calls(const Make *m)
     type->cases = arena_alloc(m->c->arena, (agent->target_count + 1) * sizeof *type->cases);
     for (uint32_t i = 0; i < agent->target_count; i++) {
         const Target *t = &agent->targets[i];
-        add_case(m, &cases, t->as, t->doc, t->params, t->param_count);
+        add_case(m, &cases, t);
     }
     TypeField *value = arena_new(m->c->arena, TypeField);
     *value = (TypeField){.name = "value", .type = m->prompt->type};
-    add_case(m, &cases, "answer", NULL, value, m->prompt->type->kind != TYPE_NOTHING);
+    const uint32_t has_value = m->prompt->type->kind != TYPE_NOTHING;
+    add_case(m, &cases, &(Target){.as = "answer", .params = value, .param_count = has_value});
     agent->calls->cases = cases.first;
 }
 

@@ -18,9 +18,6 @@ void agent_write(Check *c, Decl *prompt);
 /* Agents that offer each other: true after a report. */
 bool agent_refuse_circle(Check *c, const Decl *prompt);
 
-/* coder.Call and coder.next; NULL: it has no such name. */
-Decl *agent_member(const Decl *prompt, const char *name);
-
 /* ---- between the files that make it ---- */
 
 struct Make;

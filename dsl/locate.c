@@ -2,6 +2,8 @@
  * holds the offset wins, so nothing depends on how exactly the spans of larger nodes fit around their parts. */
 #include "locate.h"
 
+#include "agent.h"
+
 #include <string.h>
 
 #include "bug.h"
@@ -15,6 +17,7 @@ typedef struct Walk {
     Located best;
     /* locate_receiver */
     const Expr *dotted; /* the innermost EX_FIELD whose name holds the offset */
+    const Stmt *mocked; /* the ST_MOCK whose name behind the dot holds it */
     /* locate_scope */
     LocateFound *found; /* NULL: no scope is asked for */
     /* locate_names: every place is passed, whatever the offset; NULL: one place is asked for */
@@ -70,6 +73,7 @@ static void offer_type_param(Walk *w, Span span, const Binding *param)
 static void offer_decl(Walk *w, Span span, const Decl *decl)
 {
     if (!decl || !decl->name.text || decl->lambda) return;
+    if (decl->kind == DECL_WORKFLOW && decl->made_for) decl = decl->made_for; /* the loop of an agent */
     if (decl->kind == DECL_FN) {
         offer_called(w, span, decl, NULL);
         return;
@@ -225,12 +229,21 @@ static void offer_arg_name(Walk *w, const Expr *call, Name name)
     }
 }
 
-/* Left of a '.': the name of an enum or of a module, or both: Verdict, text, text.Verdict. */
+/* The declaration that an expression names and that is no value. */
+static const Decl *named(const Walk *w, const Expr *e)
+{
+    if (e->kind == EX_NAME) return e->variable ? NULL : find_in_module(w->module, e->name.text);
+    const Decl *left = e->kind == EX_FIELD ? named(w, e->left) : NULL;
+    if (left && left->kind == DECL_IMPORT) return find_in_module(left->imported, e->name.text);
+    return left && left->agent ? agent_member(left, e->name.text) : NULL;
+}
+
+/* Left of a '.': the name of an enum, a module or an agent, or several: Verdict, text, text.Verdict, coder.Call. */
 static void walk_qualifier(Walk *w, const Expr *left, const Decl *decl)
 {
     if (left->kind == EX_FIELD) {
         offer_decl(w, left->name.span, decl);
-        walk_qualifier(w, left->left, find_import(w, left->left->name.text));
+        walk_qualifier(w, left->left, named(w, left->left));
     } else if (left->kind == EX_NAME) {
         offer_decl(w, left->span, decl);
     }
@@ -297,6 +310,10 @@ static void walk_field(Walk *w, const Expr *e)
         return;
     }
     if (e->decl) offer_decl(w, e->name.span, e->decl); /* a constant of a module */
+    if (e->decl && e->decl->made_for) {
+        walk_qualifier(w, e->left, e->decl->made_for);
+        return;
+    }
     if (inside && inside->fields)
         offer_field(w, e->name.span, inside->name, inside->fields, inside->field_count, e->name.text);
     bool known = e->type && e->type->kind != TYPE_BAD;
@@ -457,7 +474,9 @@ static void walk_catches(Walk *w, const Catch *catches)
 
 static void walk_mock(Walk *w, const Stmt *s)
 {
-    if (s->mock_module.text) offer_decl(w, s->mock_module.span, find_import(w, s->mock_module.text));
+    const Decl *left = find_in_module(w->module, s->mock_module.text);
+    if (left && (left->kind == DECL_IMPORT || left->agent)) offer_decl(w, s->mock_module.span, left);
+    if (left && meets(w, s->mock_name.span)) w->mocked = s;
     if (s->mock_builtin) offer_builtin(w, s->mock_name.span, s->mock_builtin, NULL);
     offer_decl(w, s->mock_name.span, s->mock_decl);
     for (const Arg *arg = s->args; arg; arg = arg->next)
@@ -540,6 +559,40 @@ static void walk_attr(Walk *w, const Attr *attr)
     offer_decl(w, name->name.span, find_in_module(import ? import->imported : w->module, name->name.text));
 }
 
+/* ---- the rows of a prompt ---- */
+
+static const Target *target_of(const Decl *prompt, const Offer *offer)
+{
+    const Agent *agent = prompt->agent;
+    for (uint32_t i = 0; agent && i < agent->target_count; i++)
+        if (agent->targets[i].offer == offer) return &agent->targets[i];
+    return NULL;
+}
+
+/* The parameters of what is offered are in scope where its policies are. */
+static void meet_params(Walk *w, const Target *target, const Policy *policy)
+{
+    while (policy && !(policy->value && meets(w, policy->value->span))) policy = policy->next;
+    for (uint32_t i = 0; policy && target && i < target->param_count; i++)
+        meet(w, &(Variable){.name = target->params[i].name, .type = target->params[i].type, .param = true});
+}
+
+static void walk_offer(Walk *w, const Decl *prompt, const Offer *offer)
+{
+    const Name module = offer->name->module, name = offer->name->name;
+    const Decl *import = module.text ? find_import(w, module.text) : NULL;
+    const Decl *decl = module.text && !import ? NULL : find_in_module(import ? import->imported : w->module, name.text);
+    const Target *target = target_of(prompt, offer);
+    if (import) offer_decl(w, module.span, import);
+    if (decl)
+        offer_decl(w, name.span, decl);
+    else if (!module.text && name.text && builtin_effect(name.text))
+        offer_builtin(w, name.span, builtin_effect(name.text), NULL);
+    if (w->best.kind != LOC_NONE && w->best.span.off == name.span.off) w->best.row = target;
+    meet_params(w, target, offer->policies);
+    walk_policies(w, offer->policies);
+}
+
 static void walk_decl(Walk *w, const Decl *decl)
 {
     w->module = decl->module;
@@ -565,11 +618,7 @@ static void walk_decl(Walk *w, const Decl *decl)
     }
     for (const PromptRow *row = decl->rows; row; row = row->next) {
         walk_expr(w, row->value);
-        for (const Offer *offer = row->offers; offer; offer = offer->next) {
-            if (!offer->name->module.text)
-                offer_decl(w, offer->name->name.span, find_in_module(w->module, offer->name->name.text));
-            walk_policies(w, offer->policies);
-        }
+        for (const Offer *offer = row->offers; offer; offer = offer->next) walk_offer(w, decl, offer);
     }
     for (const CatchName *name = decl->fails; name; name = name->next) walk_error_name(w, name);
     for (const Field *f = decl->params; f && decl->block && meets(w, decl->block->span); f = f->next)
@@ -577,11 +626,16 @@ static void walk_decl(Walk *w, const Decl *decl)
     walk_block(w, decl->block);
 }
 
+static bool is_written(const Decl *decl)
+{
+    return !decl->origin && !decl->lambda && !decl->made_for;
+}
+
 static void walk_program(Walk *w)
 {
     for (uint32_t i = 0; i < w->program->decl_count; i++) {
         const Decl *decl = w->program->decls[i];
-        if (!decl->origin && !decl->lambda && meets(w, decl->span)) walk_decl(w, decl);
+        if (is_written(decl) && meets(w, decl->span)) walk_decl(w, decl);
     }
 }
 
@@ -599,12 +653,9 @@ const Type *locate_receiver(const Program *program, uint32_t off, const Decl **n
     *name_decl = NULL;
     walk_program(&w);
     const Expr *left = w.dotted ? w.dotted->left : NULL;
-    if (!left) return NULL;
-    if (left->kind == EX_NAME && !left->variable && !left->decl) *name_decl = find_in_module(w.module, left->name.text);
-    if (left->kind == EX_FIELD && left->left->kind == EX_NAME) {
-        const Decl *import = left->left->variable ? NULL : find_import(&w, left->left->name.text);
-        if (import && !left->decl) *name_decl = find_in_module(import->imported, left->name.text);
-    }
+    if (w.mocked) *name_decl = find_in_module(w.module, w.mocked->mock_module.text);
+    if (!left || w.mocked) return NULL;
+    *name_decl = named(&w, left);
     return accessed(w.dotted);
 }
 
@@ -617,7 +668,8 @@ void locate_scope(const Program *program, uint32_t off, LocateFound *found, void
 void locate_names(const Program *program, const Source *source, LocateName *name, void *state)
 {
     Walk w = {.program = program, .each = name, .state = state};
-    for (uint32_t i = 0; i < program->decl_count; i++)
-        if (program->decls[i]->module->source == source && !program->decls[i]->origin && !program->decls[i]->lambda)
-            walk_decl(&w, program->decls[i]);
+    for (uint32_t i = 0; i < program->decl_count; i++) {
+        const Decl *decl = program->decls[i];
+        if (decl->module->source == source && is_written(decl)) walk_decl(&w, decl);
+    }
 }

@@ -35,6 +35,8 @@ typedef struct Located {
     const BuiltinParam *builtin_param;
     const Binding *type_param;
     const char *types; /* LOC_DECL: a generic fn is called here with "T is int"; else NULL */
+    /* LOC_DECL, LOC_BUILTIN: the row of a prompt's `tools` that the name is in; else NULL */
+    const struct Target *row;
     Span target;       /* where it is declared; len 0: the language brings it */
 } Located;
 
@@ -42,7 +44,7 @@ typedef struct Located {
 Located locate_at(const Program *program, uint32_t off);
 
 /* The type of the value that a '.' directly before the name at `off` looks into; NULL when there is none. *name_decl
- * gets the enum or import when the left side is the name of one. */
+ * gets the enum, import or agent when the left side is the name of one. */
 const Type *locate_receiver(const Program *program, uint32_t off, const Decl **name_decl);
 
 /* Calls `found` for every variable whose scope holds the offset, in order of declaration. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent.h"
 #include "lsp_internal.h"
 #include "sandbox.h"
 
@@ -98,13 +99,24 @@ static void add_cases(Items *items, const Decl *decl)
         if (k->name.text) add_item(items, k->name.text, ITEM_ENUM_MEMBER, decl->name.text, NULL);
 }
 
+/* What the compiler makes of an agent; a mock answers for its model. */
+static void add_agent(Items *items, const Agent *agent, bool mocks)
+{
+    if (!mocks)
+        add_item(items, "Call", ITEM_ENUM, lsp_decl_signature(items->arena, agent->calls),
+                 "what the agent's model can call");
+    add_item(items, "next", ITEM_EVENT, NULL, "the model, asked once: what a test mocks and counts");
+}
+
 /* False: the expression before the dot has no known type. */
-static bool add_behind_dot(Items *items, const Program *program, uint32_t off)
+static bool add_behind_dot(Items *items, const Program *program, uint32_t off, bool mocks)
 {
     const Decl *name_decl;
     const Type *type = locate_receiver(program, off, &name_decl);
     if (name_decl && name_decl->kind == DECL_ENUM) {
         add_cases(items, name_decl);
+    } else if (name_decl && name_decl->agent) {
+        add_agent(items, name_decl->agent, mocks);
     } else if (name_decl && name_decl->kind == DECL_IMPORT) {
         if (name_decl->imported) add_decls(items, name_decl->imported, true);
     } else if (type && type->kind == TYPE_ANY_ERROR) {
@@ -138,7 +150,8 @@ static void add_types(Items *items, const Program *program)
 {
     for (const Type *type = program->types; type; type = type->next) {
         bool written = type->kind >= TYPE_BOOL && type->kind <= TYPE_THREAD;
-        bool has_fields = (type->kind == TYPE_RECORD || type->kind == TYPE_ERROR) && !type->decl && !type->elem;
+        bool has_fields = (type->kind == TYPE_RECORD || type->kind == TYPE_ERROR) && !type->decl && !type->elem &&
+                          type->name[0] != '{';
         if (written || has_fields || type == program->core.land) add_item(items, type->name, ITEM_STRUCT, NULL, NULL);
     }
 }
@@ -170,15 +183,22 @@ static bool begins_line(const char *text, size_t at)
     return !at || text[at - 1] == '\n';
 }
 
-/* Is the place between the braces of a sandbox? */
-static bool is_in_sandbox(const char *text, size_t at)
+/* The open brace that the place is directly in; false: it is in none. */
+static bool find_brace(const char *text, size_t at, size_t *brace)
 {
     int depth = 1;
     while (at && depth) {
         at--;
         depth += text[at] == '}' ? 1 : text[at] == '{' ? -1 : 0;
     }
-    if (depth || !word_before(text, &at)) return false;
+    *brace = at;
+    return !depth;
+}
+
+/* Is the place between the braces of a sandbox? */
+static bool is_in_sandbox(const char *text, size_t at)
+{
+    if (!find_brace(text, at, &at) || !word_before(text, &at)) return false;
     const size_t len = word_before(text, &at);
     return is_word(text + at, len, "sandbox") && begins_line(text, at);
 }
@@ -242,6 +262,116 @@ static bool add_of_sandbox(Items *items, const Module *module, const char *text,
     return add_sandbox_names(items, module, text, off) || add_sandbox_row(items, text, off);
 }
 
+/* ---- prompts ---- */
+
+/* The beginning of the line. */
+static size_t line_start(const char *text, size_t at)
+{
+    while (at && text[at - 1] != '\n') at--;
+    return at;
+}
+
+/* Whether the braces are those of a prompt: its head, which may have several lines, begins a line. */
+static bool is_of_prompt(const char *text, size_t brace)
+{
+    static const char word[] = "prompt ";
+    size_t at = line_start(text, brace);
+    while (at && strncmp(text + at, word, sizeof word - 1) != 0 && (text[at] == ' ' || text[at] == ')'))
+        at = line_start(text, at - 1);
+    return strncmp(text + at, word, sizeof word - 1) == 0;
+}
+
+/* Whether the braces are those of the row `tools`. */
+static bool is_of_tools(const char *text, size_t brace)
+{
+    const size_t len = word_before(text, &brace);
+    return is_word(text + brace, len, "tools") && begins_line(text, brace);
+}
+
+static bool can_be_offered(const Decl *decl, const Decl *prompt)
+{
+    if (!decl->name.text || decl->generic || decl == prompt) return false;
+    return decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT || decl->kind == DECL_WORKFLOW || decl->kind == DECL_FN;
+}
+
+static void add_offered(Items *items, const Module *module, const Decl *prompt, bool imported)
+{
+    for (const Decl *decl = module->decls; decl; decl = decl->next)
+        if (can_be_offered(decl, prompt) || (!imported && decl->kind == DECL_IMPORT && decl->name.text))
+            add_item(items, decl->name.text, kind_of(decl->kind), lsp_decl_signature(items->arena, decl), decl->doc);
+    for (size_t i = 0; !imported && agent_effect_at(i); i++) {
+        const Builtin *effect = agent_effect_at(i);
+        add_item(items, effect->name, ITEM_FUNCTION, lsp_builtin_signature(items->arena, effect, NULL), NULL);
+    }
+}
+
+static const Decl *import_named(const Module *module, const char *name, size_t len)
+{
+    for (const Decl *decl = module->decls; decl; decl = decl->next)
+        if (decl->kind == DECL_IMPORT && decl->name.text && is_word(name, len, decl->name.text)) return decl;
+    return NULL;
+}
+
+static const Decl *prompt_at(const Module *module, uint32_t off)
+{
+    const Decl *found = NULL;
+    for (const Decl *decl = module->decls; decl; decl = decl->next)
+        if (decl->span.off <= off) found = decl;
+    return found;
+}
+
+static const char *const policies[] = {"approve", "timeout", "retry", "backoff", "times", NULL};
+
+static bool is_policy(const char *text, size_t len)
+{
+    for (size_t i = 0; policies[i]; i++)
+        if (is_word(text, len, policies[i])) return true;
+    return false;
+}
+
+/* Behind a row's name, or the value of a policy, a policy can follow; false: a value is expected, or a string is
+ * open. */
+static bool add_policies(Items *items, const char *text, size_t row, size_t at)
+{
+    size_t quotes = 0, before = at;
+    for (size_t i = row; i < at; i++) quotes += text[i] == '"';
+    const size_t len = word_before(text, &before);
+    if (quotes % 2 || is_policy(text + before, len)) return false;
+    add_words(items, policies);
+    return true;
+}
+
+/* `at` is before the name that is being written. */
+static bool add_row_of_tools(Items *items, const Module *module, const char *text, size_t at, uint32_t off)
+{
+    size_t row = at;
+    while (row && text[row - 1] != '\n' && text[row - 1] != ',' && text[row - 1] != '{') row--;
+    while (row < at && (text[row] == ' ' || text[row] == '\t')) row++;
+    const Decl *import = at > row && text[at - 1] == '.' ? import_named(module, text + row, at - 1 - row) : NULL;
+    if (import && import->imported)
+        add_offered(items, import->imported, NULL, true);
+    else if (row == at)
+        add_offered(items, module, prompt_at(module, off), false);
+    else
+        return add_policies(items, text, row, at);
+    return true;
+}
+
+/* False: what can be written here has nothing to do with the rows of prompts. `off` is behind the name that is being
+ * written, `place` the same in the program. */
+static bool add_of_prompt(Items *items, const Module *module, const char *text, size_t off, uint32_t place)
+{
+    size_t brace;
+    while (off && is_name_byte(text[off - 1])) off--;
+    if (!find_brace(text, off, &brace)) return false;
+    if (is_of_tools(text, brace)) return add_row_of_tools(items, module, text, off, place);
+    if (!begins_line(text, off) || !is_of_prompt(text, brace)) return false;
+    add_words(items, agent_row_names());
+    return true;
+}
+
+/* ---- names ---- */
+
 static void add_names(Items *items, const LspAnalysis *analysis, uint32_t off)
 {
     locate_scope(analysis->program, off, add_variable, items);
@@ -267,6 +397,14 @@ static char *with_placeholder(const LspDocument *document, size_t off, const cha
     return text;
 }
 
+/* Is the name that ends at `off` that of a mock, behind a dot? */
+static bool is_mock(const char *text, size_t off)
+{
+    while (off && (is_name_byte(text[off - 1]) || text[off - 1] == '.')) off--;
+    const size_t len = word_before(text, &off);
+    return is_word(text + off, len, "mock");
+}
+
 /* Is there a single dot before the name that ends at `off`? */
 static bool is_dotted(const LspDocument *document, size_t off)
 {
@@ -286,9 +424,10 @@ static bool complete_with(LspServer *server, const LspDocument *document, size_t
     Items items = {list, &analysis.arena};
     uint32_t at = analysis.source->base + (uint32_t)off + 1;
     bool understood = true;
-    if (!add_of_sandbox(&items, analysis.module, document->text, off)) {
+    if (!add_of_sandbox(&items, analysis.module, document->text, off) &&
+        !add_of_prompt(&items, analysis.module, document->text, off, at)) {
         if (is_dotted(document, off))
-            understood = add_behind_dot(&items, analysis.program, at);
+            understood = add_behind_dot(&items, analysis.program, at, is_mock(document->text, off));
         else
             add_names(&items, &analysis, at);
     }

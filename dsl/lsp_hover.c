@@ -1,6 +1,7 @@
 /* lsp_hover.c: what the name under the cursor is, and where it is declared. */
 #include <string.h>
 
+#include "agent.h"
 #include "lsp_internal.h"
 
 /* ---- hover ---- */
@@ -44,12 +45,21 @@ static void add_rows(LspText *to, const Decl *sandbox)
     lsp_add(to, "}");
 }
 
+/* The model of an agent; its parameters and its result are the compiler's own. */
+static bool is_next(const Decl *decl)
+{
+    return decl->kind == DECL_PROMPT && decl->made_for;
+}
+
 static void explain_code(LspText *to, const Located *at)
 {
     switch (at->kind) {
     case LOC_VARIABLE: explain_variable(to, at); break;
     case LOC_DECL:
-        lsp_add_decl(to, at->decl);
+        if (is_next(at->decl))
+            lsp_add(to, "%s(_)", at->decl->name.text);
+        else
+            lsp_add_decl(to, at->decl);
         if (at->decl->kind == DECL_SANDBOX) add_rows(to, at->decl);
         break;
     case LOC_FIELD: lsp_add(to, "%s.%s: %s", at->owner, at->field->name, lsp_type_name(at->type)); break;
@@ -87,10 +97,14 @@ static void explain_words(LspText *to, const Located *at)
                       : at->kind == LOC_CASE  ? at->type->cases[at->case_index].doc
                                               : NULL;
     if (doc) lsp_add(to, "\n\n%s", doc);
+    if (decl && is_next(decl))
+        lsp_add(to, "\n\nthe model of '%s', asked once; a mock gives a call, a list of calls, or a failure",
+                decl->made_for->name.text);
     if (at->types && *at->types) lsp_add(to, "\n\n%s here", at->types);
     if (decl && decl->kind == DECL_TOOL) lsp_add(to, "\n\n%s", repeat_meaning(decl->repeat));
     bool repeats = at->kind == LOC_BUILTIN && at->builtin->suspends && needs_yield(at->builtin);
     if (repeats) lsp_add(to, "\n\n%s", repeat_meaning(at->builtin->repeat));
+    if (at->row && at->row->reaches) lsp_add(to, "\n\n%s", at->row->reaches);
     if (declared && at->type && at->type != declared && declared->kind == TYPE_OPTIONAL)
         lsp_add(to, "\n\ndeclared as %s; known not to be null here", declared->name);
 }

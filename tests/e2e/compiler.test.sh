@@ -105,6 +105,11 @@ run tfyc --schema grade "$golden/schema.tfy"
 check "the doc comments of cases" printed '"description": "How bad it is.\nfine: Nothing to do.\nbad: Wake somebody."'
 for name in Step Kind Torn Plain All does does_nothing main; do tfyc --schema $name "$golden/schema_more.tfy"; done >schemas
 check "schemas of every kind of type" cmp -s schemas "$golden/schema_more.json"
+run tfyc --schema clerk.Call "$golden/offers.tfy"
+check "the schema of the calls of an agent" python3 -c '
+import json
+calls = {c["properties"]["case"]["const"]: c["required"][1:] for c in json.load(open("out"))["schema"]["anyOf"]}
+assert calls == {"read_file": ["path"], "double": ["n"], "mail": ["to"], "answer": ["value"]}, calls'
 run tfyc --schema helper "$golden/schema_more.tfy"
 check "a fn has no schema" ended 64 "no tool, prompt, workflow or type 'helper'"
 run tfyc --schema paln "$golden/schema.tfy"
