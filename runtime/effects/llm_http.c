@@ -312,7 +312,7 @@ static void fail_too_long(TfyLlmAsk *ask, long status, const char *words)
                                .prompt_tokens = -1,
                                .completion_tokens = -1,
                                .cached_tokens = -1};
-    TfyLlmDone done = ask->done;
+    TfyLlmDone done = ask->heard.done;
     void *arg = ask->arg;
     free_ask(ask);
     done(arg, &reply, status, text);
