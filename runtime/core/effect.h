@@ -135,11 +135,10 @@ typedef void TfyGranted(TfyCall *call, const char *grant);
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
 bool tfy__budget_request(struct Step *step); /* budgets (step/budget.c): these two are for a performer's table */
 void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
-/* there is no room for the attempt, which has failed; what it can come to was put down */
-bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call);
+bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call); /* no room: it failed; all was put down */
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
-void tfy__budget_return(TfyCall *call); /* it came to nothing: what was put down is free again */
-void tfy__budget_close(TfyLoop *loop);
+/* it came to nothing: what was put down is free again */
+void tfy__budget_return(TfyCall *call), tfy__budget_close(TfyLoop *loop);
 void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out); /* members of the performer's value */
 void tfy__budget_restore(TfyLoop *loop, const char *run_uuid, const json_t *json);
 bool tfy__budget_read(const char *text, TfyAmount *limit, char *error); /* "cost=5,tokens=1M"; false: error says why */

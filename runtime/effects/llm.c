@@ -3,22 +3,14 @@
  * The source of answers is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the endpoint
  * in TFY_LLM_URL. Nothing is ever invented: without a source the call fails and says what to set.
  *
- * What was sent is kept by llm_sent. Two more things live longer than a call. `replay` rebuilds both from the log, so that a resumed run continues exactly
- * where it was:
- *
- * - How often each request was answered in each run. The n-th equal request of a run finds the n-th recorded
- *   answer; LLMPlan carries the request's digest and occurrence for that. Only answers count: a request that an
- *   endpoint failed to answer does not.
- * - A misfit: the answer that could not be decoded, and why, per task. The next request at the same place shows
- *   both to the model. A task has at most one open misfit, since it is at one place. */
+ * llm_sent keeps what was sent, and llm_memory what the next request at a place needs. */
 #include "effects/llm.h"
+#include "effects/llm_memory.h"
 #include "effects/llm_models.h"
 #include "effects/llm_sent.h"
 #include "effects/llm_turn.h"
 #include "effects/secret.h"
 #include "wal/rows/payload.h"
-#include "base/grow.h"
-#include "base/table.h"
 
 #include "value/json.h"
 #include "value/thread.h"
@@ -28,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define CONNECT_MS    10000  /* until the connection is established */
 #define REQUEST_MS    300000 /* one HTTP request */
@@ -40,22 +31,6 @@
 
 typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
 
-/* How many answers a run has received to one request; an open-addressing table. */
-typedef struct Count {
-    uint64_t key;      /* hash of the run's uuid and the request's digest; 0: free */
-    uint64_t run;      /* hash of the run's uuid */
-    uint32_t answered; /* the highest occurrence that was answered */
-} Count;
-
-typedef struct Memory {
-    struct Memory *next;
-    uint64_t task;       /* hash of the run's uuid and the task's path */
-    uint64_t run;        /* hash of the run's uuid */
-    const TfySite *site; /* the place that requests */
-    int64_t misfits;     /* answers in a row that did not fit */
-    TfyLlmMisfit last;
-} Memory;
-
 /* The family's data with its loop. */
 typedef struct Llm {
     TfyLoop *loop;
@@ -66,12 +41,9 @@ typedef struct Llm {
     TfyLlmHttp *http;      /* made by the first request that needs it */
     TfyLlmLimits limits;
     TfyLlmKept kept;
-    Count *counts; /* in the order of their first use */
-    uint32_t count_used, count_cap;
-    TfyIndex by_key;  /* of the counts */
-    Memory *memories; /* few: one per task whose prompt is being tried again */
-    bool prepared;    /* the source was chosen; a replay never needs one and opens nothing */
-    int status;       /* of prepare: TFY_OK, or why no call can work */
+    TfyLlmMemory memory;
+    bool prepared; /* the source was chosen; a replay never needs one and opens nothing */
+    int status;    /* of prepare: TFY_OK, or why no call can work */
     char why[TFY_ERROR_TEXT];
 } Llm;
 
@@ -149,114 +121,6 @@ TfyLlmLimits *tfy__llm_limits(TfyLoop *loop)
 {
     Llm *llm = find_llm(loop);
     return llm ? &llm->limits : NULL;
-}
-
-/* ---- occurrences ---- */
-
-static uint64_t run_key(const char *uuid)
-{
-    return XXH3_64bits(uuid, 36);
-}
-
-static uint64_t count_key(TfyTask *task, uint64_t digest)
-{
-    uint64_t key = XXH3_64bits_withSeed(tfy__run_uuid(task), 36, digest);
-    return key ? key : 1;
-}
-
-static uint64_t key_of(const void *counts, uint32_t number)
-{
-    return ((const Count *)counts)[number - 1].key;
-}
-
-static Count *count_by_key(Llm *llm, uint64_t key, uint64_t run)
-{
-    const uint32_t known = tfy__index_find(&llm->by_key, key, key_of, llm->counts);
-    if (known) return &llm->counts[known - 1];
-    if (!GROW(llm->counts, llm->count_cap, llm->count_used + 1, 64) ||
-        !tfy__index_reserve(&llm->by_key, key_of, llm->counts))
-        return NULL;
-    Count *count = &llm->counts[llm->count_used++];
-    *count = (Count){.key = key, .run = run};
-    tfy__index_add(&llm->by_key, llm->count_used, key_of, llm->counts);
-    return count;
-}
-
-/* The count of a request in its run, created as 0 if it is new; NULL: no memory. */
-static Count *find_count(Llm *llm, TfyTask *task, uint64_t digest)
-{
-    return count_by_key(llm, count_key(task, digest), run_key(tfy__run_uuid(task)));
-}
-
-/* ---- misfits ---- */
-
-static uint64_t task_key(TfyTask *task)
-{
-    const char *path = tfy__task_path(task);
-    return XXH3_64bits_withSeed(path, strlen(path), run_key(tfy__run_uuid(task)));
-}
-
-static Memory **find_memory(Llm *llm, TfyTask *task)
-{
-    uint64_t key = task_key(task);
-    Memory **place = &llm->memories;
-    while (*place && (*place)->task != key) place = &(*place)->next;
-    return place;
-}
-
-static void forget(Llm *llm, TfyTask *task)
-{
-    Memory **place = find_memory(llm, task), *memory = *place;
-    if (!memory) return;
-    *place = memory->next;
-    free(memory->last.answer);
-    free(memory->last.error);
-    free(memory);
-}
-
-/* The model's earlier answer at this place, or NULL for a first attempt. */
-static const TfyLlmMisfit *recall(Llm *llm, const TfyCall *call)
-{
-    const Memory *memory = *find_memory(llm, call->task);
-    if (memory && memory->site == call->site && call->attempt > 1) return &memory->last;
-    forget(llm, call->task);
-    return NULL;
-}
-
-static Memory *make_memory(Llm *llm, TfyTask *task, const TfySite *site)
-{
-    Memory *memory = *find_memory(llm, task);
-    if (!memory && (memory = tfy__sys_calloc(1, sizeof *memory))) {
-        memory->next = llm->memories;
-        memory->task = task_key(task);
-        memory->run = run_key(tfy__run_uuid(task));
-        llm->memories = memory;
-    }
-    if (memory && memory->site != site) memory->misfits = 0;
-    if (memory) memory->site = site;
-    return memory;
-}
-
-/* Keeps a misfit for the next attempt; after the last attempt nothing would use it. Without memory the next
- * attempt is a fresh one. */
-static void remember(Llm *llm, TfyTask *task, const TfySite *site, const char *answer, size_t len, const char *error)
-{
-    Memory *memory = make_memory(llm, task, site);
-    char *copy = tfy__sys_malloc(len + 1);
-    /* repairs a message that was cut off in the middle of a character */
-    TfyObj *words = tfy_string_of(task, error, strlen(error));
-    char *text = words ? tfy__sys_strdup(((const TfyString *)words)->bytes) : NULL;
-    if (!memory || !copy || !text || ++memory->misfits > site->tool->asks) {
-        free(copy);
-        free(text);
-        forget(llm, task);
-        return;
-    }
-    memcpy(copy, answer, len);
-    copy[len] = '\0';
-    free(memory->last.answer);
-    free(memory->last.error);
-    memory->last = (TfyLlmMisfit){.answer = copy, .answer_len = len, .error = text};
 }
 
 /* ---- finishing a call ---- */
@@ -373,12 +237,12 @@ static void complete(Llm *llm, TfyCall *call, const TfyLlmReply *reply)
         return;
     }
     if (tfy__llm_decode(task, call->result, reply->answer, reply->answer_len, &value, error)) {
-        forget(llm, task);
+        tfy__llm_forget(&llm->memory, task);
         tfy__call_done(call, value);
     } else if (task->error) {
         tfy__call_panicked(call);
     } else {
-        remember(llm, task, call->site, reply->answer, reply->answer_len, error);
+        tfy__llm_remember(&llm->memory, task, call->site, reply->answer, reply->answer_len, error);
         message = split_path(error, &path);
         tfy__call_bad_value(call, path, message);
     }
@@ -400,8 +264,8 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     TfyCall *call = asking->call;
     if (asking->entry) whole.window = asking->entry->window;
     if (!tfy__is_turn(call->tool)) whole.window = 0; /* nobody would look at it */
-    Count *count = find_count(llm, call->task, asking->request.digest);
-    uint32_t occurrence = count ? ++count->answered : 0;
+    uint32_t *answered = tfy__llm_answered(&llm->memory, call->task, asking->request.digest);
+    uint32_t occurrence = answered ? ++*answered : 0;
     bool kept =
         llm->mode != MODE_RECORD || tfy__cassette_append(llm->cassette, &asking->request, occurrence, reply) == TFY_OK;
     int why = errno;
@@ -622,8 +486,8 @@ static void ask_cassette(Asking *asking)
 {
     Llm *llm = asking->llm;
     TfyCall *call = asking->call;
-    const Count *count = find_count(llm, call->task, asking->request.digest);
-    uint32_t occurrence = count ? count->answered + 1 : 1;
+    const uint32_t *answered = tfy__llm_answered(&llm->memory, call->task, asking->request.digest);
+    uint32_t occurrence = answered ? *answered + 1 : 1;
     const TfyLlmReply *reply = tfy__cassette_find(llm->cassette, asking->request.digest, occurrence);
     char begin[80];
     if (reply) {
@@ -643,7 +507,7 @@ static void ask_cassette(Asking *asking)
 static Asking *make_asking(Llm *llm, TfyCall *call)
 {
     Asking *asking = tfy__sys_calloc(1, sizeof *asking);
-    if (asking && tfy__llm_request(&llm->kept, call, recall(llm, call), &asking->request)) {
+    if (asking && tfy__llm_request(&llm->kept, call, tfy__llm_recall(&llm->memory, call), &asking->request)) {
         asking->call = call;
         asking->llm = llm;
         asking->tries = call->tries;
@@ -697,7 +561,7 @@ static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
     TfyLlmTarget target;
     const TfyLlmEntry *entry = NULL;
     char error[TFY_ERROR_TEXT];
-    if (!llm || !tfy__llm_request(&llm->kept, call, recall(llm, call), &request)) {
+    if (!llm || !tfy__llm_request(&llm->kept, call, tfy__llm_recall(&llm->memory, call), &request)) {
         tfy__call_starved(call);
         return false;
     }
@@ -737,14 +601,7 @@ static void close_llm(TfyLoop *loop)
     tfy__llm_models_free(llm->models);
     tfy__cassette_free(llm->cassette);
     tfy__llm_kept_close(&llm->kept);
-    for (Memory *memory = llm->memories, *next; memory; memory = next) {
-        next = memory->next;
-        free(memory->last.answer);
-        free(memory->last.error);
-        free(memory);
-    }
-    free(llm->counts);
-    tfy__index_free(&llm->by_key);
+    tfy__llm_memory_close(&llm->memory);
     free(llm);
 }
 
@@ -754,8 +611,8 @@ static void count_again(Llm *llm, TfyTask *task, const TfyPayload *payload)
 {
     const int64_t occurrence = tfy__payload_int(payload, TFY_P_OCCURRENCE);
     const bool asked = tfy__payload_text(payload, TFY_P_REQUEST);
-    Count *count = asked ? find_count(llm, task, tfy__payload_hex(payload, TFY_P_REQUEST)) : NULL;
-    if (count && occurrence > count->answered) count->answered = (uint32_t)occurrence;
+    uint32_t *answered = asked ? tfy__llm_answered(&llm->memory, task, tfy__payload_hex(payload, TFY_P_REQUEST)) : NULL;
+    if (answered && occurrence > *answered) *answered = (uint32_t)occurrence;
 }
 
 static int64_t count_in(const TfyPayload *payload, TfyMember member)
@@ -810,10 +667,11 @@ static bool replay(TfyTask *task, const TfySite *site, const TfyPayload *payload
         if (tfy__is_turn(site->tool))
             return (answer || tfy__payload_get(payload, TFY_P_TOO_LONG)) &&
                    decode_turn(task, site->tool, payload, answer, out);
-        if (tfy__payload_int(payload, TFY_P_ATTEMPT) <= 1) forget(llm, task);
+        if (tfy__payload_int(payload, TFY_P_ATTEMPT) <= 1) tfy__llm_forget(&llm->memory, task);
         ok = answer && tfy__llm_decode(task, site->result, bytes, json_string_length(answer), out, error);
-        if (ok) forget(llm, task);
-        if (!ok && !task->error && answer) remember(llm, task, site, bytes, json_string_length(answer), error);
+        if (ok) tfy__llm_forget(&llm->memory, task);
+        if (!ok && !task->error && answer)
+            tfy__llm_remember(&llm->memory, task, site, bytes, json_string_length(answer), error);
         if (!ok && !task->error) fail_again(task, site, error);
     }
     return ok;
@@ -821,85 +679,20 @@ static bool replay(TfyTask *task, const TfySite *site, const TfyPayload *payload
 
 /* ---- snapshots ---- */
 
-static void save_memory(TfyBuffer *out, const Memory *memory)
-{
-    tfy__put_begin(out);
-    tfy__put_hex(out, TFY_S_TASK, memory->task);
-    tfy__put_int(out, TFY_S_POINT, memory->site->point->number);
-    tfy__put_int(out, TFY_S_MISFITS, memory->misfits);
-    tfy__put_bytes(out, TFY_S_ANSWER, memory->last.answer, memory->last.answer_len);
-    tfy__put_text(out, TFY_S_ERROR, memory->last.error);
-    tfy__put_end(out);
-}
-
 static void save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out)
 {
     const Llm *llm = *tfy__effect_slot(loop, TFY_M_LLM);
-    const uint64_t run = run_key(run_uuid);
-    const char *comma = "";
     tfy__put_begin(out);
-    tfy__put(out, TFY_S_COUNTS);
-    tfy__buffer_char(out, '[');
-    for (size_t i = 0; llm && i < llm->count_used; i++) {
-        if (llm->counts[i].run != run) continue;
-        tfy__buffer_printf(out, "%s[\"%016llx\",%u]", comma, (unsigned long long)llm->counts[i].key,
-                           llm->counts[i].answered);
-        comma = ",";
-    }
-    comma = "";
-    tfy__buffer_char(out, ']');
-    tfy__put(out, TFY_S_MISFITS);
-    tfy__buffer_char(out, '[');
-    for (const Memory *memory = llm ? llm->memories : NULL; memory; memory = memory->next) {
-        if (memory->run != run || !memory->last.answer) continue;
-        tfy__buffer_text(out, comma);
-        save_memory(out, memory);
-        comma = ",";
-    }
-    tfy__buffer_char(out, ']');
+    tfy__llm_memory_save(llm ? &llm->memory : NULL, run_uuid, out);
     tfy__sent_save(loop, run_uuid, out);
     tfy__budget_save(loop, run_uuid, out);
     tfy__put_end(out);
 }
 
-static void restore_memory(Llm *llm, const char *run_uuid, const json_t *json)
-{
-    const char *task = tfy__member_text(json, TFY_S_TASK);
-    const json_t *answer = tfy__member_get(json, TFY_S_ANSWER), *error = tfy__member_get(json, TFY_S_ERROR);
-    const TfySite *site = tfy__site_at(llm->loop, run_uuid, (uint32_t)tfy__member_int(json, TFY_S_POINT));
-    Memory *memory =
-        task && site && json_is_string(answer) && json_is_string(error) ? tfy__sys_calloc(1, sizeof *memory) : NULL;
-    if (!memory) return;
-    const size_t len = json_string_length(answer);
-    *memory = (Memory){.next = llm->memories,
-                       .task = tfy__member_hex(json, TFY_S_TASK),
-                       .run = run_key(run_uuid),
-                       .site = site,
-                       .misfits = tfy__member_int(json, TFY_S_MISFITS)};
-    memory->last = (TfyLlmMisfit){tfy__sys_malloc(len + 1), len, tfy__sys_strdup(json_string_value(error))};
-    if (memory->last.answer && memory->last.error) {
-        memcpy(memory->last.answer, json_string_value(answer), len + 1);
-        llm->memories = memory;
-        return;
-    }
-    free(memory->last.answer);
-    free(memory->last.error);
-    free(memory);
-}
-
-/* Without memory a request counts as a new one, and an attempt as the first, as in `remember`. */
 static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
 {
-    const json_t *counts = tfy__member_get(json, TFY_S_COUNTS), *misfits = tfy__member_get(json, TFY_S_MISFITS);
-    const uint64_t run = run_key(run_uuid);
-    Llm *llm = json_array_size(counts) || json_array_size(misfits) ? find_llm(loop) : NULL;
-    for (size_t i = 0; llm && i < json_array_size(counts); i++) {
-        const json_t *pair = json_array_get(counts, i);
-        const char *key = json_string_value(json_array_get(pair, 0));
-        Count *count = key ? count_by_key(llm, strtoull(key, NULL, 16), run) : NULL;
-        if (count) count->answered = (uint32_t)json_integer_value(json_array_get(pair, 1));
-    }
-    for (size_t i = llm ? json_array_size(misfits) : 0; i-- > 0;) restore_memory(llm, run_uuid, json_array_get(misfits, i));
+    Llm *llm = tfy__llm_memory_is_saved(json) ? find_llm(loop) : NULL;
+    if (llm) tfy__llm_memory_restore(&llm->memory, loop, run_uuid, json);
     tfy__sent_restore(loop, run_uuid, json);
     tfy__budget_restore(loop, run_uuid, json);
 }

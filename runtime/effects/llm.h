@@ -8,7 +8,8 @@
  *   llm_cassette  answers from a recorded session, or writes one
  *   llm_http      POST to an OpenAI-compatible endpoint, without ever blocking the loop
  *   llm_sent      keeps what was sent (llm_sent.h)
- *   llm           the performer: chooses the source, writes the LLMPlan record, keeps a misfit for the next attempt
+ *   llm_memory    counts answers, and keeps a misfit for the next attempt
+ *   llm           the performer: chooses the source, writes the LLMPlan record
  *
  * The digest of a request covers the canonical text with the model as the *program* names it ("default"), not as
  * TFY_LLM_MODEL resolves it, so that a cassette plays on a machine with another endpoint or none.

@@ -90,6 +90,14 @@ crash_desk()
         -- --yes "--llm=cassette:$root/tests/crash/desk.jsonl"
 }
 
+# … and what is older in its conversation is summarised.
+crash_reader()
+{
+    compiled reader "$root/tests/crash/reader.tfy" 2>/dev/null || return 0
+    crash reader --setup "cp '$build/tests/crash/ledger_tool' ledger_tool" --effects "touch ledger; cut -f 1,3- ledger" \
+        --again "--llm=cassette:$root/tests/crash/reader.jsonl" "$@" -- "--llm=cassette:$root/tests/crash/reader.jsonl"
+}
+
 crash_code_agent()
 {
     agent=$root/examples/code_agent

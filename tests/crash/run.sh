@@ -16,6 +16,7 @@ if [ "${2:-}" = quick ]; then
     crash_desk --every 10 --kinds commit,point,double,drain,mouth,elsewhere
     crash_coder --every 16 --kinds commit,point,double
     crash_land --every 12 --kinds commit,point,double
+    crash_reader --every 10 --kinds commit,point
     crash_orphans --every 6 --kinds family
 else
     crash_ledger --kinds commit,point
@@ -34,6 +35,8 @@ else
     crash_desk --kinds commit,point --every 2
     TFY_SNAPSHOT_EVERY=1 crash_desk --kinds commit,point --every 8
     crash_desk --kinds call,resume,double,drain,mouth,elsewhere --every 12
+    crash_reader --kinds commit
+    TFY_SNAPSHOT_EVERY=1 crash_reader --kinds point --every 6
     crash_orphans --kinds family --every 2
     crash_orphans --kinds commit,double --every 8
 fi

@@ -147,7 +147,7 @@ check "a summary is summarised with what came after it" asked summed 'assert "It
 check "questions continue each other until then" asked summed 'assert asked[3][: len(asked[2])] == asked[2] and asked[5][:2] == asked[3][:2]'
 run tfy run reader.tfy --llm cassette:summed --goal summed
 run tfy history last
-check "the history has the summary" printed "reader.compact"
+check "the history has the summary" grep -q "reader.compact by .* a summary beside 7 messages" out
 run sqlite3 runs.db "select payload from wal where payload like '%\"why\":\"compact\"%' limit 1"
 check "... and why, and how many messages were kept" printed '"why":"compact","kept":7'
 run tfy costs last
@@ -159,6 +159,9 @@ record refused
 check "a refusal for its length does the same, whatever the numbers are" asked refused '
 assert lines[4]["too_long"].endswith("maximum context length is 9000 tokens.") and texts(6)[2].startswith("[A summary of 2")'
 check "... and the work goes on" grep -q '"refused end"' refused.out
+run tfy run reader.tfy --llm cassette:refused --goal refused
+run tfy history last
+check "... which the history says" printed "too long: the model's endpoint"
 record twice
 check "... once" grep -q "ended: the model's endpoint .* answered HTTP 413: still too large" twice.out
 record first

@@ -177,6 +177,9 @@ static void add_tokens(TfyBuffer *out, const TfyPayload *payload)
         tfy__buffer_printf(out, ", %lld requests", (long long)tfy__payload_int(payload, TFY_P_TRIES));
     if (tfy__payload_get(payload, TFY_P_MS))
         tfy__buffer_printf(out, ", %.1f s", (double)tfy__payload_int(payload, TFY_P_MS) / 1000);
+    if (tfy__payload_get(payload, TFY_P_KEPT))
+        tfy__buffer_printf(out, ", a summary beside %lld messages", (long long)tfy__payload_int(payload, TFY_P_KEPT));
+    add_text(out, ", too long: ", tfy__payload_text(payload, TFY_P_TOO_LONG));
 }
 
 /* Adds the first of these members that the record has. */
