@@ -47,11 +47,10 @@ typedef struct TfyCall {
     TfyValue *args;        /* tool->param_count values, kept by the call */
     const char *key;       /* "run/path/step", or the key from the source; NUL-terminated */
     int64_t step;
-    uint32_t attempt; /* from 1 */
-    uint32_t tries;   /* what tfy__call_wait was told last in this attempt; 0: it has not waited */
-    uint64_t digest;  /* of the tool's name and arguments */
-    /* llm: how many equal requests this run made before, for cassettes; the performer sets it */
-    uint32_t occurrence;
+    uint32_t attempt;    /* from 1 */
+    uint32_t tries;      /* what tfy__call_wait was told last in this attempt; 0: it has not waited */
+    uint64_t digest;     /* of the tool's name and arguments */
+    uint32_t occurrence; /* llm: how many equal requests this run made before, for cassettes; the performer sets it */
     /* of the attempt if it failed now: UNKNOWN when start() is called; from then on the performer keeps it true */
     TfyOutcome outcome;
     void *state;         /* the performer's own */
@@ -116,8 +115,7 @@ void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
  * memory meanwhile, and the step's timeout goes on. tries: how often the performer has tried so far. */
 void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries);
 
-/* A tool in C returned true, but waits for a descriptor (tfy_wait_fd): the step continues when the descriptor is
- * ready. */
+/* A tool in C returned true, but waits for a descriptor (tfy_wait_fd): the step continues when that is ready. */
 bool tfy__call_waits(const TfyCall *call);
 
 /* Nobody will ever answer this attempt: it is under way, but the loop does not wait for it. */
@@ -135,7 +133,8 @@ typedef void TfyGranted(TfyCall *call, const char *grant);
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
 bool tfy__budget_request(struct Step *step); /* budgets (step/budget.c): these two are for a performer's table */
 void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
-bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call); /* no room: it failed; all was put down */
+bool tfy__budget_refuses(TfyCall *call),
+    tfy__budget_holds(const TfyCall *call);                           /* no room: it failed; all was put down */
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
 /* it came to nothing: what was put down is free again */
 void tfy__budget_return(TfyCall *call), tfy__budget_close(TfyLoop *loop);
@@ -150,8 +149,7 @@ int64_t tfy__call_deadline_ns(const TfyCall *call);
 /* A digest as records have it. */
 void tfy__digest_text(uint64_t digest, char out[17]);
 
-/* The performer's own code set task->error (a panic, or tfy_tool_fail). */
-void tfy__call_panicked(TfyCall *call);
+void tfy__call_panicked(TfyCall *call); /* the performer's own code set task->error (a panic, or tfy_tool_fail) */
 
 /* The system had no memory for the call. Nothing is recorded of it: the process ends with this turn, as a kill
  * would end it. */
@@ -187,17 +185,15 @@ int64_t tfy__watch_add(TfyLoop *loop, int fd, uint32_t events, TfyFdHandler hand
 void tfy__watch_arm(TfyLoop *loop, int64_t handle, uint32_t events);
 void tfy__watch_del(TfyLoop *loop, int64_t handle); /* before the descriptor is closed */
 
-/* Calls handler(arg) once when the monotonic clock reaches deadline_ns. Returns a handle (never 0). */
-typedef void (*TfyTimerHandler)(void *arg);
-uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg);
+typedef void (*TfyTimerHandler)(void *arg); /* called once, when the monotonic clock reaches the deadline */
+uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg); /* never 0 */
 void tfy__timer_del(TfyLoop *loop, uint64_t handle); /* unknown and fired handles are allowed */
 
 /* What is requested at a point of the program of a run; NULL: nothing. */
 const TfySite *tfy__site_at(TfyLoop *loop, const char *run_uuid, uint32_t point);
-int64_t tfy__now_ns(TfyLoop *loop);                         /* monotonic time of this turn */
-int64_t tfy__wall_ms(TfyLoop *loop);
-const char *tfy__root(TfyLoop *loop);      /* the working root, absolute */
-int tfy__root_fd(TfyLoop *loop);           /* the root's directory descriptor, opened at start */
+int64_t tfy__now_ns(TfyLoop *loop), tfy__wall_ms(TfyLoop *loop); /* of this turn: monotonic, and by the calendar */
+const char *tfy__root(TfyLoop *loop);                            /* the working root, absolute */
+int tfy__root_fd(TfyLoop *loop);                                 /* the root's directory descriptor, opened at start */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
 const char *tfy__llm_option(TfyLoop *loop), *tfy__models_option(TfyLoop *loop); /* TfyOptions.llm, .models, or NULL */
 bool tfy__keeps_prompts(TfyTask *task);          /* whether the log keeps what the task's run sends to models */
@@ -221,7 +217,8 @@ const char *tfy__sandbox_level_option(TfyLoop *loop);       /* "full", "partial"
 void tfy__set_cell_level(TfyLoop *loop, const char *level); /* static text: what was found */
 const TfyProgram *tfy__program_of(TfyTask *task);
 const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i); /* the i-th that is loaded, from 0; NULL: there is none */
-const char *tfy__source_name(TfyLoop *loop, uint32_t i); /* the i-th file of all of them, as messages name it; or NULL */
+const char *tfy__source_name(TfyLoop *loop,
+                             uint32_t i);  /* the i-th file of all of them, as messages name it; or NULL */
 const char *tfy__run_uuid(TfyTask *task);  /* of the task's run, 36 characters */
 const char *tfy__task_path(TfyTask *task); /* "1.3.2" */
 int64_t tfy__epoch(TfyLoop *loop);         /* the ordinal of this opening of the database, from 1 */
@@ -247,6 +244,11 @@ void **tfy__effect_slot(TfyLoop *loop, int module);
 /* Live activity (PAL). stage: see the table in docs/runtime.md; the event is published once everything appended
  * so far is synced. */
 void tfy__activity(TfyTask *task, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* What a model says, for those who watch, and in no log line: a piece of the answer, its last one, or that it was lost.
+ * False: not now, for a task is told of 20 times a second at most; the text may be told later. */
+typedef enum TfySays { TFY_SAYS_MORE, TFY_SAYS_LAST, TFY_SAYS_VOID } TfySays;
+bool tfy__activity_says(TfyTask *task, TfySays kind, const char *text, size_t len);
 
 void tfy__count_repeat(TfyLoop *loop); /* a request to a model is sent again */
 /* Adds an answer to the metrics, as tfy__metrics_answer. */

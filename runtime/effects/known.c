@@ -262,3 +262,35 @@ bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
     if (any) tfy__buffer_add(out, text + from, len - from);
     return any;
 }
+
+/* The pattern that starts at this place, or may: *whole says which. The longest comes first, so a value of which another
+ * is the beginning is waited for. */
+static const Pattern *starts_piece(const char *text, size_t left, bool *whole)
+{
+    for (size_t i = 0; i < pattern_count; i++) {
+        const Pattern *pattern = &patterns[i];
+        *whole = left >= pattern->len;
+        if (memcmp(text, pattern->text, *whole ? pattern->len : left) == 0) return pattern;
+    }
+    return NULL;
+}
+
+size_t tfy__known_mask_piece(const char *text, size_t len, TfyBuffer *out)
+{
+    size_t from = 0, at = 0;
+    bool whole = true;
+    while (at < len) {
+        const Pattern *pattern =
+            at + 1 == len || may_start(text + at) ? starts_piece(text + at, len - at, &whole) : NULL;
+        if (pattern && !whole) break;
+        if (!pattern) {
+            at++;
+            continue;
+        }
+        tfy__buffer_add(out, text + from, at - from);
+        tfy__buffer_printf(out, "[%s]", pattern->label);
+        from = at += pattern->len;
+    }
+    tfy__buffer_add(out, text + from, at - from);
+    return at;
+}

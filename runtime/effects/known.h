@@ -28,4 +28,8 @@ bool tfy__known_add(const char *label, const char *value, size_t len);
  * its end is replaced too. False: nothing was found, out is empty. */
 bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out);
 
+/* The same of a text that comes in pieces: appends what can be told of this one, and returns how many of its bytes that
+ * is. The rest may be the beginning of a value, and comes again with what follows. */
+size_t tfy__known_mask_piece(const char *text, size_t len, TfyBuffer *out);
+
 #endif

@@ -7,6 +7,7 @@
 #include "effects/llm.h"
 #include "effects/llm_memory.h"
 #include "effects/llm_models.h"
+#include "effects/llm_says.h"
 #include "effects/llm_sent.h"
 #include "effects/llm_turn.h"
 #include "effects/secret.h"
@@ -21,11 +22,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONNECT_MS    10000  /* until the connection is established */
-#define REQUEST_MS    300000 /* one HTTP request */
-#define PAUSE_MS      1000   /* before the second one of an attempt; doubles */
-#define PATIENCE_MS   30000  /* above it another model is asked, if there is one, or the step waits */
-#define REQUESTS_MOST 3      /* of an attempt */
+#define CONNECT_MS    10000   /* until the connection is established */
+#define REQUEST_MS    300000  /* one HTTP request; of an answer that streams, the longest silence */
+#define STREAM_MS     3600000 /* … and all of it */
+#define PAUSE_MS      1000    /* before the second one of an attempt; doubles */
+#define PATIENCE_MS   30000   /* above it another model is asked, if there is one, or the step waits */
+#define REQUESTS_MOST 3       /* of an attempt */
 #define MODELS_USUAL  ".tfy/models.json"
 #define ANSWER_MAX    ((size_t)8 << 20) /* bytes of a response */
 
@@ -57,6 +59,7 @@ typedef struct Asking {
     const TfyLlmEntry *first; /* … who was asked first */
     int64_t start_ns;         /* monotonic */
     uint32_t tries;           /* HTTP requests before the last one, also of those asked before */
+    TfyLlmSays says;
 } Asking;
 
 /* ---- the module ---- */
@@ -101,6 +104,7 @@ static Llm *find_llm(TfyLoop *loop)
     llm->loop = loop;
     llm->limits = (TfyLlmLimits){.connect_ms = CONNECT_MS,
                                  .total_ms = REQUEST_MS,
+                                 .stream_ms = STREAM_MS,
                                  .wait_ms = PAUSE_MS,
                                  .wait_max_ms = PATIENCE_MS,
                                  .tries = REQUESTS_MOST,
@@ -128,6 +132,7 @@ TfyLlmLimits *tfy__llm_limits(TfyLoop *loop)
 static void free_asking(Asking *asking)
 {
     asking->call->state = NULL;
+    tfy__llm_says_end(&asking->says, true);
     tfy__llm_request_clear(&asking->llm->kept, &asking->request);
     free(asking);
 }
@@ -262,6 +267,7 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     reply->answer = (char *)tfy__llm_without_thoughts(given->answer, &reply->answer_len);
     Llm *llm = asking->llm;
     TfyCall *call = asking->call;
+    tfy__llm_says_end(&asking->says, false);
     if (asking->entry) whole.window = asking->entry->window;
     if (!tfy__is_turn(call->tool)) whole.window = 0; /* nobody would look at it */
     uint32_t *answered = tfy__llm_answered(&llm->memory, call->task, asking->request.digest);
@@ -303,6 +309,16 @@ static void fail(TfyCall *call, Asking *asking, int64_t code, const char *error)
 
 static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const char *error);
 
+/* A piece of an answer that streams, or its loss. */
+static void on_said(void *arg, const char *text, size_t len)
+{
+    TfyLlmSays *says = &((Asking *)arg)->says;
+    if (text)
+        tfy__llm_says_add(says, text, len);
+    else
+        tfy__llm_says_end(says, true);
+}
+
 /* The endpoint is busy or broken: the client asks again by itself. */
 static void on_again(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
 {
@@ -330,6 +346,14 @@ static void on_wait(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
 
 /* ---- the sources ---- */
 
+/* The entry, or the endpoint of the environment (NULL). */
+static TfyLlmTarget target_of(const TfyLlmEntry *entry)
+{
+    if (entry) return (TfyLlmTarget){.form = entry->form, .url = entry->url, .named = entry->name};
+    return (TfyLlmTarget){
+        .form = &tfy__llm_chat, .url = getenv("TFY_LLM_URL"), .named = "TFY_LLM_URL", .from_environment = true};
+}
+
 /* Who answers to the name of a model: an entry of the file, or the endpoint of the environment, whose name is "default".
  * Without a file the environment's answers to every name. False: error says why nobody does. */
 static bool find_target(const Llm *llm, const char *name, TfyLlmTarget *target, const TfyLlmEntry **entry, char *error)
@@ -337,16 +361,13 @@ static bool find_target(const Llm *llm, const char *name, TfyLlmTarget *target, 
     const char *url = getenv("TFY_LLM_URL");
     const bool is_default = strcmp(name, "default") == 0, has_url = url && url[0];
     *entry = is_default && has_url ? NULL : tfy__llm_models_find(llm->models, name);
-    *target = (TfyLlmTarget){.form = &tfy__llm_chat, .url = url, .named = "TFY_LLM_URL", .from_environment = true};
+    *target = target_of(*entry);
     if (*entry && !(*entry)->form) {
         snprintf(error, TFY_ERROR_TEXT, "'%s' is a model for embeddings; a prompt needs one that answers",
                  (*entry)->name);
         return false;
     }
-    if (*entry) {
-        *target = (TfyLlmTarget){.form = (*entry)->form, .url = (*entry)->url, .named = (*entry)->name};
-        return true;
-    }
+    if (*entry) return true;
     if (llm->models && !(is_default && has_url)) {
         snprintf(error, TFY_ERROR_TEXT, "there is no model '%.60s' in the file of models; there are: %.300s", name,
                  tfy__llm_models_names(llm->models));
@@ -359,15 +380,18 @@ static bool find_target(const Llm *llm, const char *name, TfyLlmTarget *target, 
 }
 
 /* Sends the request to the target, with its key. */
-static bool send_to(Asking *asking, const TfyLlmTarget *target, const char *model, int64_t *code, char *error)
+static bool send_to(Asking *asking, TfyLlmTarget *target, const char *model, int64_t *code, char *error)
 {
     Llm *llm = asking->llm;
-    static const TfyLlmHeard heard = {.again = on_again, .wait = on_wait, .done = on_answer};
+    static const TfyLlmHeard heard = {.again = on_again, .wait = on_wait, .done = on_answer, .said = on_said};
     TfyBuffer body = {0};
     if (!llm->http) llm->http = tfy__llm_http_new(llm->loop, &llm->limits);
+    target->model = model;
+    target->streams = (!asking->entry || asking->entry->streams) && tfy__llm_http_streams(llm->http, target);
     *code = ENOMEM;
     strcpy(error, "memory ran out before the model was asked");
-    if (llm->http && tfy__llm_request_body(&asking->request, target->form, model, asking->call->tool->name, &body))
+    if (llm->http &&
+        tfy__llm_request_body(&asking->request, target->form, target->streams, model, asking->call->tool->name, &body))
         asking->ask = tfy__llm_http_ask(llm->http, target, &body, &heard, asking, code, error);
     tfy__buffer_free(&body);
     return asking->ask;
@@ -427,6 +451,14 @@ static bool is_away(int64_t code)
            code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EPIPE;
 }
 
+/* The same once more, in one piece; otherwise as ask_another. */
+static bool ask_unstreamed(Asking *asking, int64_t *code, char *error)
+{
+    TfyLlmTarget target = target_of(asking->entry);
+    bool answered;
+    return ask_target(asking, &target, code, error, &answered) || answered;
+}
+
 /* Somebody else is asked in its place, or the one after it if that cannot be asked at all. False: nobody is left; code
  * and error say what became of the last one. */
 static bool ask_another(Asking *asking, int64_t *code, char *error)
@@ -434,7 +466,7 @@ static bool ask_another(Asking *asking, int64_t *code, char *error)
     bool answered = false, away = is_away(*code);
     while (away && asking->entry && asking->entry->then) {
         const TfyLlmEntry *then = asking->entry->then;
-        TfyLlmTarget target = {.form = then->form, .url = then->url, .named = then->name};
+        TfyLlmTarget target = target_of(then);
         tfy__activity(asking->call->task, "WaitingForLLM", "%s: %s cannot answer now, %s is asked",
                       asking->call->tool->name, asking->entry->name, then->name);
         asking->entry = then;
@@ -455,6 +487,7 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
         return;
     }
     snprintf(why, sizeof why, "%s", error);
+    if (code == TFY_LLM_NO_STREAM && ask_unstreamed(asking, &code, why)) return;
     asking->tries++;
     if (ask_another(asking, &code, why)) return;
     tfy__buffer_reset(&call->extra);
@@ -510,6 +543,7 @@ static Asking *make_asking(Llm *llm, TfyCall *call)
     if (asking && tfy__llm_request(&llm->kept, call, tfy__llm_recall(&llm->memory, call), &asking->request)) {
         asking->call = call;
         asking->llm = llm;
+        asking->says.task = call->task;
         asking->tries = call->tries;
         asking->start_ns = tfy__now_ns(call->loop);
         if (tfy__budget_holds(call)) asking->request.bound = TFY_LLM_MOST; /* as was put down for the answer */

@@ -6,7 +6,8 @@
  *   llm_request   the request as text: its digest, and the body for an endpoint
  *   llm_talk      keeps the messages of a conversation between its questions
  *   llm_cassette  answers from a recorded session, or writes one
- *   llm_http      POST to an OpenAI-compatible endpoint, without ever blocking the loop
+ *   llm_http      POST to an endpoint, without ever blocking the loop; llm_stream puts the pieces of a stream together
+ *   llm_says      what the model says meanwhile, for those who watch
  *   llm_sent      keeps what was sent (llm_sent.h)
  *   llm_memory    counts answers, and keeps a misfit for the next attempt
  *   llm           the performer: chooses the source, writes the LLMPlan record
@@ -28,13 +29,15 @@
 /* Limits on requests to an endpoint. Tests make them shorter. */
 typedef struct TfyLlmLimits {
     int64_t connect_ms; /* until the connection is established */
-    /* one HTTP request, from the first byte sent to the last byte received */
+    /* one HTTP request, from the first byte sent to the last byte received; of an answer that streams, the longest
+     * silence … */
     int64_t total_ms;
+    int64_t stream_ms;   /* … and this is all of it */
     int64_t wait_ms;     /* before the second try if the endpoint gives no delay; doubles */
     int64_t wait_max_ms; /* above it another model is asked, if there is one, or the step waits */
     /* HTTP requests sent for one call while the endpoint has no time or cannot be reached */
     uint32_t tries;
-    size_t body_max; /* bytes of one response */
+    size_t body_max; /* bytes of one response, or of one event of a stream */
 } TfyLlmLimits;
 
 /* A model's answer. The reply owns the strings; all zero is an empty reply. */
@@ -53,13 +56,6 @@ typedef struct TfyLlmReply {
 } TfyLlmReply;
 
 void tfy__llm_reply_clear(TfyLlmReply *reply);
-
-/* An answer that does not fit, kept while its prompt may try again. */
-typedef struct TfyLlmMisfit {
-    char *answer;      /* raw text, valid UTF-8 */
-    size_t answer_len; /* bytes */
-    char *error;       /* the decoder's message */
-} TfyLlmMisfit;
 
 /* ---- llm_prompt.c ---- */
 
@@ -114,12 +110,14 @@ int tfy__cassette_append(TfyCassette *cassette, const TfyLlmRequest *request, ui
 typedef struct TfyLlmTarget {
     const TfyLlmForm *form;
     const char *url;
+    const char *model;     /* as the endpoint calls it */
     const char *named;     /* the address, in messages about the settings */
     const char *key;       /* NULL: none */
     bool from_environment; /* the key is that of TFY_LLM_KEY_FILE or TFY_LLM_KEY */
     bool has_other;        /* somebody else can be asked: a long wait is a failure */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests that it was sent before */
+    bool streams;          /* the body asks for a stream; an answer in one piece is taken, too */
 } TfyLlmTarget;
 
 typedef struct TfyLlmHttp TfyLlmHttp;
@@ -133,15 +131,24 @@ typedef void (*TfyLlmAgain)(void *arg, int64_t status, int64_t wait_ms, uint32_t
  * them if the request was too long. The ask is freed after it. */
 typedef void (*TfyLlmDone)(void *arg, const TfyLlmReply *reply, int64_t code, const char *error);
 
+/* A piece of the text of an answer that streams, as it came; NULL: the stream was lost, and what it said is void. */
+typedef void (*TfyLlmSaid)(void *arg, const char *text, size_t len);
+
 /* What the caller of an ask hears. wait: the pause is above wait_max_ms and the caller's own; the ask is freed after it. */
 typedef struct TfyLlmHeard {
     TfyLlmAgain again, wait;
     TfyLlmDone done;
+    TfyLlmSaid said;
 } TfyLlmHeard;
+
+/* The code of an endpoint that gives no streams: the same may be asked for in one piece. */
+#define TFY_LLM_NO_STREAM (-1)
 
 /* The caller owns limits and may change them; NULL: no memory. */
 TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits);
 void tfy__llm_http_free(TfyLlmHttp *http); /* no ask may be in flight */
+/* Whether the target may give streams: false once it has refused one. */
+bool tfy__llm_http_streams(const TfyLlmHttp *http, const TfyLlmTarget *target);
 
 /* Sends the body, which it takes, also when it fails. The answer arrives on the loop's thread, never inside this call. NULL:
  * error (TFY_ERROR_TEXT bytes) says why nothing was sent, *code as above. */

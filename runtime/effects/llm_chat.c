@@ -63,7 +63,8 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
     tfy__buffer_json_string(out, asked->model, strlen(asked->model));
     tfy__buffer_text(out, ",\"messages\":[");
     tfy__buffer_add(out, wire->text.data, wire->text.len);
-    tfy__buffer_text(out, "],\"stream\":false");
+    tfy__buffer_text(out, asked->streams ? "],\"stream\":true,\"stream_options\":{\"include_usage\":true}"
+                                         : "],\"stream\":false");
     if (asked->most) tfy__buffer_printf(out, ",\"max_tokens\":%lld", (long long)asked->most);
     tfy__llm_add_tools(out, asked->tools);
     json_t *format = response_format(asked->schema, asked->name);
@@ -115,6 +116,104 @@ static bool read_response(const json_t *response, TfyLlmParts *parts)
     return json_is_object(message);
 }
 
+/* ---- a stream ---- */
+
+/* The message itself is the piece with this index; calls are counted from 0. */
+enum { MESSAGE = -1 };
+
+static TfyLlmPiece *newest_call(const TfyLlmStream *stream)
+{
+    for (uint32_t i = stream->count; i-- > 0;)
+        if (stream->pieces[i].index != MESSAGE) return &stream->pieces[i];
+    return NULL;
+}
+
+/* The piece that a part of a call adds to. Some endpoints give no index, or 0 for all: another id is another call. */
+static TfyLlmPiece *call_of(TfyLlmStream *stream, const json_t *part)
+{
+    const json_t *given = json_object_get(part, "index"), *id = json_object_get(part, "id");
+    const int64_t index = json_integer_value(given);
+    TfyLlmPiece *piece = json_is_integer(given) && index >= 0 ? tfy__llm_piece(stream, index) : newest_call(stream);
+    const json_t *known = piece ? json_object_get(piece->item, "id") : NULL;
+    const bool is_other = known && json_string_length(id) && !json_equal(known, id);
+    if (piece && !is_other) return piece;
+    return tfy__llm_piece_new(stream, json_is_integer(given) && index >= 0 ? index : stream->count, NULL);
+}
+
+static void keep_first(json_t *item, const char *name, const json_t *value)
+{
+    if (json_string_length(value) && !json_object_get(item, name)) json_object_set(item, name, (json_t *)value);
+}
+
+static void take_call(TfyLlmStream *stream, const json_t *part)
+{
+    const json_t *function = json_object_get(part, "function"), *args = json_object_get(function, "arguments");
+    TfyLlmPiece *piece = call_of(stream, part);
+    if (!piece) return;
+    keep_first(piece->item, "id", json_object_get(part, "id"));
+    keep_first(piece->item, "name", json_object_get(function, "name"));
+    char *text = json_is_object(args) ? json_dumps(args, JSON_COMPACT) : NULL;
+    json_t *dumped = text ? json_string(text) : NULL;
+    tfy__llm_piece_add(stream, &piece->text, dumped ? dumped : args);
+    json_decref(dumped);
+    free(text);
+}
+
+static void take_delta(TfyLlmStream *stream, const json_t *delta)
+{
+    const json_t *content = json_object_get(delta, "content"), *refusal = json_object_get(delta, "refusal"), *part;
+    json_t *joined = json_is_array(content) ? tfy__llm_joined(content, NULL, "text") : NULL;
+    if (joined) content = joined;
+    TfyLlmPiece *message = tfy__llm_piece(stream, MESSAGE);
+    if (!message && (json_is_string(content) || json_is_string(refusal)))
+        message = tfy__llm_piece_new(stream, MESSAGE, NULL);
+    if (message) tfy__llm_piece_say(stream, &message->text, content);
+    if (message) tfy__llm_piece_say(stream, &message->other, refusal);
+    json_decref(joined);
+    size_t i;
+    json_array_foreach(json_object_get(delta, "tool_calls"), i, part) take_call(stream, part);
+}
+
+static void take(TfyLlmStream *stream, const json_t *event)
+{
+    const json_t *choice = json_array_get(json_object_get(event, "choices"), 0),
+                 *reason = json_object_get(choice, "finish_reason");
+    if (!json_object_get(stream->whole, "model"))
+        tfy__llm_stream_keep(stream, "model", json_object_get(event, "model"));
+    tfy__llm_stream_keep(stream, "usage", json_object_get(event, "usage"));
+    if (json_string_length(reason)) tfy__llm_stream_keep(stream, "finish_reason", reason);
+    take_delta(stream, json_object_get(choice, "delta"));
+    stream->complete |= json_string_length(reason) > 0;
+}
+
+static json_t *whole_calls(const TfyLlmStream *stream)
+{
+    json_t *calls = json_array();
+    for (uint32_t i = 0; i < stream->count; i++) {
+        const TfyLlmPiece *piece = &stream->pieces[i];
+        if (piece->index == MESSAGE) continue;
+        json_array_append_new(calls,
+                              json_pack("{s:O*, s:s, s:{s:O*, s:o}}", "id", json_object_get(piece->item, "id"), "type",
+                                        "function", "function", "name", json_object_get(piece->item, "name"),
+                                        "arguments", tfy__llm_piece_text(&piece->text)));
+    }
+    return calls;
+}
+
+/* Beside calls or a refusal an empty text is none, as in a response in one piece. */
+static json_t *whole(const TfyLlmStream *stream)
+{
+    const TfyLlmPiece *message = tfy__llm_piece(stream, MESSAGE);
+    json_t *calls = whole_calls(stream);
+    const bool refused = message && message->other.len, alone = !json_array_size(calls) && !refused;
+    json_t *text = message && (message->text.len || alone) ? tfy__llm_piece_text(&message->text) : json_null();
+    json_t *made = json_pack("{s:o?, s:o?, s:o*}", "content", text, "tool_calls", calls, "refusal",
+                             refused ? tfy__llm_piece_text(&message->other) : NULL);
+    return json_pack("{s:O*, s:[{s:O*, s:o}], s:O*}", "model", json_object_get(stream->whole, "model"), "choices",
+                     "finish_reason", json_object_get(stream->whole, "finish_reason"), "message", made, "usage",
+                     json_object_get(stream->whole, "usage"));
+}
+
 const TfyLlmForm tfy__llm_chat = {.api = "chat",
                                   .path = "/chat/completions",
                                   .place = "choices[0].message.content",
@@ -122,4 +221,6 @@ const TfyLlmForm tfy__llm_chat = {.api = "chat",
                                   .add = add,
                                   .tool = wire_tool,
                                   .body = body,
-                                  .read = read_response};
+                                  .read = read_response,
+                                  .take = take,
+                                  .whole = whole};

@@ -110,3 +110,21 @@ int64_t tfy__llm_count(const json_t *usage, const char *name)
     const int64_t count = json_is_integer(given) ? json_integer_value(given) : -1;
     return count >= 0 && count <= COUNT_MOST ? count : -1;
 }
+
+/* Endpoints name their errors by a number, or by words in `type` or `code`. What nobody knows is the endpoint's own. */
+int tfy__llm_error_status(const json_t *error)
+{
+    static const struct {
+        const char *word;
+        int status;
+    } words[] = {{"rate_limit", 429}, {"overloaded", 529}, {"invalid", 400},   {"authentication", 401},
+                 {"permission", 403}, {"not_found", 404},  {"too_large", 413}, {"unsupported", 400}};
+    const json_t *code = json_object_get(error, "code");
+    const char *names[] = {json_string_value(json_object_get(error, "type")), json_string_value(code)};
+    const json_int_t number = json_integer_value(code);
+    if (number >= 400 && number < 600) return (int)number;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (names[k] && strstr(names[k], words[i].word)) return words[i].status;
+    return 500;
+}

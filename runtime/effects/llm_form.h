@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "effects/llm_stream.h"
 
 /* What an answer holds. */
 typedef struct TfyLlmParts {
@@ -54,6 +55,7 @@ typedef struct TfyLlmAsked {
     int64_t most;           /* tokens of the answer; 0: nothing is said */
     const json_t *schema;   /* of the answer; NULL: none */
     const TfyBuffer *tools; /* as the form writes them, with commas between them; NULL: none are offered */
+    bool streams;           /* in a stream */
 } TfyLlmAsked;
 
 typedef struct TfyLlmForm {
@@ -70,6 +72,10 @@ typedef struct TfyLlmForm {
     void (*body)(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *asked);
     /* Reads a response. False: it holds no message. The parts are all zero before. */
     bool (*read)(const json_t *response, TfyLlmParts *parts);
+    /* Takes an event of a stream. */
+    void (*take)(TfyLlmStream *stream, const json_t *event);
+    /* The response that the events add up to; the caller owns it. NULL: no memory. */
+    json_t *(*whole)(const TfyLlmStream *stream);
 } TfyLlmForm;
 
 extern const TfyLlmForm tfy__llm_chat, tfy__llm_messages, tfy__llm_responses;
@@ -97,5 +103,7 @@ char *tfy__llm_args_text(const json_t *call);
  * there is none. The caller owns it. */
 json_t *tfy__llm_joined(const json_t *parts, const char *type, const char *member);
 int64_t tfy__llm_count(const json_t *usage, const char *name); /* -1: it has none */
+/* The HTTP status that an error in a stream stands for: 429 and from 500 on, the endpoint may be asked again. */
+int tfy__llm_error_status(const json_t *error);
 
 #endif

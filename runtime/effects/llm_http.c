@@ -2,11 +2,18 @@
  *
  * 408, 429, 5xx and connections that are refused or break are tried again within one call. An endpoint that names a time
  * is asked then, and not before: a wait above the limit is for another one, if there is another, and otherwise for the
- * step, which may wait for days. Redirects are not followed: the key would go with them. */
+ * step, which may wait for days. Redirects are not followed: the key would go with them.
+ *
+ * An answer may stream. Its type says so, and not what was asked for: many servers answer in one piece whatever they are
+ * asked. A stream that ends before the answer is complete, or that holds something else than events of an answer, counts
+ * as a broken connection. It may take long, as long as it is never silent for long. */
 #include "effects/llm.h"
 
+#include "base/grow.h"
 #include "effects/http_client.h"
 #include "effects/known.h"
+#include "effects/llm_stream.h"
+#include "effects/sse.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,10 +24,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define KEY_MAX 4096 /* bytes */
 /* bytes; shorter ones are placeholders for local servers and would be found in any text */
-#define KEY_MIN 8
+#define KEY_MIN   8
+#define LINGER_MS 200 /* a connection may end so long after a complete answer; it is closed then */
 /* the longest wait that an endpoint can ask for: 30 days; longer ones are not meant */
 #define WAIT_MOST_MS (INT64_C(30) * 86400 * 1000)
 
@@ -36,6 +45,8 @@ struct TfyLlmHttp {
     TfyLoop *loop;              /* its timers measure the pauses between tries */
     const TfyLlmLimits *limits; /* owned by the caller; read anew for each request */
     TfyHttp *client;            /* owned */
+    uint64_t *unstreamed;       /* endpoints and models that refused a stream, as hashes of both */
+    uint32_t unstreamed_count, unstreamed_cap;
 };
 
 struct TfyLlmAsk {
@@ -45,8 +56,16 @@ struct TfyLlmAsk {
     const TfyLlmForm *form;
     char *url; /* as messages may show it: without user, password and query */
     TfyBuffer body;
-    TfyBuffer answer;      /* the response body */
+    TfyBuffer answer;      /* the response body, unless it streams */
     bool too_big;          /* the response exceeded the limit */
+    uint64_t target;       /* a hash of its endpoint and model */
+    bool streams;          /* as in its target */
+    bool streaming;        /* the response is a stream */
+    TfySse events;         /* … these */
+    TfyLlmStream stream;   /* … of this answer */
+    const char *broke;     /* what is wrong with the stream; NULL: nothing */
+    int64_t heard_ns;      /* when the last bytes came */
+    uint64_t silence;      /* a timer: the request is under way, and may be silent for so long; 0: none */
     bool has_other;        /* as in its target */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests sent, also before a wait */
@@ -173,15 +192,24 @@ static int find_address(Address *address, const TfyLlmTarget *target)
 
 /* ---- the end of a request ---- */
 
-static void free_ask(TfyLlmAsk *ask)
+static void stop_transfer(TfyLlmAsk *ask)
 {
     tfy__http_stop(ask->http->client, &ask->transfer);
+    if (ask->silence) tfy__timer_del(ask->http->loop, ask->silence);
+    ask->silence = 0;
+}
+
+static void free_ask(TfyLlmAsk *ask)
+{
+    stop_transfer(ask);
     if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
     if (ask->transfer.easy) curl_easy_cleanup(ask->transfer.easy);
     for (struct curl_slist *header = ask->key[0] ? ask->headers : NULL; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data));
     curl_slist_free_all(ask->headers);
     tfy__buffer_free(&ask->answer);
+    tfy__sse_free(&ask->events);
+    tfy__llm_stream_free(&ask->stream);
     free(ask->url);
     tfy__buffer_free(&ask->body);
     if (ask->key[0]) explicit_bzero(ask->key, sizeof ask->key);
@@ -253,16 +281,25 @@ static void succeed(TfyLlmAsk *ask, const TfyLlmParts *parts)
     tfy__llm_reply_clear(&reply);
 }
 
+/* The answer in one piece, however it came; NULL: there is none. */
+static json_t *response_of(TfyLlmAsk *ask, json_error_t *where)
+{
+    if (ask->streaming) return tfy__llm_stream_response(&ask->stream);
+    return json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, where);
+}
+
 static void take_response(TfyLlmAsk *ask)
 {
-    json_error_t where;
-    json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, &where);
+    json_error_t where = {.line = 0};
+    json_t *response = response_of(ask, &where);
     TfyLlmParts parts = {.finish_reason = ""};
     const TfyLlmForm *form = ask->form;
     const bool has = response && form->read(response, &parts);
     const bool judged = tfy__llm_is_cut(parts.finish_reason); /* without a text, too */
     char *reason = without_key(parts.finish_reason, strlen(parts.finish_reason), NULL);
-    if (!response)
+    if (!response && ask->streaming)
+        fail(ask, ENOMEM, "memory ran out while the model's answer was read");
+    else if (!response)
         fail(ask, EBADMSG, "the model's endpoint %s answered with something that is not JSON (line %d, column %d)",
              ask->url, where.line, where.column);
     else if (parts.text || judged || parts.refusal || (ask->offers && has))
@@ -280,7 +317,9 @@ static void take_response(TfyLlmAsk *ask)
 /* The endpoint's reason for a refusal: error.message, or error, or message, depending on the server. */
 static char *words_of_failure(const TfyLlmAsk *ask)
 {
-    json_t *response = json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, NULL);
+    json_t *response = ask->stream.error
+                           ? json_pack("{s:O}", "error", ask->stream.error)
+                           : json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, NULL);
     const json_t *error = json_object_get(response, "error"), *text = json_object_get(error, "message");
     if (!text) text = json_is_string(error) ? error : json_object_get(response, "message");
     char *words = public_text(ask, text, NULL);
@@ -318,6 +357,32 @@ static void fail_too_long(TfyLlmAsk *ask, long status, const char *words)
     done(arg, &reply, status, text);
 }
 
+static uint64_t hash_of(const TfyLlmTarget *target)
+{
+    return XXH3_64bits_withSeed(target->url, strlen(target->url), XXH3_64bits(target->model, strlen(target->model)));
+}
+
+bool tfy__llm_http_streams(const TfyLlmHttp *http, const TfyLlmTarget *target)
+{
+    for (uint32_t i = 0; http && i < http->unstreamed_count; i++)
+        if (http->unstreamed[i] == hash_of(target)) return false;
+    return true;
+}
+
+/* Without memory it is asked for a stream once more. */
+static void note_unstreamed(TfyLlmHttp *http, uint64_t target)
+{
+    if (GROW(http->unstreamed, http->unstreamed_cap, http->unstreamed_count + 1, 4))
+        http->unstreamed[http->unstreamed_count++] = target;
+}
+
+/* An endpoint, or a model of it, that gives no streams says so. */
+static bool refuses_stream(const TfyLlmAsk *ask, long status)
+{
+    return ask->streams && !ask->streaming && (status == 400 || status == 422 || status == 501) && ask->answer.len &&
+           strcasestr(ask->answer.data, "stream");
+}
+
 static void fail_status(TfyLlmAsk *ask, long status)
 {
     char *words = words_of_failure(ask);
@@ -327,7 +392,14 @@ static void fail_status(TfyLlmAsk *ask, long status)
         free(words);
         return;
     }
-    if (status >= 300 && status < 400)
+    const bool unstreamed = refuses_stream(ask, status);
+    if (unstreamed) note_unstreamed(ask->http, ask->target);
+    if (unstreamed)
+        fail(ask, TFY_LLM_NO_STREAM, "the model's endpoint %s gives no streams", ask->url);
+    else if (ask->stream.error)
+        fail(ask, status, "the model's endpoint %s gave up in the middle of its answer%s%.300s", ask->url,
+             has ? ": " : "", has ? words : "");
+    else if (status >= 300 && status < 400)
         fail(ask, status,
              "the model's endpoint %s answered with a redirect (HTTP %ld), which is not followed; set TFY_LLM_URL to "
              "the final address",
@@ -350,6 +422,8 @@ static void fail_transport(TfyLlmAsk *ask, CURLcode result)
              ask->http->limits->body_max);
     else if (ask->answer.failed)
         fail(ask, ENOMEM, "memory ran out while the model's answer was read");
+    else if (ask->broke)
+        fail(ask, ECONNRESET, "the stream of the model's endpoint %s broke: %s", ask->url, ask->broke);
     else if (result == CURLE_OPERATION_TIMEDOUT)
         fail(ask, ETIMEDOUT, "the model's endpoint %s did not answer in time", ask->url);
     else if (result == CURLE_PARTIAL_FILE || result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR)
@@ -361,10 +435,40 @@ static void fail_transport(TfyLlmAsk *ask, CURLcode result)
 
 /* ---- sending ---- */
 
+static void finish(void *arg, CURLcode result);
+
+static void await_sound(TfyLlmAsk *ask, int64_t due_ns);
+
+/* The endpoint has been silent for too long, or keeps a connection on which nothing more comes. */
+static void on_silence(void *arg)
+{
+    TfyLlmAsk *ask = arg;
+    const int64_t due_ns = ask->heard_ns + ask->http->limits->total_ms * 1000000;
+    ask->silence = 0;
+    if (!ask->stream.ended && tfy__now_ns(ask->http->loop) < due_ns) {
+        await_sound(ask, due_ns);
+        return;
+    }
+    tfy__http_stop(ask->http->client, &ask->transfer);
+    finish(ask, ask->stream.ended ? CURLE_OK : CURLE_OPERATION_TIMEDOUT);
+}
+
+static void await_sound(TfyLlmAsk *ask, int64_t due_ns)
+{
+    if (ask->silence) tfy__timer_del(ask->http->loop, ask->silence);
+    ask->silence = tfy__timer_add(ask->http->loop, due_ns, on_silence, ask);
+}
+
 static bool send_ask(TfyLlmAsk *ask)
 {
     tfy__buffer_reset(&ask->answer);
+    tfy__sse_free(&ask->events);
+    tfy__llm_stream_free(&ask->stream);
+    ask->streaming = false;
+    ask->broke = NULL;
     ask->tries++;
+    ask->heard_ns = tfy__now_ns(ask->http->loop);
+    if (ask->streams) await_sound(ask, ask->heard_ns + ask->http->limits->total_ms * 1000000);
     return tfy__http_start(ask->http->client, &ask->transfer);
 }
 
@@ -413,8 +517,27 @@ static int64_t wait_of(const TfyLlmAsk *ask, bool busy)
 static bool is_broken(const TfyLlmAsk *ask, CURLcode result)
 {
     return !tfy__http_no_room(&ask->transfer) && !ask->too_big && !ask->answer.failed &&
-           (result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR ||
-            result == CURLE_GOT_NOTHING || result == CURLE_PARTIAL_FILE);
+           (ask->broke || result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR ||
+            result == CURLE_GOT_NOTHING || result == CURLE_PARTIAL_FILE || result == CURLE_HTTP2 ||
+            result == CURLE_HTTP2_STREAM);
+}
+
+/* What the end of a connection is for a stream: it depends on what was read before. */
+static CURLcode end_of_stream(TfyLlmAsk *ask, CURLcode result)
+{
+    if (!ask->streaming || ask->too_big || ask->answer.failed) return result;
+    if (ask->stream.error || ask->stream.complete) return CURLE_OK;
+    if (!ask->broke && result == CURLE_OK) ask->broke = "it ended before the answer did";
+    return ask->broke ? CURLE_PARTIAL_FILE : result;
+}
+
+/* An error in a stream, whose head was sent before, stands for a status. */
+static long status_of(const TfyLlmAsk *ask)
+{
+    long status = 0;
+    if (ask->stream.error) return tfy__llm_error_status(ask->stream.error);
+    curl_easy_getinfo(ask->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
 }
 
 /* A short pause is a timer's here, a long one the caller's. */
@@ -432,15 +555,17 @@ static void pause_ask(TfyLlmAsk *ask, int64_t status, int64_t wait_ms)
     (is_long ? heard.wait : heard.again)(arg, status, wait_ms, tries);
 }
 
-static void finish(void *arg, CURLcode result)
+static void finish(void *arg, CURLcode given)
 {
     TfyLlmAsk *ask = arg;
     TfyLlmHttp *http = ask->http;
-    long status = 0;
-    curl_easy_getinfo(ask->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    const CURLcode result = end_of_stream(ask, given);
+    const long status = status_of(ask);
     const bool busy = result == CURLE_OK && (status == 408 || status == 429 || status >= 500);
     const bool again = (busy || (result != CURLE_OK && is_broken(ask, result))) && ask->tries < http->limits->tries;
     const int64_t wait_ms = again ? wait_of(ask, busy) : 0;
+    stop_transfer(ask);
+    if (ask->streaming && (result != CURLE_OK || status != 200)) ask->heard.said(ask->arg, NULL, 0);
     if (again && !(wait_ms > http->limits->wait_max_ms && ask->has_other))
         pause_ask(ask, busy ? status : 0, wait_ms);
     else if (result != CURLE_OK)
@@ -451,10 +576,48 @@ static void finish(void *arg, CURLcode result)
         take_response(ask);
 }
 
+/* ---- receiving ---- */
+
+/* An event of the stream. False: nothing more of it is wanted. */
+static bool take_event(void *arg, const char *data, size_t len)
+{
+    TfyLlmAsk *ask = arg;
+    TfyLlmStream *stream = &ask->stream;
+    if (!tfy__llm_stream_take(stream, data, len)) ask->broke = "an event is not a JSON object";
+    if (stream->said.len) ask->heard.said(ask->arg, stream->said.data, stream->said.len);
+    tfy__buffer_reset(&stream->said);
+    ask->too_big = stream->too_long;
+    ask->answer.failed |= stream->failed;
+    return !ask->broke && !stream->error && !stream->too_long && !stream->failed;
+}
+
+static bool take_bytes(TfyLlmAsk *ask, const char *bytes, size_t len)
+{
+    const bool more = tfy__sse_feed(&ask->events, bytes, len, take_event, ask);
+    const bool starved = ask->events.line.starved || ask->events.data.starved;
+    ask->answer.failed |= starved;
+    if (ask->events.failed && !starved) ask->broke = "an event is too long";
+    if (ask->stream.ended) await_sound(ask, ask->heard_ns + LINGER_MS * INT64_C(1000000));
+    return more;
+}
+
+static bool is_stream(const TfyLlmAsk *ask)
+{
+    static const char STREAM[] = "text/event-stream";
+    const char *type = NULL;
+    long status = 0;
+    curl_easy_getinfo(ask->transfer.easy, CURLINFO_CONTENT_TYPE, &type);
+    curl_easy_getinfo(ask->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+    return status == 200 && type && strncasecmp(type, STREAM, sizeof STREAM - 1) == 0;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
     TfyLlmAsk *ask = arg;
-    size_t len = size * count;
+    const size_t len = size * count;
+    ask->heard_ns = tfy__now_ns(ask->http->loop);
+    ask->streaming = ask->streaming || (!ask->answer.len && is_stream(ask));
+    if (ask->streaming) return take_bytes(ask, bytes, len) ? len : 0;
     ask->too_big = ask->answer.len + len > ask->http->limits->body_max;
     if (ask->too_big) return 0;
     tfy__buffer_add(&ask->answer, bytes, len);
@@ -478,6 +641,7 @@ void tfy__llm_http_free(TfyLlmHttp *http)
     if (!http) return;
     tfy__http_free(http->client);
     forget_address(&http->address);
+    free(http->unstreamed);
     free(http);
 }
 
@@ -513,7 +677,8 @@ static bool set_options(TfyLlmAsk *ask, const char *endpoint)
            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.len) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body.data) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->connect_ms) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)limits->total_ms) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(ask->streams ? limits->stream_ms : limits->total_ms)) ==
+               CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEDATA, ask) == CURLE_OK;
 }
@@ -569,6 +734,10 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBu
                        .arg = arg,
                        .tries = target->tries,
                        .has_other = target->has_other,
+                       .target = hash_of(target),
+                       .streams = target->streams,
+                       .events = {.most = http->limits->body_max},
+                       .stream = {.form = target->form, .most = http->limits->body_max},
                        .offers = target->offers,
                        .body = *body};
     *body = (TfyBuffer){.data = NULL};

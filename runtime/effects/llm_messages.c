@@ -117,6 +117,7 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
     tfy__buffer_text(out, "{\"model\":");
     tfy__buffer_json_string(out, asked->model, strlen(asked->model));
     tfy__buffer_printf(out, ",\"max_tokens\":%lld", (long long)(asked->most ? asked->most : TFY_LLM_MOST));
+    if (asked->streams) tfy__buffer_text(out, ",\"stream\":true");
     add_tools(out, wire, asked);
     if (wire->system.len) {
         tfy__buffer_text(out, ",\"system\":[");
@@ -131,6 +132,12 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
 
 /* ---- the response ---- */
 
+static bool is_type(const json_t *block, const char *type)
+{
+    const char *given = json_string_value(json_object_get(block, "type"));
+    return given && strcmp(given, type) == 0;
+}
+
 static json_t *calls_of(const json_t *content)
 {
     json_t *calls = NULL;
@@ -138,8 +145,7 @@ static json_t *calls_of(const json_t *content)
     size_t i;
     json_array_foreach(content, i, part)
     {
-        const char *type = json_string_value(json_object_get(part, "type"));
-        if (!type || strcmp(type, "tool_use") != 0) continue;
+        if (!is_type(part, "tool_use")) continue;
         if (!calls) calls = json_array();
         json_array_append_new(calls, tfy__llm_call(json_object_get(part, "id"), json_object_get(part, "name"),
                                                    json_object_get(part, "input")));
@@ -172,6 +178,83 @@ static bool read_response(const json_t *response, TfyLlmParts *parts)
     return json_is_array(content);
 }
 
+/* ---- a stream ---- */
+
+/* The first counts come with the beginning, and newer ones of some with the end. */
+static void keep_counts(TfyLlmStream *stream, const json_t *more)
+{
+    json_t *usage = json_object_get(stream->whole, "usage"), *count;
+    const char *name;
+    if (!usage && json_is_object(more)) {
+        json_object_set_new(stream->whole, "usage", json_copy((json_t *)more));
+        return;
+    }
+    json_object_foreach((json_t *)more, name, count)
+    {
+        if (!json_is_null(count)) json_object_set(usage, name, count);
+    }
+}
+
+static void add_to(TfyLlmStream *stream, TfyLlmPiece *piece, const json_t *more)
+{
+    tfy__llm_piece_say(stream, &piece->text, json_object_get(more, "text"));
+    tfy__llm_piece_add(stream, &piece->text, json_object_get(more, "thinking"));
+    tfy__llm_piece_add(stream, &piece->text, json_object_get(more, "partial_json"));
+    tfy__llm_piece_add(stream, &piece->other, json_object_get(more, "signature"));
+}
+
+static void take(TfyLlmStream *stream, const json_t *event)
+{
+    const json_t *message = json_object_get(event, "message"), *block = json_object_get(event, "content_block"),
+                 *delta = json_object_get(event, "delta");
+    const int64_t index = json_integer_value(json_object_get(event, "index"));
+    if (is_type(event, "message_start")) {
+        tfy__llm_stream_keep(stream, "model", json_object_get(message, "model"));
+        keep_counts(stream, json_object_get(message, "usage"));
+    } else if (is_type(event, "content_block_start")) {
+        TfyLlmPiece *piece = tfy__llm_piece_new(stream, index, block);
+        if (piece) add_to(stream, piece, block);
+    } else if (is_type(event, "content_block_delta")) {
+        TfyLlmPiece *piece = tfy__llm_piece(stream, index);
+        if (piece) add_to(stream, piece, delta);
+    } else if (is_type(event, "message_delta")) {
+        tfy__llm_stream_keep(stream, "stop_reason", json_object_get(delta, "stop_reason"));
+        keep_counts(stream, json_object_get(event, "usage"));
+    } else if (is_type(event, "message_stop")) {
+        stream->complete = stream->ended = true;
+    }
+}
+
+/* Arguments that were cut off stay a text. */
+static json_t *input_of(const TfyLlmPiece *piece)
+{
+    json_t *input = json_loadb(piece->text.data, piece->text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    return input ? input : tfy__llm_piece_text(&piece->text);
+}
+
+static json_t *whole_block(const TfyLlmPiece *piece)
+{
+    json_t *block = json_copy(piece->item);
+    if (is_type(block, "text")) {
+        json_object_set_new(block, "text", tfy__llm_piece_text(&piece->text));
+    } else if (is_type(block, "thinking")) {
+        json_object_set_new(block, "thinking", tfy__llm_piece_text(&piece->text));
+        json_object_set_new(block, "signature", tfy__llm_piece_text(&piece->other));
+    } else if (piece->text.len) {
+        json_object_set_new(block, "input", input_of(piece));
+    }
+    return block;
+}
+
+static json_t *whole(const TfyLlmStream *stream)
+{
+    json_t *content = json_array();
+    for (uint32_t i = 0; i < stream->count; i++) json_array_append_new(content, whole_block(&stream->pieces[i]));
+    return json_pack("{s:O*, s:o, s:O*, s:O*}", "model", json_object_get(stream->whole, "model"), "content", content,
+                     "stop_reason", json_object_get(stream->whole, "stop_reason"), "usage",
+                     json_object_get(stream->whole, "usage"));
+}
+
 const TfyLlmForm tfy__llm_messages = {.api = "messages",
                                       .path = "/messages",
                                       .place = "content",
@@ -180,4 +263,6 @@ const TfyLlmForm tfy__llm_messages = {.api = "messages",
                                       .add = add,
                                       .tool = wire_tool,
                                       .body = body,
-                                      .read = read_response};
+                                      .read = read_response,
+                                      .take = take,
+                                      .whole = whole};

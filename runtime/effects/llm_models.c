@@ -106,7 +106,7 @@ static bool is_secret_name(const char *name)
 
 static bool read_entry(Reader *r, const char *name, const json_t *json)
 {
-    static const char *const names[] = {"api", "url", "model", "key", "window", "price", "then", NULL};
+    static const char *const names[] = {"api", "url", "model", "key", "window", "price", "then", "stream", NULL};
     TfyLlmEntry *entry = &r->models->entries[r->models->count++];
     char where[NAME_MOST + 20];
     const char *api, *then;
@@ -128,10 +128,12 @@ static bool read_entry(Reader *r, const char *name, const json_t *json)
     if (!url) return refuse(r, "the url of %s is not an http or https address", where);
     if (entry->key && !is_secret_name(entry->key))
         return refuse(r, "the key of %s is the name of a secret, such as BIG_KEY, and never the key itself", where);
-    const json_t *window = json_object_get(json, "window");
+    const json_t *window = json_object_get(json, "window"), *stream = json_object_get(json, "stream");
     entry->window = json_integer_value(window);
     if (window && (!json_is_integer(window) || entry->window < 1))
         return refuse(r, "the window of %s is a number of tokens, above 0", where);
+    entry->streams = !json_is_false(stream);
+    if (stream && !json_is_boolean(stream)) return refuse(r, "'stream' of %s is true or false", where);
     return true;
 }
 

@@ -5,8 +5,9 @@
  *               "local": {"api": "chat", "url": "http://127.0.0.1:8080/v1", "model": "any"}},
  *    "day": {"cost": 20}}
  *
- * api is a wire form (llm_form.h), or "embeddings"; key the name of a secret, window in tokens, a price for a million of them. day bounds
- * what a database asks of all of them in a day: cost, tokens and calls. */
+ * api is a wire form (llm_form.h), or "embeddings"; key the name of a secret, window in tokens, a price for a million of
+ * them; with "stream": false answers come in one piece. day bounds what a database asks of all of them in a day: cost,
+ * tokens and calls. */
 #ifndef EFFECTS_LLM_MODELS_H
 #define EFFECTS_LLM_MODELS_H
 
@@ -19,6 +20,7 @@ typedef struct TfyLlmEntry {
     const char *url, *model;
     const char *key; /* the name of a secret; NULL: none */
     int64_t window;  /* tokens; 0: not known */
+    bool streams;    /* it is asked for streams */
     bool priced;
     double in, cached, out;         /* for a million tokens */
     const struct TfyLlmEntry *then; /* asked when this one has no time; NULL: none */

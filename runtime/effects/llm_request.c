@@ -82,15 +82,16 @@ static bool write_items(TfyLlmTools *tools, const TfyLlmForm *form)
     return tools->form;
 }
 
-bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, const char *model, const char *name,
-                           TfyBuffer *out)
+bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, bool streams, const char *model,
+                           const char *name, TfyBuffer *out)
 {
     enum { ROOM = 512 }; /* for all else */
     const TfyLlmWire *wire = tfy__talk_wire(request->talk, form);
     TfyLlmTools *tools = request->tools;
     if (!wire || (tools && !write_items(tools, form))) return false;
-    const TfyLlmAsked asked = {model, name, request->most ? request->most : request->bound, request->schema,
-                               tools ? &tools->items : NULL};
+    const TfyLlmAsked asked = {
+        model,  name, request->most ? request->most : request->bound, request->schema, tools ? &tools->items : NULL,
+        streams};
     tfy__buffer_reserve(out, wire->text.len + wire->system.len + (tools ? tools->items.len : 0) + ROOM);
     form->body(out, wire, &asked);
     return !out->failed;

@@ -41,9 +41,9 @@ typedef struct TfyLlmRequest {
 bool tfy__llm_request_finish(TfyLlmRequest *request);
 size_t tfy__llm_request_size(const TfyLlmRequest *request); /* bytes of the text */
 void tfy__llm_request_text(const TfyLlmRequest *request, TfyBuffer *out);
-/* Appends the body for an endpoint; model: as it calls it, name: the schema's. False: no memory. */
-bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, const char *model, const char *name,
-                           TfyBuffer *out);
+/* Appends the body for an endpoint; streams: the answer may; model: as it calls it, name: the schema's. False: no memory. */
+bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, bool streams, const char *model,
+                           const char *name, TfyBuffer *out);
 void tfy__llm_request_clear(TfyLlmKept *kept, TfyLlmRequest *request);
 
 /* What the call offers its model; *out is NULL if that is nothing. False: no memory, or task->error is set. */

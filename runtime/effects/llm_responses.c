@@ -53,7 +53,7 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
     tfy__buffer_json_string(out, asked->model, strlen(asked->model));
     tfy__buffer_text(out, ",\"input\":[");
     tfy__buffer_add(out, wire->text.data, wire->text.len);
-    tfy__buffer_text(out, "],\"store\":false,\"stream\":false");
+    tfy__buffer_printf(out, "],\"store\":false,\"stream\":%s", asked->streams ? "true" : "false");
     if (asked->most) tfy__buffer_printf(out, ",\"max_output_tokens\":%lld", (long long)asked->most);
     tfy__llm_add_tools(out, asked->tools);
     json_t *format = format_of(asked->schema, asked->name);
@@ -125,6 +125,44 @@ static bool read_response(const json_t *response, TfyLlmParts *parts)
     return json_is_array(output);
 }
 
+/* ---- a stream ---- */
+
+/* The last event has the whole response, or why there is none. */
+static void take_end(TfyLlmStream *stream, const json_t *response)
+{
+    const json_t *error = json_object_get(response, "error");
+    if (json_is_object(error)) tfy__llm_stream_fail(stream, error);
+    tfy__llm_stream_keep(stream, "response", response);
+    stream->complete = stream->ended = true;
+}
+
+static void take(TfyLlmStream *stream, const json_t *event)
+{
+    const json_t *delta = json_object_get(event, "delta"), *response = json_object_get(event, "response"),
+                 *item = json_object_get(event, "item");
+    if (is_type(event, "response.output_text.delta") || is_type(event, "response.refusal.delta"))
+        tfy__llm_piece_say(stream, NULL, delta);
+    else if (is_type(event, "response.output_item.done"))
+        tfy__llm_piece_new(stream, json_integer_value(json_object_get(event, "output_index")), item);
+    else if (is_type(event, "response.completed") || is_type(event, "response.incomplete") ||
+             is_type(event, "response.failed"))
+        take_end(stream, response);
+    else if (is_type(event, "error"))
+        tfy__llm_stream_fail(stream, event);
+}
+
+/* Some endpoints leave out of the last event what they have sent before. */
+static json_t *whole(const TfyLlmStream *stream)
+{
+    json_t *response = json_object_get(stream->whole, "response");
+    json_t *made = response ? json_copy(response) : json_object();
+    if (!stream->count || json_array_size(json_object_get(made, "output"))) return made;
+    json_t *items = json_array();
+    for (uint32_t i = 0; i < stream->count; i++) json_array_append(items, stream->pieces[i].item);
+    json_object_set_new(made, "output", items);
+    return made;
+}
+
 const TfyLlmForm tfy__llm_responses = {.api = "responses",
                                        .path = "/responses",
                                        .place = "output",
@@ -132,4 +170,6 @@ const TfyLlmForm tfy__llm_responses = {.api = "responses",
                                        .add = add,
                                        .tool = wire_tool,
                                        .body = body,
-                                       .read = read_response};
+                                       .read = read_response,
+                                       .take = take,
+                                       .whole = whole};

@@ -19,6 +19,7 @@ typedef struct Row {
     char *id;                                /* "run/path", owned */
     char *workflow, *stage, *message, *file; /* owned; file NULL: the main one */
     char *said;                              /* by emit, owned; NULL: nothing */
+    TfyBuffer says;                          /* the newest by the model that it waits for */
     int64_t line, step;
     int64_t since_ms; /* start of the current stage */
     Mood mood;
@@ -60,6 +61,7 @@ static void free_row(Row *row)
     free(row->message);
     free(row->file);
     free(row->said);
+    tfy__buffer_free(&row->says);
     free(row);
 }
 
@@ -234,15 +236,30 @@ static void take_started(TfyScreen *screen, const char *text)
     if (!screen->started_ms || ms < screen->started_ms) screen->started_ms = ms;
 }
 
+/* What a model says lasts until the task does something else, or the answer is lost. False: the line is another event. */
+static bool hear(Row *row, const json_t *line, const char *stage)
+{
+    const bool says = strcmp(stage, "Says") == 0;
+    if (!says || json_object_get(line, "void"))
+        tfy__buffer_free(&row->says);
+    else
+        tfy__screen_hear(&row->says, text_of(line, "message"));
+    return says;
+}
+
 static void update(TfyScreen *screen, const json_t *line, const char *id, const char *stage)
 {
     Row *row = find(screen, id);
     if (!row) row = add(screen, id);
-    const char *time = text_of(line, "ts");
+    const char *time = text_of(line, "ts"), *message = text_of(line, "message");
     if (!row) return;
-    if (!verb_of(stage)) {
+    if (hear(row, line, stage)) {
+        if (row->stage) return;
+        stage = "running";
+        message = "";
+    } else if (!verb_of(stage)) {
         char *said = NULL;
-        if (asprintf(&said, "%s: %s", stage, text_of(line, "message")) >= 0) {
+        if (asprintf(&said, "%s: %s", stage, message) >= 0) {
             free(row->said);
             row->said = said;
         }
@@ -251,7 +268,7 @@ static void update(TfyScreen *screen, const json_t *line, const char *id, const 
     }
     if (!row->stage || strcmp(row->stage, stage) != 0) tfy__read_time(time, strlen(time), &row->since_ms);
     set_text(&row->stage, stage);
-    set_text(&row->message, text_of(line, "message"));
+    set_text(&row->message, message);
     set_text(&row->workflow, text_of(line, "workflow"));
     set_text(&row->file, text_of(line, "file"));
     if (json_object_get(line, "line")) row->line = json_integer_value(json_object_get(line, "line"));
@@ -350,8 +367,14 @@ static void add_what(const Row *row, TfyBuffer *out)
 
 static void add_said(const TfyScreenLook *look, const Row *row, TfyBuffer *out)
 {
+    enum { SAYS = 48 }; /* columns */
     const char *text = row->said ? strstr(row->said, ": ") : NULL, *rest;
     double fraction;
+    if (row->says.len) {
+        tfy__buffer_text(out, "  says: ");
+        tfy__screen_end(out, row->says.data, SAYS, look->utf8);
+        return;
+    }
     if (!text) return;
     tfy__buffer_text(out, "  ");
     if (tfy__screen_fraction(text + 2, &fraction, &rest)) {
@@ -377,11 +400,12 @@ static bool is_chosen(const TfyScreen *screen, const Row *row)
     return screen->chosen && strcmp(screen->chosen, row->id) == 0;
 }
 
+enum { LABEL = 12, DETAIL_LINES = 3 };
+
 /* Draws a label and a text of several lines, at most DETAIL_LINES. */
 static void draw_detail(TfyScreen *screen, const TfyScreenLook *look, const char *label, const char *text,
                         TfyBuffer *out)
 {
-    enum { LABEL = 12, DETAIL_LINES = 3 };
     TfyBuffer clean = {0};
     const int room = width_of(look) - 1 - LABEL;
     tfy__screen_clean(&clean, text);
@@ -410,6 +434,9 @@ static void draw_step(TfyScreen *screen, const TfyScreenLook *look, const Row *r
     tfy__screen_elapsed(&text, now_ms - row->since_ms);
     if (!text.failed) draw_detail(screen, look, "step", text.data, out);
     if (row->said) draw_detail(screen, look, "says", row->said, out);
+    tfy__buffer_reset(&text);
+    if (row->says.len) tfy__screen_end(&text, row->says.data, DETAIL_LINES * (width_of(look) - 1 - LABEL), look->utf8);
+    if (text.len && !text.failed) draw_detail(screen, look, "model", text.data, out);
     tfy__buffer_free(&text);
 }
 

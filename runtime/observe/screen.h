@@ -50,6 +50,11 @@ int tfy__screen_width(const char *text);                              /* code po
 void tfy__screen_cut(TfyBuffer *out, const char *text, int width);    /* the same, at most so many code points */
 void tfy__screen_column(TfyBuffer *out, const char *text, int width); /* … padded with blanks to that width */
 
+/* The end of a text: what fits the width, behind dots if something is left out. */
+void tfy__screen_end(TfyBuffer *out, const char *text, int width, bool utf8);
+/* Adds to a text that grows and is shown by its end: it keeps as much as a screen could show. */
+void tfy__screen_hear(TfyBuffer *kept, const char *text);
+
 /* Finds how far something is in a text that starts with it: "42 %", "3/10", "3 of 10" or "0.42". Returns false for
  * any other text. *rest: what follows, such as "files". */
 bool tfy__screen_fraction(const char *text, double *fraction, const char **rest);

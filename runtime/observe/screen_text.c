@@ -49,6 +49,33 @@ void tfy__screen_column(TfyBuffer *out, const char *text, int width)
     for (int columns = add_cut(out, text, width); columns < width; columns++) tfy__buffer_char(out, ' ');
 }
 
+void tfy__screen_end(TfyBuffer *out, const char *text, int width, bool utf8)
+{
+    TfyBuffer clean = {0};
+    tfy__screen_clean(&clean, text);
+    const char *at = clean.data && !clean.failed ? clean.data : "", *dots = utf8 ? "…" : "...";
+    int left_out = tfy__screen_width(at) - width;
+    if (left_out > 0) {
+        tfy__buffer_text(out, dots);
+        for (left_out += tfy__screen_width(dots); *at && left_out > 0; left_out--) do
+                at++;
+            while ((*at & 0xc0) == 0x80);
+    }
+    tfy__buffer_text(out, at);
+    tfy__buffer_free(&clean);
+}
+
+void tfy__screen_hear(TfyBuffer *kept, const char *text)
+{
+    enum { MOST = 2000 };
+    tfy__buffer_text(kept, text);
+    size_t drop = kept->len > MOST ? kept->len - MOST : 0;
+    while (drop && (kept->data[drop] & 0xc0) == 0x80) drop++;
+    if (!drop) return;
+    kept->len -= drop;
+    memmove(kept->data, kept->data + drop, kept->len + 1);
+}
+
 void tfy__screen_elapsed(TfyBuffer *out, int64_t ms)
 {
     int64_t seconds = ms > 0 ? ms / 1000 : 0;

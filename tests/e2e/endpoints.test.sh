@@ -170,7 +170,7 @@ else:
         {"type": "function_call", "call_id": "c0", "name": "double", "arguments": "{\"n\":21}"},
         {"type": "function_call_output", "call_id": "c0", "output": "42"}])
     same(body["tools"][0], {"type": "function", "name": "double", "description": "Twice as much.", "parameters": schema, "strict": False})
-    same((body["store"], body["stream"], body["max_output_tokens"]), (False, False, 8192))
+    same((body["store"], body["stream"], body["max_output_tokens"]), (False, True, 8192))
 END
 for api in chat messages responses; do
     check "$api: the request is as its endpoint wants it" python3 look.py $api

@@ -45,6 +45,7 @@ struct TfyLoop {
     int activities;
     char activity[512]; /* the newest one that waits for a model */
     bool keeps;         /* what is sent */
+    TfyBuffer said;     /* by models, to those who watch */
     TfyBuffer notes;    /* payloads of the records beside the calls', a line each */
 };
 
@@ -160,6 +161,14 @@ void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
     if (strcmp(stage, "WaitingForLLM") == 0) vsnprintf(task->loop->activity, sizeof task->loop->activity, format, args);
     va_end(args);
     task->loop->activities++;
+}
+
+/* "text|", "text." for the last piece, "!" for a loss. */
+bool tfy__activity_says(TfyTask *task, TfySays kind, const char *text, size_t len)
+{
+    if (kind != TFY_SAYS_VOID) tfy__buffer_add(&task->loop->said, text, len);
+    tfy__buffer_char(&task->loop->said, "|.!"[kind]);
+    return true;
 }
 
 void tfy__count_repeat(TfyLoop *loop)
@@ -328,6 +337,7 @@ static void fake_close(TfyLoop *loop)
     for (uint32_t i = 0; i < FAKE_MAX; i++)
         if (loop->watches[i].handler || loop->timers[i].id) abort(); /* something was left behind */
     tfy__buffer_free(&loop->notes);
+    tfy__buffer_free(&loop->said);
     close(loop->epoll);
 }
 

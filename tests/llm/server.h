@@ -12,12 +12,16 @@
  *    "fault": "NAME",                       instead of a good answer, one of the faults below
  *    "words": "too long",                   of a status, in the place of "scripted refusal"
  *    "retry_after": 1,                      seconds, a header of the fault 429 and of statuses
- *    "headers": "a: b\r\nc: d"}             more headers of them
+ *    "headers": "a: b\r\nc: d",            more headers of them
+ *    "stream": 4,                           to a request for a stream: a stream of events with so many letters each
+ *    "delay": 20}                           before each of these events, in ms
  *
  * Faults: "429", "500", "503" and "302" (statuses), "hang" (no answer until the client goes), "truncate" (half a body), "invalid" (a body
  * that is no JSON), "empty" (JSON without choices), "drip" (the good answer one byte at a time), "large" (a body without end),
  * "echo" (401 that quotes the Authorization header), "silent" (closes without a byte), "linger" (the good answer in
- * one piece, then neither a byte nor a close).
+ * one piece, then neither a byte nor a close), "no stream" (400 to a request for a stream, the good answer to others). In the middle of
+ * a stream: "cut" (closes), "stop" (ends as if all were said), "mute" (nothing until the client goes), "garbage" (an event that is no
+ * JSON), "flood" (an event of 9 MiB), "error" (the endpoint gives up); and "linger" after it.
  *
  * All functions are static: each program that needs a server includes this file once. A thread per connection; no keep-alive. */
 #ifndef TESTS_LLM_SERVER_H
@@ -206,13 +210,132 @@ static void send_echo(const Client *client)
     send_status(client, 401, NULL, words);
 }
 
-static void answer(const Client *client, const json_t *line)
+/* ---- streams ---- */
+
+static bool send_chunk(const Client *client, const char *bytes, size_t len)
+{
+    char head[32];
+    const int n = snprintf(head, sizeof head, "%zx\r\n", len);
+    return send_all(client->fd, head, (size_t)n) && send_all(client->fd, bytes, len) && send_all(client->fd, "\r\n", 2);
+}
+
+/* An event with this choice and usage, after the line's delay. */
+static bool send_event(const Client *client, const json_t *line, const char *data)
+{
+    char *event;
+    poll(NULL, 0, (int)json_integer_value(json_object_get(line, "delay")));
+    const int len = asprintf(&event, "data: %s\n\n", data);
+    const bool sent = len > 0 && send_chunk(client, event, (size_t)len);
+    free(event);
+    return sent;
+}
+
+static bool send_delta(const Client *client, const json_t *line, json_t *delta, const json_t *reason)
+{
+    json_t *event = json_pack("{s:s, s:s, s:[{s:i, s:o, s:O?}]}", "object", "chat.completion.chunk", "model",
+                              "scripted", "choices", "index", 0, "delta", delta, "finish_reason", reason);
+    char *text = json_dumps(event, JSON_COMPACT);
+    const bool sent = send_event(client, line, text);
+    free(text);
+    json_decref(event);
+    return sent;
+}
+
+/* What happens in the middle of a stream; false: it is over. */
+static bool send_fault(const Client *client, const json_t *line, const char *fault)
+{
+    enum { FLOOD = 9 << 20 };
+    if (strcmp(fault, "cut") == 0) return false;
+    if (strcmp(fault, "stop") == 0) return send_all(client->fd, "0\r\n\r\n", 5) && false;
+    if (strcmp(fault, "garbage") == 0) return send_event(client, line, "{\"choices\": [");
+    if (strcmp(fault, "error") == 0)
+        return send_event(client, line, "{\"error\": {\"message\": \"scripted end\", \"code\": 503}}");
+    if (strcmp(fault, "mute") == 0) {
+        struct pollfd fd = {.fd = client->fd, .events = POLLRDHUP};
+        return poll(&fd, 1, 60000) && false;
+    }
+    if (strcmp(fault, "flood") == 0) {
+        char *flood = malloc(FLOOD);
+        memset(flood, ' ', FLOOD);
+        const bool sent = send_chunk(client, "data: ", 6) && send_chunk(client, flood, FLOOD);
+        free(flood);
+        return sent && false;
+    }
+    return true;
+}
+
+/* Up to so many letters of a text, not in the middle of one. */
+static size_t piece_of(const char *text, size_t most)
+{
+    size_t len = strnlen(text, most);
+    while (text[len] && ((unsigned char)text[len] & 0xc0) == 0x80) len++;
+    return len;
+}
+
+static bool send_text(const Client *client, const json_t *line, const char *text, const char *fault)
+{
+    const size_t all = strlen(text), most = (size_t)json_integer_value(json_object_get(line, "stream"));
+    bool more = send_delta(client, line, json_pack("{s:s, s:s}", "role", "assistant", "content", ""), NULL);
+    for (size_t at = 0, len; more && at < all; at += len) {
+        len = piece_of(text + at, most);
+        if (at < all / 2 + 1 && at + len >= all / 2 + 1) more = send_fault(client, line, fault);
+        more = more && send_delta(client, line, json_pack("{s:s%}", "content", text + at, len), NULL);
+    }
+    return more;
+}
+
+static bool send_calls(const Client *client, const json_t *line, const json_t *calls)
+{
+    const json_t *call;
+    size_t i;
+    json_array_foreach(calls, i, call)
+    {
+        json_t *part = json_deep_copy(call);
+        json_object_set_new(part, "index", json_integer((json_int_t)i));
+        if (!send_delta(client, line, json_pack("{s:[o]}", "tool_calls", part), NULL)) return false;
+    }
+    return true;
+}
+
+static void send_stream(const Client *client, const json_t *line, const json_t *response, const char *fault)
+{
+    static const char HEAD[] = "HTTP/1.1 200 Scripted\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
+                               "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n: scripted\r\n";
+    const size_t comment = 12; /* bytes of the comment at its end, which is a chunk */
+    const json_t *choice = json_array_get(json_object_get(response, "choices"), 0),
+                 *message = json_object_get(choice, "message");
+    const char *text = json_string_value(json_object_get(message, "content"));
+    json_t *last = json_pack("{s:[], s:O}", "choices", "usage", json_object_get(response, "usage"));
+    char *usage = json_dumps(last, JSON_COMPACT);
+    (void)(send_all(client->fd, HEAD, sizeof HEAD - 1 - comment) &&
+           send_chunk(client, HEAD + sizeof HEAD - 1 - comment, comment) &&
+           send_text(client, line, text ? text : "", fault) &&
+           send_calls(client, line, json_object_get(message, "tool_calls")) &&
+           send_delta(client, line, json_object(), json_object_get(choice, "finish_reason")) &&
+           send_event(client, line, usage) && send_event(client, line, "[DONE]") &&
+           (strcmp(fault, "linger") == 0 ? (wait_for_close(client), false) : send_all(client->fd, "0\r\n\r\n", 5)));
+    free(usage);
+    json_decref(last);
+}
+
+static bool asks_stream(const json_t *request)
+{
+    return json_is_true(json_object_get(request, "stream"));
+}
+
+static void answer(const Client *client, const json_t *line, const json_t *request)
 {
     const char *fault = json_string_value(json_object_get(line, "fault")),
                *words = json_string_value(json_object_get(line, "words"));
     char *text = response_of(line);
     size_t len = strlen(text);
-    if (!fault)
+    if (asks_stream(request) && json_object_get(line, "stream")) {
+        json_t *response = json_loads(text, JSON_ALLOW_NUL, NULL);
+        send_stream(client, line, response, fault ? fault : "");
+        json_decref(response);
+    } else if (fault && strcmp(fault, "no stream") == 0 && asks_stream(request))
+        send_status(client, 400, line, "Unsupported value: 'stream' does not support true with this model.");
+    else if (!fault || strcmp(fault, "no stream") == 0)
         (void)(send_head(client, 200, len, "") && send_all(client->fd, text, len));
     else if (strspn(fault, "0123456789") == 3)
         send_status(client, atoi(fault), line, words ? words : "scripted refusal");
@@ -287,7 +410,7 @@ static void serve(Client *client)
     if (strncmp(client->request, "POST ", 5) != 0 || !strstr(client->request, "/chat/completions "))
         send_status(client, 404, NULL, "only POST /chat/completions is here");
     else if (line)
-        answer(client, line);
+        answer(client, line, request);
     else
         send_status(client, 404, NULL, "the script has no answer left for this request");
     json_decref(line);

@@ -271,8 +271,28 @@ static void a_directory_has_a_file_for_each(void **state)
     world_close(&world);
 }
 
+/* The same of a text that comes in pieces of so many bytes: the rest of one comes again with the next. */
+static void expect_pieces(const char *in, size_t most, const char *out)
+{
+    TfyBuffer masked = {0}, held = {0};
+    const size_t len = strlen(in);
+    for (size_t at = 0, n; at < len; at += n) {
+        n = len - at < most ? len - at : most;
+        tfy__buffer_add(&held, in + at, n);
+        const size_t told = tfy__known_mask_piece(held.data, held.len, &masked);
+        held.len -= told;
+        memmove(held.data, held.data + told, held.len);
+        assert_true(held.len < 100); /* no more than a value */
+    }
+    if (!tfy__known_mask(held.data, held.len, false, &masked)) tfy__buffer_add(&masked, held.data, held.len);
+    assert_string_equal(masked.data ? masked.data : "", out);
+    tfy__buffer_free(&masked);
+    tfy__buffer_free(&held);
+}
+
 static void expect_mask(const char *in, bool cut, const char *out)
 {
+    for (size_t most = 1; !cut && most <= strlen(in); most++) expect_pieces(in, most, out);
     TfyBuffer masked = {0};
     bool found = tfy__known_mask(in, strlen(in), cut, &masked);
     assert_string_equal(found ? masked.data : in, out);

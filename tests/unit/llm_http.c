@@ -447,6 +447,176 @@ static void nobody_listens(void **state)
     world_close(&world);
 }
 
+/* ---- streams ---- */
+
+/* What people saw begins and ends so. */
+static void assert_said(const World *world, const char *begin, const char *end)
+{
+    const char *said = world->loop.said.data ? world->loop.said.data : "";
+    const size_t len = strlen(said), tail = strlen(end);
+    if (strncmp(said, begin, strlen(begin)) != 0 || len < tail || strcmp(said + len - tail, end) != 0)
+        fail_msg("'%s' is not '%s…%s'", said, begin, end);
+}
+
+static void expect_stream(const char *script, const char *begin, const char *end, const char *value)
+{
+    World world;
+    world_open(&world, script);
+    ask(&world, &site_llm, "hello");
+    assert_string_equal(world.fake.ok ? world.fake.value : world.fake.message, value);
+    assert_said(&world, begin, end);
+    done(&world);
+    world_close(&world);
+}
+
+/* The same answer in pieces and in one piece leaves the same record. */
+static void a_stream_is_recorded_as_an_answer(void **state)
+{
+    World world;
+    char *extra[2];
+    world_open(&world, "{\"answer\": \"good d\u00e4y\"}\n{\"answer\": \"good d\u00e4y\", \"stream\": 3}");
+    for (int i = 0; i < 2; i++) {
+        ask(&world, &site_llm, "hello");
+        assert_string_equal(world.fake.value, "\"good d\u00e4y\"");
+        char *ms = strstr(world.fake.call.extra.data, "\"ms\":"), *digest = strstr(ms, ",\"attempt\"");
+        assert_int_equal(asprintf(&extra[i], "%.*s%s", (int)(ms - world.fake.call.extra.data),
+                                  world.fake.call.extra.data, digest) > 0,
+                         true);
+        char *occurrence = strstr(extra[i], "\"occurrence\":");
+        occurrence[strlen("\"occurrence\":")] = '-';
+        done(&world);
+    }
+    assert_string_equal(extra[0], extra[1]);
+    assert_non_null(strstr(extra[1], "\"prompt_tokens\":10,\"completion_tokens\":3,\"finish_reason\":\"stop\""));
+    char *sent = requests(&world);
+    assert_non_null(strstr(sent, "\"stream\":true,\"stream_options\":{\"include_usage\":true}"));
+    free(sent);
+    free(extra[0]);
+    free(extra[1]);
+    world_close(&world);
+}
+
+/* The first piece is seen at once, and what follows in one until 0.1 s have passed. */
+static void people_see_it_come(void **state)
+{
+    expect_stream("{\"answer\": \"uvwxyqUVW\", \"stream\": 3}", "uvw|", "UVW.", "\"uvwxyqUVW\"");
+    expect_stream("{\"answer\": \"uvwxyqUVW\", \"stream\": 3, \"delay\": 300}", "uvw|xyq|", "UVW|", "\"uvwxyqUVW\"");
+    expect_stream("{\"answer\": \"\", \"stream\": 3}", "", "", "\"\"");
+}
+
+static void a_secret_in_pieces_is_masked(void **state)
+{
+    for (int len = 1; len < 20; len++) {
+        World world;
+        char script[160];
+        snprintf(script, sizeof script, "{\"answer\": \"your key is %s, is it? sk\", \"stream\": %d, \"delay\": %d}",
+                 KEY, len, len == 7 ? 110 : 0);
+        world_open(&world, script);
+        ask(&world, &site_llm, "hello");
+        char *out = world.loop.said.data, *to = out; /* without the marks between pieces */
+        for (const char *from = out; *from; from++)
+            if (*from != '|' && *from != '.') *to++ = *from;
+        *to = '\0';
+        assert_string_equal(out, "your key is [key], is it? sk");
+        assert_string_equal(world.fake.value, "\"your key is [key], is it? sk\"");
+        done(&world);
+        world_close(&world);
+    }
+}
+
+static void a_lost_stream_is_void_and_asked_for_again(void **state)
+{
+    static const char *const faults[] = {"cut", "stop", "garbage", "flood", "error"};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char script[256];
+        snprintf(script, sizeof script,
+                 "{\"answer\": \"0123456789\", \"stream\": 2, \"fault\": \"%s\"}\n{\"answer\": \"at last\", "
+                 "\"stream\": 99}",
+                 faults[i]);
+        expect_stream(script, "01|", "!at last|", "\"at last\"");
+    }
+}
+
+static void streams_that_are_lost_for_good(void **state)
+{
+    const char *always = ", \"answer\": \"0123456789\", \"stream\": 2, \"times\": 3}";
+    const struct {
+        const char *fault;
+        int64_t code;
+        const char *words;
+    } cases[] = {{"cut", ECONNRESET, "in the middle of its answer"},
+                 {"stop", ECONNRESET, "broke: it ended before the answer did"},
+                 {"garbage", ECONNRESET, "broke: an event is not a JSON object"},
+                 {"flood", ECONNRESET, "broke: an event is too long"},
+                 {"error", 503, "gave up in the middle of its answer: scripted end"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char script[256];
+        snprintf(script, sizeof script, "{\"fault\": \"%s\"%s", cases[i].fault, always);
+        expect_failure(script, cases[i].code, cases[i].words);
+    }
+}
+
+static void a_stream_may_take_long_but_not_be_silent(void **state)
+{
+    World world;
+    world_open(&world, "{\"answer\": \"0123456789\", \"stream\": 1, \"delay\": 60}\n"
+                       "{\"answer\": \"0123456789\", \"stream\": 1, \"fault\": \"mute\"}");
+    tfy__llm_limits(&world.loop)->total_ms = 400;
+    ask(&world, &site_llm, "hello");
+    assert_string_equal(world.fake.value, "\"0123456789\"");
+    done(&world);
+    tfy__buffer_reset(&world.loop.said);
+    const int64_t from = mono_ns();
+    ask(&world, &site_llm, "hello");
+    assert_int_equal(world.fake.code, ETIMEDOUT);
+    assert_in_range((mono_ns() - from) / 1000000, 390, 3000);
+    assert_int_equal(world.loop.said.data[world.loop.said.len - 1], '!');
+    done(&world);
+    world_close(&world);
+}
+
+/* A connection that stays open behind a complete answer keeps nobody. */
+static void nobody_waits_behind_the_end(void **state)
+{
+    const int64_t from = mono_ns();
+    expect_stream("{\"answer\": \"good day\", \"stream\": 99, \"fault\": \"linger\"}", "good day|", "", "\"good day\"");
+    assert_in_range((mono_ns() - from) / 1000000, 0, 3000);
+}
+
+static void who_gives_no_streams_is_asked_without(void **state)
+{
+    World world;
+    world_open(&world, "{\"fault\": \"no stream\", \"times\": 9, \"answer\": \"in one piece\"}");
+    for (int i = 0; i < 2; i++) {
+        ask(&world, &site_llm, "hello");
+        assert_string_equal(world.fake.value, "\"in one piece\"");
+        assert_null(strstr(world.fake.call.extra.data, "\"tries\""));
+        done(&world);
+    }
+    char *sent = requests(&world);
+    int asked = 0, streams = 0;
+    for (const char *at = sent; (at = strstr(at, "POST ")); at++) asked++;
+    for (const char *at = sent; (at = strstr(at, "\"stream\":true")); at++) streams++;
+    assert_int_equal(asked, 3);
+    assert_int_equal(streams, 1);
+    free(sent);
+    world_close(&world);
+}
+
+static void an_abort_in_a_stream_is_told(void **state)
+{
+    World world;
+    world_open(&world, "{\"answer\": \"0123456789\", \"stream\": 2, \"fault\": \"mute\"}");
+    fake_init(&world.fake, &world.loop, &site_llm, (const char *const[]){"hello", NULL});
+    tfy__perform_llm.start(&world.fake.call);
+    fake_wait(&world.loop, &world.fake, 500);
+    assert_int_equal(world.fake.ended, 0);
+    tfy__perform_llm.abort(&world.fake.call);
+    assert_said(&world, "01|", "!");
+    done(&world);
+    world_close(&world);
+}
+
 /* ---- settings ---- */
 
 static void the_key_never_leaks(void **state)
@@ -566,6 +736,15 @@ int main(void)
         cmocka_unit_test(a_hang_times_out),
         cmocka_unit_test(an_abort_in_flight_ends_silently),
         cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(a_stream_is_recorded_as_an_answer),
+        cmocka_unit_test(people_see_it_come),
+        cmocka_unit_test(a_secret_in_pieces_is_masked),
+        cmocka_unit_test(a_lost_stream_is_void_and_asked_for_again),
+        cmocka_unit_test(streams_that_are_lost_for_good),
+        cmocka_unit_test(a_stream_may_take_long_but_not_be_silent),
+        cmocka_unit_test(nobody_waits_behind_the_end),
+        cmocka_unit_test(who_gives_no_streams_is_asked_without),
+        cmocka_unit_test(an_abort_in_a_stream_is_told),
         cmocka_unit_test(the_key_never_leaks),
         cmocka_unit_test(the_key_file_is_read_at_use),
         cmocka_unit_test(no_endpoint),

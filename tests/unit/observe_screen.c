@@ -162,6 +162,41 @@ static void what_a_program_says(void **state)
     tfy__screen_free(screen);
 }
 
+/* What a model says is shown by its end, until the task does something else or the answer is lost. */
+static void what_a_model_says(void **state)
+{
+    (void)state;
+    TfyScreen *screen = tfy__screen_new(true);
+    event(screen, "1", "Files", "3/10 done");
+    event(screen, "1", "WaitingForLLM", "ask");
+    event(screen, "1", "Says", "I think");
+    event(screen, "1", "Says", " so\\u001b[2J");
+    char *text = drawn(screen, 100, 24);
+    has(text, "1     asks the model: ask (line 7)  says: I think so\\u{1b}[2J  in work", true);
+    free(text);
+    for (int i = 0; i < 500; i++) event(screen, "1", "Says", "0123456789");
+    text = drawn(screen, 200, 24);
+    has(text, "(line 7)  says: ...567890123456789012345678901234567890123456789  in work", true);
+    free(text);
+    take(screen,
+         "{\"seq\":1,\"ts\":\"2025-11-22T10:00:30.000Z\",\"task_id\":\"r/1\",\"stage\":\"Says\",\"message\":\"\","
+         "\"void\":true,\"workflow\":\"work\",\"line\":7,\"step\":3}");
+    text = drawn(screen, 100, 24);
+    has(text, "asks the model: ask (line 7)  [###.......] Files: 3/10 done  in work", true);
+    free(text);
+    event(screen, "1", "Says", "again");
+    event(screen, "1", "Tokens", "ask: 3 in, 4 out");
+    text = drawn(screen, 100, 24);
+    has(text, "again", false);
+    free(text);
+    event(screen, "2", "Says", "the first that is known of it");
+    text = drawn(screen, 100, 24);
+    has(text, "2     runs", true);
+    has(text, "says: the first that is known of it", true);
+    free(text);
+    tfy__screen_free(screen);
+}
+
 /* Of a run only as much is shown as tells runs apart. */
 static void ids_leave_room(void **state)
 {
@@ -279,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_program_says),
+        cmocka_unit_test(what_a_model_says),
         cmocka_unit_test(ids_leave_room),
         cmocka_unit_test(keys_choose_a_task),
         cmocka_unit_test(fractions_are_read),

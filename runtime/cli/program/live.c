@@ -27,6 +27,8 @@ struct TfyLiveLine {
     TfyPalCursor cursor; /* in the events of the process: what the program says of itself */
     char *said;          /* the newest of that, owned; NULL: nothing */
     char said_by[160];   /* the task that said it, which forgets it when it ends */
+    TfyBuffer says;      /* what a model says to a task … */
+    char says_to[160];   /* … until this task does something else */
     char what[160];      /* what the run did at the last look … */
     int64_t since_ns;    /* … and since when */
 };
@@ -47,10 +49,28 @@ static bool is_own(const char *stage)
                                          "Completed",
                                          "TaskFailure",
                                          "Tokens",
+                                         "Says",
                                          "Log"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strncmp(stage, others[i], strlen(others[i])) == 0 && stage[strlen(others[i])] == '"') return false;
     return true;
+}
+
+/* Keeps what a model says to one task, until that does something else; of several that hear one, the first. */
+static void take_says(TfyLiveLine *live, const TfyPalEvent *event, const char *stage_at, const char *by)
+{
+    static const char SAYS[] = "Says\"";
+    const bool says = strncmp(stage_at, SAYS, strlen(SAYS)) == 0, same = strcmp(by, live->says_to) == 0;
+    if (!says && same) tfy__buffer_free(&live->says);
+    if (!says || (live->says.len && !same)) return;
+    json_t *json = json_loadb(event->text, event->len, 0, NULL);
+    const char *text = json_string_value(json_object_get(json, "message"));
+    if (json_object_get(json, "void"))
+        tfy__buffer_free(&live->says);
+    else if (text)
+        tfy__screen_hear(&live->says, text);
+    strcpy(live->says_to, by);
+    json_decref(json);
 }
 
 /* Keeps "STAGE: TEXT" of an event, until its task ends. */
@@ -66,6 +86,7 @@ static void take_event(TfyLiveLine *live, const TfyPalEvent *event)
         free(live->said);
         live->said = NULL;
     }
+    take_says(live, event, stage_at, by);
     if (!is_own(stage_at)) return;
     json_t *json = json_loadb(event->text, event->len, 0, NULL);
     const char *stage = json_string_value(json_object_get(json, "stage")),
@@ -142,8 +163,19 @@ static void add_head(TfyBuffer *out, const TfyLiveLine *live, const char *said, 
     tfy__buffer_printf(out, " %d %%  ", (int)(100 * fraction));
 }
 
-/* "⠙ [█████░░░░░] 50 %  runs pay (line 6), 3.2 s  Files: 3 of 6  tfy watch shows more": what the program says itself
- * gets the room that is left. */
+/* What the program says itself, or the end of what a model says. */
+static void add_said(TfyBuffer *out, const TfyLiveLine *live, int room)
+{
+    if (room < SAID_LEAST || !(live->says.len || live->said)) return;
+    tfy__buffer_text(out, "  ");
+    if (live->says.len)
+        tfy__screen_end(out, live->says.data, room, live->utf8);
+    else
+        tfy__screen_cut(out, live->said, room);
+}
+
+/* "⠙ [█████░░░░░] 50 %  runs pay (line 6), 3.2 s  Files: 3 of 6  tfy watch shows more": what is said gets the room that
+ * is left. */
 static void write_line(const TfyLiveLine *live, const TfyDoing *doing, int columns, TfyBuffer *out)
 {
     const int64_t ms = (tfy__now_ns(live->loop) - live->since_ns) / 1000000;
@@ -158,8 +190,7 @@ static void write_line(const TfyLiveLine *live, const TfyDoing *doing, int colum
         const int used = tfy__screen_width(head.data), hint_width = (int)hint.len,
                   room = columns - 1 - used - hint_width - 2;
         tfy__screen_cut(out, head.data, columns - 1);
-        if (live->said && room >= SAID_LEAST) tfy__buffer_text(out, "  ");
-        if (live->said && room >= SAID_LEAST) tfy__screen_cut(out, live->said, room);
+        add_said(out, live, room);
         if (hint_width && used + hint_width < columns) tfy__buffer_text(out, hint.data);
     }
     tfy__buffer_free(&head);
@@ -233,5 +264,6 @@ void tfy__live_stop(TfyLiveLine *live)
     tfy__out_status(live->loop, "");
     free(live->command);
     free(live->said);
+    tfy__buffer_free(&live->says);
     free(live);
 }

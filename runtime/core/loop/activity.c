@@ -151,7 +151,7 @@ static void add_place(TfyBuffer *out, const TaskRest *rest, const TfyPoint *poin
     tfy__buffer_printf(out, ",\"step\":%lld", (long long)rest->log.step);
 }
 
-/* more: name and text of a further member; NULL: none. */
+/* more: name and text of a further member, without a text `true`; NULL: none. */
 static void tell_event(const TaskRest *rest, const TfyPoint *point, const char *stage, const TfyBuffer *message,
                        const char *more, const char *text)
 {
@@ -171,6 +171,7 @@ static void tell_event(const TaskRest *rest, const TfyPoint *point, const char *
     tfy__buffer_json_string(&out, message->data ? message->data : "", message->len);
     add_place(&out, rest, point);
     if (text) add_string(&out, more, text);
+    if (more && !text) tfy__buffer_printf(&out, ",\"%s\":true", more);
     if (loop->replay_only) tfy__buffer_text(&out, ",\"ghost\":true");
     tfy__buffer_char(&out, '}');
     event.len = (uint32_t)out.len;
@@ -218,6 +219,31 @@ void tfy__activity(TfyTask *task, const char *stage, const char *format, ...)
     va_end(args);
     tell(rest, rest->step ? rest->step->call.site->point : NULL, stage, &message);
     tfy__buffer_free(&message);
+}
+
+/* Pieces are told ten times a second. The ends of answers may come ten times in a row. */
+static bool may_say(TaskRest *rest, TfySays kind)
+{
+    enum { EACH_MS = 100, AHEAD_MS = 1000 - EACH_MS };
+    const uint32_t now_ms = (uint32_t)(tfy__now_ns(rest->run->loop) / 1000000);
+    const int32_t ahead = (int32_t)(rest->says_ms - now_ms), most = kind == TFY_SAYS_LAST ? AHEAD_MS : 0;
+    if (ahead > most && ahead <= AHEAD_MS + EACH_MS) return false;
+    rest->says_ms = (ahead > 0 && ahead <= most ? rest->says_ms : now_ms) + EACH_MS;
+    return true;
+}
+
+bool tfy__activity_says(TfyTask *task, TfySays kind, const char *text, size_t len)
+{
+    const TfyLoop *loop = task->loop;
+    TaskRest *rest = rest_of(task);
+    const bool is_void = kind == TFY_SAYS_VOID;
+    if (nobody_listens(rest->run) || !(loop->options.on_event || loop->pal)) return true;
+    if (!is_void && !may_say(rest, kind)) return false;
+    TfyBuffer message = {0};
+    tfy__buffer_add(&message, text, len);
+    tell_event(rest, rest->step ? rest->step->call.site->point : NULL, "Says", &message, is_void ? "void" : NULL, NULL);
+    tfy__buffer_free(&message);
+    return true;
 }
 
 void tfy__activity_run_ended(const Run *run)

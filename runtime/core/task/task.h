@@ -107,6 +107,7 @@ struct TaskRest {
     bool kill;            /* a cancellation of the whole task waits */
     bool kill_force;      /* … and skips cleanup */
     bool cancelled;       /* a cancellation of the whole task was delivered */
+    uint32_t says_ms;     /* when more of what a model says may be told: monotonic, modulo 2^32 */
     const char *kill_why; /* static text: "killed", "its parent failed" … */
     /* A cancellation requested while the run replays: repeated when it goes live, unless its history had it. */
     const char *cancel_again;
@@ -227,8 +228,7 @@ char *tfy__failure_sentence(const TaskRest *rest, const TfyObj *error);
 const char *tfy__failure_kind(const TaskRest *ended); /* TaskFailed.kind of a task that did not finish well */
 void tfy__children_cancel(TfyTask *task, const TfyFrame *frame, const char *why);
 void tfy__cancel_request(TaskRest *rest, const char *why, const char *by, bool force); /* records the arrival */
-/* a waiting cancellation can be delivered: no finally within its target runs */
-bool tfy__cancel_ready(const TfyTask *task);
+bool tfy__cancel_ready(const TfyTask *task); /* a waiting one can be delivered: no finally within its target runs */
 void tfy__cancel_frame_ends(TfyTask *task, TfyFrame *frame); /* drops the deadline of a call that has finished */
 /* records it and raises it; false: the task has finished or was halted */
 bool tfy__cancel_deliver(TfyTask *task);
