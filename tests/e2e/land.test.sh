@@ -266,6 +266,24 @@ finish
 check "a landing waits for the git that has the index" landed
 check "... clean" clean
 
+# The person's own filter makes the comparison of files slow, and the branch moves meanwhile.
+repository race
+mkdir home
+printf '[filter "slow"]\n\tclean = "sleep 2; cat"\n[user]\n\tname = Ann\n\temail = ann@localhost\n' >home/.gitconfig
+echo 'a.txt filter=slow' >>.git/info/attributes
+echo /home >>.git/info/exclude
+wait_there '["a.txt"]' '["two\n"]'
+tfy approve last >said 2>&1
+start env HOME="$PWD/home" tfy resume last --yes
+sleep 1
+moved=$(git commit-tree 'main^{tree}' -p main -m "moved meanwhile")
+git update-ref refs/heads/main "$moved"
+finish
+rm .git/info/attributes
+check "a branch that moves while a landing is made is merged anew" landed
+check "... its commit is the landing's parent" [ "$(git rev-parse main~1)" = "$moved" ]
+check "... clean" clean
+
 repository killed
 wait_there '["a.txt"]' '["two\n"]'
 tfy approve last >said 2>&1
