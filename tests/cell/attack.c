@@ -148,6 +148,18 @@ static int beside_root(void)
 {
     return opened("../new", O_WRONLY | O_CREAT);
 }
+/* A program that gives the tool's user to whoever starts it outside. */
+static int set_user_id(void)
+{
+    struct stat info = {0};
+    const int file = open("sub/set_user_id", O_WRONLY | O_CREAT, S_ISUID | 0755);
+    if (file >= 0) close(file);
+    const int error = errno;
+    opened("sub/set_user_id", O_WRONLY | O_CREAT);
+    if (chmod("sub/set_user_id", S_ISUID | 0755) == 0 || stat("sub/set_user_id", &info) < 0 || info.st_mode & S_ISUID)
+        return 0;
+    return file < 0 ? error : errno;
+}
 static int chmod_outside(void)
 {
     return done(chmod(in("shared/file"), 0600));
@@ -599,20 +611,19 @@ static const Attempt attempts[] = {
             A(write_outside) A(append_outside) A(truncate_outside) A(open_truncate_outside) A(create_outside)
                 A(mkdir_outside) A(unlink_outside) A(rename_outside) A(rename_out) A(link_outside) A(through_link)
                     A(create_through_link) A(beside_root) A(write_usr) A(write_etc) A(git_config) A(git_hook)
-                        A(git_hooks_dir) A(git_rename) A(git_exchange) A(git_commondir) A(git_index) A(envrc_write)
-                            A(envrc_unlink) A(envrc_over) A(deep_write) A(deep_rename) A(way_rename) A(way_start_rename)
-                                A(log_read) A(log_write) A(log_create) A(log_rename) A(tcp_host) A(tcp_metadata) A(dns)
-                                    A(unix_path) A(unix_abstract) A(raw_socket) A(packet_socket) A(vsock)
-                                        A(other_netlink) A(high_family) A(read_environ) A(read_mem) A(first_mem)
-                                            A(kill_runtime) A(ptrace_runtime) A(trace_me) A(vm_read) A(mount_tmpfs)
-                                                A(remount) A(unmount) A(unshare_user) A(clone_user) A(clone3_known)
-                                                    A(device) A(tty_device) A(kernel_memory) A(kernel_log)
-                                                        A(sysctl_write) A(chroot_new) A(io_uring) A(bpf_map) A(keyctl)
-                                                            A(userfault) A(personality_of) A(tiocsti) A(tiocsti_high)
-                                                                A(handle) A(new_privileges) A(core_dump) A(capabilities)
-                                                                    A(int80) A(much_memory) A(much_file)
-                                                                        A(many_processes) A(chmod_outside) A(git_chmod)
-                                                                            W(rename_in_root) W(new_in_root)};
+                        A(git_hooks_dir) A(git_rename) A(git_exchange) A(git_commondir) A(git_index) A(envrc_write) A(
+                            envrc_unlink) A(envrc_over) A(deep_write) A(deep_rename) A(way_rename) A(way_start_rename)
+                            A(log_read) A(log_write) A(log_create) A(log_rename) A(tcp_host) A(tcp_metadata) A(dns)
+                                A(unix_path) A(unix_abstract) A(raw_socket) A(packet_socket) A(vsock) A(other_netlink)
+                                    A(high_family) A(read_environ) A(read_mem) A(first_mem) A(kill_runtime)
+                                        A(ptrace_runtime) A(trace_me) A(vm_read) A(mount_tmpfs) A(remount) A(unmount)
+                                            A(unshare_user) A(clone_user) A(clone3_known) A(device) A(tty_device)
+                                                A(kernel_memory) A(kernel_log) A(sysctl_write) A(chroot_new) A(io_uring)
+                                                    A(bpf_map) A(keyctl) A(userfault) A(personality_of) A(tiocsti)
+                                                        A(tiocsti_high) A(handle) A(new_privileges) A(core_dump)
+                                                            A(capabilities) A(int80) A(much_memory) A(much_file)
+                                                                A(many_processes) A(chmod_outside) A(set_user_id)
+                                                                    A(git_chmod) W(rename_in_root) W(new_in_root)};
 
 /* A process of its own that ends with all that it started. */
 static int attempt(const Attempt *one)

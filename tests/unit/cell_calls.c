@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <fcntl.h>
 #include <cmocka.h>
 
@@ -74,7 +75,7 @@ typedef struct Case {
     const char *name;
     int filter;
     int x86_64, aarch64; /* the call's numbers; NONE: it has none there */
-    uint64_t args[3];
+    uint64_t args[4];
     uint32_t wanted;
 } Case;
 
@@ -121,7 +122,21 @@ static const Case cases[] = {
     {"openat for writing", NO_TRUNCATE, 257, 56, {0, 0, O_WRONLY | O_TRUNC}, ALLOWED},
     {"openat that truncates what it reads", NO_TRUNCATE, 257, 56, {0, 0, O_RDONLY | O_TRUNC | O_CLOEXEC}, DENIED},
     {"open that truncates what it reads", NO_TRUNCATE, 2, NONE, {0, O_RDONLY | O_TRUNC}, DENIED},
-    {"openat2", NO_TRUNCATE, 437, 437, {0}, UNKNOWN},
+    {"openat2", COMMON, 437, 437, {0}, UNKNOWN},
+    {"chmod", COMMON, 90, NONE, {0, 0777}, ALLOWED},
+    {"chmod u+s", COMMON, 90, NONE, {0, S_ISUID | 0755}, DENIED},
+    {"fchmod u+s", COMMON, 91, 52, {0, S_ISUID | 0755}, DENIED},
+    {"fchmodat", COMMON, 268, 53, {0, 0, S_ISGID | 0755}, ALLOWED},
+    {"fchmodat u+s", COMMON, 268, 53, {0, 0, S_ISUID | 0755}, DENIED},
+    {"fchmodat2", COMMON, 452, 452, {0, 0, 0755}, ALLOWED},
+    {"fchmodat2 u+s", COMMON, 452, 452, {0, 0, S_ISUID}, DENIED},
+    {"mknodat u+s", COMMON, 259, 33, {0, 0, S_IFREG | S_ISUID}, DENIED},
+    {"creat u+s", COMMON, 85, NONE, {0, S_ISUID | 0755}, DENIED},
+    {"open that makes u+s", COMMON, 2, NONE, {0, O_WRONLY | O_CREAT, S_ISUID | 0755}, DENIED},
+    {"openat that makes a file", COMMON, 257, 56, {0, 0, O_WRONLY | O_CREAT, 0755}, ALLOWED},
+    {"openat that makes u+s", COMMON, 257, 56, {0, 0, O_WRONLY | O_CREAT | O_CLOEXEC, S_ISUID | 0755}, DENIED},
+    {"openat of a nameless file u+s", COMMON, 257, 56, {0, 0, O_WRONLY | __O_TMPFILE | O_DIRECTORY, S_ISUID}, DENIED},
+    {"openat that makes nothing, with anything in the register", COMMON, 257, 56, {0, 0, O_RDONLY, ~0ULL}, ALLOWED},
 };
 
 typedef struct Filter {
@@ -146,7 +161,7 @@ static void try_cases(const Filter filters[3], uint32_t arch, bool x86_64)
         const Case *one = &cases[i];
         struct seccomp_data data = {.nr = x86_64 ? one->x86_64 : one->aarch64, .arch = arch};
         if (data.nr == NONE) continue;
-        for (int arg = 0; arg < 3; arg++) data.args[arg] = one->args[arg];
+        for (int arg = 0; arg < 4; arg++) data.args[arg] = one->args[arg];
         check_answer(one, &filters[one->filter], &data);
         /* Without a network, the second filter stands in the place of the first. */
         const bool inet = strncmp(one->name, "socket of INET", 14) == 0;
