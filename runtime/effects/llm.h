@@ -57,6 +57,13 @@ typedef struct TfyLlmReply {
 
 void tfy__llm_reply_clear(TfyLlmReply *reply);
 
+/* An answer that does not fit, kept while its prompt may try again. */
+typedef struct TfyLlmMisfit {
+    char *answer;      /* raw text, valid UTF-8 */
+    size_t answer_len; /* bytes */
+    char *error;       /* the decoder's message */
+} TfyLlmMisfit;
+
 /* ---- llm_prompt.c ---- */
 
 /* Builds the request from the call's arguments; misfit (or NULL) adds the model's previous answer and its error.

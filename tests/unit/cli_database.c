@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "unit/cli_commands.h"
+#include "cli/look/ceiling_text.c"
 #include "cli/look/db.c"
 #include "cli/look/inspect.c"
 #include "cli/look/inspect_tasks.c"
