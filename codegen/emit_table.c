@@ -404,6 +404,8 @@ static void emit_tool(Emit *e, const Decl *decl)
     put_hook(e, &p, decl, "model");
     put_hook(e, &p, decl, "system");
     put_hook(e, &p, decl, "user");
+    put_hook(e, &p, decl, "files");
+    if (decl->files && !e->machine->tests) text_format(&p, ", .sends = &tfy__sending");
     if (prompt) text_format(&p, ", .asks = %" PRId64, prompt_asks(decl));
     if (agent) text_format(&p, ", .agent = &tfyg_agent_%s", agent->prompt->c_name);
     if (agent && decl == agent->compact) text_format(&p, ", .compacts = true");

@@ -183,6 +183,7 @@ static void lower_prompt(Machine *machine, const Decl *decl)
     for (const PromptRow *row = decl->rows; row; row = row->next)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             if (strcmp(row->name.text, rows[i]) == 0) add_hook(machine, decl, rows[i], decl, decl->c_name, row->value);
+    if (decl->files) add_hook(machine, decl, "files", decl, decl->c_name, decl->files);
 }
 
 static void lower_const_decl(Machine *machine, const Decl *decl)

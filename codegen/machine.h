@@ -342,7 +342,7 @@ typedef struct StringLiteral {
 /* The functions a tool, prompt or field has, by their routine. */
 typedef struct Hook {
     const void *owner; /* Decl (tool, prompt) or the default's Expr */
-    const char *what;  /* "argv", "model", "system", "user", "default" */
+    const char *what;  /* "argv", "model", "system", "user", "files", "default" */
     Routine *routine;
     struct Hook *next; /* of the same owner */
 } Hook;

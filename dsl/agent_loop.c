@@ -265,11 +265,11 @@ static TypeExpr *type_named(const Make *m, const char *name)
     return type;
 }
 
-static TypeExpr *list_of_bool(const Make *m)
+static TypeExpr *list_of(const Make *m, const char *name)
 {
     TypeExpr *list = arena_new(m->c->arena, TypeExpr);
     *list = (TypeExpr){
-        .kind = TYX_GENERIC, .height = 2, .span = m->at, .name = made_name(m, "list"), .args = type_named(m, "bool")};
+        .kind = TYX_GENERIC, .height = 2, .span = m->at, .name = made_name(m, "list"), .args = type_named(m, name)};
     return list;
 }
 
@@ -282,7 +282,7 @@ static void put_over(const Make *m, Stmts *to)
     Arms arms = {0};
     Stmt *over = put(m, to, ST_VAR, made_list(m, NULL));
     over->name = made_name(m, "over.");
-    over->type_expr = list_of_bool(m);
+    over->type_expr = list_of(m, "bool");
     Stmt *each = put(m, to, ST_FOR, made_member(m, "turn.", "calls"));
     each->var = made_name(m, "call.");
     Stmt *match = put(m, &body, ST_MATCH, made_id(m, "call."));
@@ -314,6 +314,7 @@ static Expr *ask_model(const Make *m, int64_t rounds)
     made_arg(m, &args, NULL, made_id(m, "chat."));
     made_arg(m, &args, NULL, made_binary(m, OP_GE, made_id(m, "rounds."), made_number(m, rounds)));
     give_rows(m, &args, "compact");
+    if (agent_row(m->prompt, "file")) made_arg(m, &args, NULL, made_id(m, "files."));
     return made_yield(m, made_call_with(m, made_id(m, m->prompt->agent->next->name.text), args), NULL);
 }
 
@@ -423,6 +424,19 @@ static void put_numbers(const Make *m, Stmts *to, const char *const *names)
     for (; *names; names++) put_named(m, to, ST_VAR, *names, made_number(m, 0));
 }
 
+/* files. = [PATH, …] */
+static void put_files(const Make *m, Stmts *to)
+{
+    Args args = {0};
+    for (const PromptRow *row = m->prompt->rows; row; row = row->next)
+        if (row->name.text && strcmp(row->name.text, "file") == 0) made_arg(m, &args, NULL, row->value);
+    Expr *list = made_list(m, NULL);
+    list->args = args.first;
+    Stmt *files = put(m, to, ST_LET, list);
+    files->name = made_name(m, "files.");
+    files->type_expr = list_of(m, "string");
+}
+
 Block *agent_loop(const Make *m)
 {
     Stmts stmts = {0};
@@ -433,6 +447,7 @@ Block *agent_loop(const Make *m)
         let->name = made_name(m, arena_printf(m->c->arena, "%s.", given[i]));
         let->type_expr = type_named(m, "string");
     }
+    if (agent_row(m->prompt, "file")) put_files(m, &stmts);
     const PromptRow *user = agent_row(m->prompt, "user");
     Expr *begin = m->thread ? made_id(m, m->thread->name.text) : made_call(m, made_id(m, "thread"), NULL, NULL);
     put_named(m, &stmts, ST_VAR, "chat.", made_call(m, made_field(m, begin, "say"), user->value, NULL));

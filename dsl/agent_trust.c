@@ -88,6 +88,8 @@ static bool take_call(Trust *t, const TrustCall *at)
         for (int part = 0; part < PARTS; part++) has[part] = from->by[part];
     } else if (call->call == CALL_TOOL) {
         see_tool(t, call->decl, has);
+    } else if (call->call == CALL_PROMPT) {
+        has[PART_PRIVATE] = call->decl->files;
     } else if (call->builtin) {
         see_effect(t, call, call->builtin, has);
     }
@@ -122,6 +124,8 @@ static void see_target(Trust *t, const Target *offer, bool has[PARTS])
         see_effect(t, NULL, offer->builtin, has);
     else if (decl->kind == DECL_TOOL)
         see_tool(t, decl, has);
+    else if (decl->kind == DECL_PROMPT && !decl->agent)
+        has[PART_PRIVATE] = decl->files;
     else if (decl->kind == DECL_WORKFLOW || decl->agent)
         from = sight_of(t, decl->agent ? decl->agent->loop : decl);
     for (int part = 0; from && part < PARTS; part++) has[part] = from->by[part];
@@ -215,6 +219,7 @@ static void judge(Trust *t, const Decl *prompt)
     const Origin *from = NULL;
     const Field *param = offers[PART_STRANGERS] ? NULL : strange_param(t, agent->loop, &from);
     if (param) names[PART_STRANGERS] = param->name.text;
+    if (!names[PART_PRIVATE] && agent->next->files) names[PART_PRIVATE] = "file";
     if (!names[PART_STRANGERS] || !names[PART_PRIVATE] || !names[PART_ACTS]) return;
     const Target *acts = offers[PART_ACTS];
     Diag *diag = diag_error(t->c->diags, acts->offer->span,

@@ -510,6 +510,7 @@ struct Decl {
     Decl *probe;          /* tool: the tool named by `probe` */
     struct Agent *agent;  /* prompt that is one: what was made for it (check_agent.c) */
     const Decl *made_for; /* … and the prompt that a declaration was made for, which nobody wrote */
+    Expr *files;          /* prompt: the values of its rows `file`, as a list; NULL: it has none */
     /* sandbox: itself; exec tool: the one it names; NULL: the default of the program */
     const Sandbox *sandbox;
     /* fn, workflow, tool, prompt: where its parameters go; set by check_trust */

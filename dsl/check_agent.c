@@ -9,7 +9,7 @@
  *   prompt coder.compact    asks it for a summary of the older part of a conversation
  *   workflow coder          the loop, of which this is the text:
  *
- *     let model = …, system = …, compact = …          the rows, once
+ *     let model = …, system = …, compact = …          the rows, once; and files = [FILE, …]
  *     var chat = thread().say(USER)                   or the prompt's own conversation
  *     var first = chat.len() - 1                      where the work began
  *     var size = 0, window = 0, long = false          of the newest question; it was too long for its model
@@ -20,7 +20,7 @@
  *         }
  *         rounds += 1
  *         let asked = chat.len()
- *         let turn = yield coder.next(chat, rounds >= ROUNDS, model, system)
+ *         let turn = yield coder.next(chat, rounds >= ROUNDS, model, system, files)
  *         if turn.long { …once: long = true, and ask again… }
  *         chat = chat.join(turn.said)
  *         if turn.unfit != null { unfit += 1 … }
@@ -72,7 +72,7 @@ int64_t agent_number(const Make *m, const char *name, int64_t usual, int64_t lea
     return usual;
 }
 
-static const char *const names[] = {"model", "system", "user", "retry", "tools", "rounds", "most", "compact", NULL};
+static const char *const names[] = {"model", "system", "user", "file", "retry", "tools", "rounds", "most", "compact", NULL};
 
 const char *const *agent_row_names(void)
 {
@@ -87,7 +87,8 @@ static void take_rows(const Make *m)
     for (PromptRow *row = m->prompt->rows; row; row = row->next) {
         const char *name = row->name.text;
         if (!name) continue;
-        if (name_table_get(&seen, name)) diag_error(c->diags, row->name.span, "'%s' is given twice", name);
+        if (name_table_get(&seen, name) && strcmp(name, "file") != 0)
+            diag_error(c->diags, row->name.span, "'%s' is given twice", name);
         name_table_put(c, &seen, name, row);
         int i = 0;
         while (i < COUNT && strcmp(names[i], name) != 0) i++;
@@ -98,7 +99,7 @@ static void take_rows(const Make *m)
                          near);
         else
             diag_error(c->diags, row->name.span,
-                       "unknown row '%s'; an agent has model, system, user, tools, rounds, "
+                       "unknown row '%s'; an agent has model, system, user, file, tools, rounds, "
                        "most, compact and retry",
                        name);
     }
@@ -235,6 +236,12 @@ static void write_asked(const Make *m, Decl *asked, const TypeField *own, uint32
         const TypeField like = {.name = *given, .type = c->core->string};
         if (!agent_row(m->prompt, *given)) continue;
         if (strcmp(*given, "compact") != 0) add_row(m, &rows, *given, made_id(m, *given));
+        add_field(m, &params, &like);
+        asked->param_count++;
+    }
+    if (asked == m->prompt->agent->next && agent_row(m->prompt, "file")) {
+        const TypeField like = {.name = "files", .type = type_list(c, c->core->string)};
+        asked->files = made_id(m, like.name);
         add_field(m, &params, &like);
         asked->param_count++;
     }

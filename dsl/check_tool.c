@@ -404,15 +404,32 @@ static bool is_agents_row(const char *name)
     return false;
 }
 
+/* The values of the rows `file`, which are checked as rows. */
+static Expr *list_files(Check *c, const Decl *decl)
+{
+    LIST(Arg) args = {0};
+    for (const PromptRow *row = decl->rows; row; row = row->next) {
+        if (!row->name.text || strcmp(row->name.text, "file") != 0) continue;
+        Arg *arg = arena_new(c->arena, Arg);
+        arg->value = row->value;
+        LIST_APPEND(&args, arg, next);
+    }
+    if (!args.first) return NULL;
+    const Type *type = type_list(c, c->core->string);
+    Expr *list = arena_new(c->arena, Expr);
+    *list = (Expr){.kind = EX_LIST, .height = 1, .span = decl->name.span, .args = args.first, .type = type, .to = type};
+    return list;
+}
+
 static void check_row(Check *c, PromptRow *row)
 {
-    static const char *const names[] = {"model", "system", "user", "retry", "tools"};
+    static const char *const names[] = {"model", "system", "user", "file", "retry", "tools"};
     const char *name = row->name.text;
     if (strcmp(name, "retry") == 0) {
         check_expr_to(c, row->value, c->core->integer, (Why){0});
         return;
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         if (strcmp(name, names[i]) != 0) continue;
         check_expr_to(c, row->value, c->core->string, (Why){0});
         return;
@@ -423,8 +440,8 @@ static void check_row(Check *c, PromptRow *row)
     else if (near)
         diag_replace(diag_error(c->diags, row->name.span, "unknown row '%s'; did you mean '%s'?", name, near), near);
     else
-        diag_error(c->diags, row->name.span, "unknown row '%s'; a prompt has model, system, user, retry and tools",
-                   name);
+        diag_error(c->diags, row->name.span,
+                   "unknown row '%s'; a prompt has model, system, user, file, retry and tools", name);
 }
 
 void check_prompt(Check *c, Decl *decl)
@@ -437,11 +454,15 @@ void check_prompt(Check *c, Decl *decl)
     check_params(c, decl);
     for (PromptRow *row = decl->rows; row; row = row->next) {
         if (!row->name.text) continue;
-        if (name_table_get(&seen, row->name.text))
+        if (name_table_get(&seen, row->name.text) && strcmp(row->name.text, "file") != 0)
             diag_error(c->diags, row->name.span, "'%s' is given twice", row->name.text);
         name_table_put(c, &seen, row->name.text, row);
         check_row(c, row);
     }
+    if (decl->files)
+        check_expr_to(c, decl->files, type_list(c, c->core->string), (Why){0}); /* of an agent's question */
+    else
+        decl->files = list_files(c, decl);
     if (decl->has_fails && !decl->made_for)
         diag_error(c->diags, decl->fails->name.span,
                    "only a prompt with tools declares errors, those of the workflows it offers");

@@ -106,6 +106,8 @@ typedef struct TfyTool {
     bool (*model)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string; NULL function: "default" */
     bool (*system)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string; may be NULL */
     bool (*user)(TfyTask *task, const TfyValue *args, TfyValue *out);   /* string */
+    bool (*files)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* list<string>: paths; may be NULL */
+    const struct TfySending *sends; /* &tfy__sending, of prompts with files (effects/llm_files.h); else NULL */
     const TfyAgent *agent; /* NAME.next of an agent: args are {chat, last, …}, the result a turn (effects/llm_turn.c) */
     bool compacts; /* NAME.compact of that agent: args are {chat, first, …}, the result a summary of what is older */
     int64_t asks;  /* prompts: attempts after an answer that cannot be decoded */
@@ -117,6 +119,8 @@ typedef struct TfyTool {
     const struct TfyTool *probe; /* once tools: the tool that reports whether a step was done */
     const TfySandbox *sandbox;   /* exec tools: the one that they name; NULL: the program's default */
 } TfyTool;
+
+extern const struct TfySending tfy__sending;
 
 /* What an agent's loop does with a conversation that becomes too long for its model (value/thread_short.c); first: the
  * number of the message that started the work. */

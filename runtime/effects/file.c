@@ -135,7 +135,7 @@ static int kind_error(const struct stat *info, size_t most)
 /* Finds the file without opening it, and opens only what may be read: closing a file of the database, opened for
  * whatever reason, releases every lock that this process has on it. A FIFO or a device, which may never answer, is
  * not opened either. */
-static int open_regular(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most)
+int tfy__file_open(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most)
 {
     struct stat info;
     char link[48];
@@ -152,7 +152,7 @@ static int open_regular(const TfyProtect *protect, int root_fd, const char *path
 int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most, TfyBuffer *out)
 {
     char chunk[1 << 16];
-    int fd = open_regular(protect, root_fd, path, links, most), error = 0;
+    int fd = tfy__file_open(protect, root_fd, path, links, most), error = 0;
     if (fd < 0) return fd;
     tfy__buffer_reset(out);
     for (ssize_t len; !error && (len = read(fd, chunk, sizeof chunk)) != 0;) {

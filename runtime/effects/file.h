@@ -23,6 +23,8 @@ const char *tfy__path_below(TfyLoop *loop, const TfyObj *path);
 /* In the functions below, protect names what may not be touched (protect.h); NULL: nothing, for a directory of the
  * runtime's own. They return 0 or a negative reason: -errno or -TFY_PROTECT_…. */
 
+/* Opens a regular file of at most so many bytes for reading: a descriptor, or a negative reason. */
+int tfy__file_open(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most);
 /* Reads a regular file of at most so many bytes (tfy__file_most) into out (reset first). EFBIG: too big, ENOTSUP: not
  * a regular file. */
 int tfy__file_read(const TfyProtect *protect, int root_fd, const char *path, bool links, size_t most, TfyBuffer *out);

@@ -5,6 +5,7 @@
  *
  * llm_sent keeps what was sent, and llm_memory what the next request at a place needs. */
 #include "effects/llm.h"
+#include "effects/llm_files.h"
 #include "effects/llm_memory.h"
 #include "effects/llm_models.h"
 #include "effects/llm_says.h"
@@ -42,6 +43,7 @@ typedef struct Llm {
     TfyLlmModels *models;  /* of the file of models; NULL: there is none */
     TfyLlmHttp *http;      /* made by the first request that needs it */
     TfyLlmLimits limits;
+    const TfySending *sends; /* of prompts with files; NULL: none was asked */
     TfyLlmKept kept;
     TfyLlmMemory memory;
     bool prepared; /* the source was chosen; a replay never needs one and opens nothing */
@@ -53,7 +55,8 @@ typedef struct Llm {
 typedef struct Asking {
     TfyCall *call;
     Llm *llm;
-    TfyLlmAsk *ask; /* NULL once it has finished */
+    TfyLlmReading *reading; /* of the files that it sends; NULL: not now */
+    TfyLlmAsk *ask;         /* NULL once it has finished */
     TfyLlmRequest request;
     const TfyLlmEntry *entry; /* who answers; NULL: the endpoint of the environment, or a session */
     const TfyLlmEntry *first; /* … who was asked first */
@@ -179,7 +182,7 @@ static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t
     tfy__put_int(extra, TFY_P_MS, (tfy__now_ns(asking->call->loop) - asking->start_ns) / 1000000);
     if (asking->tries) tfy__put_int(extra, TFY_P_TRIES, asking->tries + 1);
     tfy__put_int(extra, TFY_P_ATTEMPT, asking->call->attempt);
-    tfy__put_hex(extra, TFY_P_REQUEST, asking->request.digest);
+    tfy__llm_request_record(&asking->request, extra);
     tfy__put_int(extra, TFY_P_OCCURRENCE, occurrence);
     if (reply->window) tfy__put_int(extra, TFY_P_WINDOW, reply->window);
     if (asking->call->tool->compacts) write_compact(asking->call, extra);
@@ -495,26 +498,6 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
     fail(call, asking, code, why);
 }
 
-/* The start of the program's request, on one line. */
-static void describe(TfyLlmTalk *talk, char *out, size_t cap)
-{
-    json_t *messages = tfy__talk_since(talk, 0);
-    const json_t *message;
-    const char *text = "";
-    size_t i, n = 0;
-    json_array_foreach(messages, i, message)
-    {
-        const char *role = json_string_value(json_object_get(message, "role"));
-        if (strcmp(role, "user") != 0) continue;
-        text = json_string_value(json_object_get(message, "content"));
-        break;
-    }
-    for (; text[n] && n + 1 < cap; n++) out[n] = text[n] == '\n' || text[n] == '\r' || text[n] == '\t' ? ' ' : text[n];
-    while (text[n] && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
-    out[n] = '\0';
-    json_decref(messages);
-}
-
 static void ask_cassette(Asking *asking)
 {
     Llm *llm = asking->llm;
@@ -528,7 +511,7 @@ static void ask_cassette(Asking *asking)
         return;
     }
     const uint64_t digest = asking->request.digest;
-    describe(asking->request.talk, begin, sizeof begin);
+    tfy__talk_begins(asking->request.talk, begin, sizeof begin);
     free_asking(asking);
     tfy__call_tool_error(
         call, ENOENT,
@@ -537,22 +520,51 @@ static void ask_cassette(Asking *asking)
         llm->path, (unsigned long long)digest, occurrence, begin, llm->path);
 }
 
-static Asking *make_asking(Llm *llm, TfyCall *call)
+static Asking *new_asking(Llm *llm, TfyCall *call)
 {
     Asking *asking = tfy__sys_calloc(1, sizeof *asking);
-    if (asking && tfy__llm_request(&llm->kept, call, tfy__llm_recall(&llm->memory, call), &asking->request)) {
-        asking->call = call;
-        asking->llm = llm;
-        asking->says.task = call->task;
-        asking->tries = call->tries;
-        asking->start_ns = tfy__now_ns(call->loop);
-        if (tfy__budget_holds(call)) asking->request.bound = TFY_LLM_MOST; /* as was put down for the answer */
-        call->state = asking;
-        return asking;
+    if (!asking) return NULL;
+    asking->call = call;
+    asking->llm = llm;
+    asking->says.task = call->task;
+    asking->tries = call->tries;
+    asking->start_ns = tfy__now_ns(call->loop);
+    call->state = asking;
+    return asking;
+}
+
+/* files: that are sent along, which it takes; NULL: none. */
+static void ask(void *arg, TfyLlmFiles *files)
+{
+    Asking *asking = arg;
+    TfyCall *call = asking->call;
+    Llm *llm = asking->llm;
+    asking->reading = NULL;
+    if (!tfy__llm_request(&llm->kept, call, tfy__llm_recall(&llm->memory, call), files, &asking->request)) {
+        free_asking(asking);
+        tfy__call_panicked(call);
+        return;
     }
-    free(asking);
-    tfy__starved(call->task);
-    return NULL;
+    if (tfy__budget_holds(call)) asking->request.bound = TFY_LLM_MOST; /* as was put down for the answer */
+    if (llm->mode == MODE_CASSETTE) {
+        ask_cassette(asking);
+    } else {
+        ask_endpoint(asking);
+    }
+}
+
+static void drop_asking(void *arg)
+{
+    free_asking(arg);
+}
+
+/* Reads the files first. */
+static void ask_with_files(Asking *asking)
+{
+    TfyCall *call = asking->call;
+    asking->llm->sends = call->tool->sends;
+    TfyLlmReading *reading = call->tool->sends->read(call, ask, drop_asking, asking);
+    if (reading) asking->reading = reading;
 }
 
 static void start(TfyCall *call)
@@ -568,17 +580,15 @@ static void start(TfyCall *call)
         return;
     }
     Llm *llm = find_llm(call->loop);
-    Asking *asking = make_asking(llm, call);
-    if (!asking) {
-        tfy__call_panicked(call);
-        return;
-    }
+    Asking *asking = new_asking(llm, call);
     if (call->tool->compacts)
         tfy__activity(call->task, "WaitingForLLM", "%s: a summary takes the place of older messages", call->tool->name);
-    if (llm->mode == MODE_CASSETTE)
-        ask_cassette(asking);
+    if (!asking)
+        tfy__call_starved(call);
+    else if (call->tool->files)
+        ask_with_files(asking);
     else
-        ask_endpoint(asking);
+        ask(asking, NULL);
 }
 
 static bool is_played(Llm *llm)
@@ -587,19 +597,25 @@ static bool is_played(Llm *llm)
     return tfy__llm_prepare(llm->loop, error) == TFY_OK && llm->mode == MODE_CASSETTE;
 }
 
-/* Three bytes of the request count as a token. A model that nobody answers for is reported when it is asked. */
+/* Three bytes of the request count as a token. A model that nobody answers for, and a row that cannot be evaluated, are
+ * reported when it is asked. */
 static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
 {
     Llm *llm = find_llm(call->loop);
-    TfyLlmRequest request;
+    TfyLlmRequest request = {.talk = NULL};
     TfyLlmTarget target;
     const TfyLlmEntry *entry = NULL;
     char error[TFY_ERROR_TEXT];
-    if (!llm || !tfy__llm_request(&llm->kept, call, tfy__llm_recall(&llm->memory, call), &request)) {
-        tfy__call_starved(call);
-        return false;
+    int64_t files = 0;
+    const bool sized = !call->tool->files || call->tool->sends->reserve(call, &files);
+    if (!llm || !sized || !tfy__llm_request(&llm->kept, call, tfy__llm_recall(&llm->memory, call), NULL, &request)) {
+        if (!llm) tfy__loop_fail(call->loop, TFY_E_NOMEM, "memory ran out before a model was asked");
+        tfy_drop(call->task, tfy_take_error(call->task));
+        *most = (TfyAmount){.calls = 1};
+        return llm;
     }
-    const int64_t in = (int64_t)(tfy__llm_request_size(&request) / 3), out = request.most ? request.most : TFY_LLM_MOST;
+    const int64_t in = (int64_t)(tfy__llm_request_size(&request) / 3) + files,
+                  out = request.most ? request.most : TFY_LLM_MOST;
     const bool played = is_played(llm);
     if (!played) find_target(llm, request.model, &target, &entry, error);
     *most = (TfyAmount){.tokens = in + out, .cost = played ? 0 : tfy__llm_cost(entry, in, 0, out), .calls = 1};
@@ -619,6 +635,7 @@ static void abort_call(TfyCall *call)
 {
     Asking *asking = call->state;
     if (!asking) return;
+    if (asking->reading) asking->llm->sends->let_go(asking->reading);
     if (asking->ask) tfy__llm_http_cancel(asking->ask);
     free_asking(asking);
 }
@@ -631,6 +648,7 @@ static void close_llm(TfyLoop *loop)
     tfy__budget_close(loop);
     if (!llm) return;
     *place = NULL;
+    if (llm->sends) llm->sends->close(loop);
     tfy__llm_http_free(llm->http);
     tfy__llm_models_free(llm->models);
     tfy__cassette_free(llm->cassette);

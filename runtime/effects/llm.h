@@ -66,9 +66,11 @@ typedef struct TfyLlmMisfit {
 
 /* ---- llm_prompt.c ---- */
 
-/* Builds the request from the call's arguments; misfit (or NULL) adds the model's previous answer and its error.
+/* Builds the request from the call's arguments; misfit (or NULL) adds the model's previous answer and its error. files
+ * (or NULL) are sent along and belong to the request from now on.
  * False: task->error is set. The caller clears the result. */
-bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmRequest *out);
+bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmFiles *files,
+                      TfyLlmRequest *out);
 
 /* XXH3-64 of the canonical text of a request, as a recorded session has it; 0: no memory. */
 uint64_t tfy__llm_digest(const json_t *request);

@@ -32,12 +32,32 @@ static void add_call(TfyBuffer *out, const json_t *call)
     free(args);
 }
 
+static json_t *wire_file(const TfyLlmFile *file)
+{
+    if (strcmp(file->kind, TFY_LLM_PDF) == 0)
+        return json_pack("{s:s, s:{s:s, s:o}}", "type", "file", "file", "filename", tfy__llm_file_name(file),
+                         "file_data", tfy__llm_data_url(file));
+    return json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url", "url", tfy__llm_data_url(file));
+}
+
+static json_t *wire_files(const TfyLlmWire *wire, const json_t *message)
+{
+    json_t *parts = json_pack("[{s:s, s:O}]", "type", "text", "text", json_object_get(message, "content"));
+    const TfyLlmFile *file;
+    for (size_t i = 0; (file = tfy__llm_file_at(wire, message, i)); i++) json_array_append_new(parts, wire_file(file));
+    return json_pack("{s:s, s:o}", "role", "user", "content", parts);
+}
+
 /* Written in place: this is done for every message, and a tree of it would cost more than all else of a request. */
 static void add(TfyLlmWire *wire, const json_t *message)
 {
     TfyBuffer *out = &wire->text;
     const json_t *calls = json_object_get(message, "calls"), *id = json_object_get(message, "id"), *call;
     size_t i;
+    if (json_object_get(message, "files")) {
+        tfy__llm_add_item(out, wire_files(wire, message));
+        return;
+    }
     add_text(out, out->len ? ",{\"content\":" : "{\"content\":", json_object_get(message, "content"));
     add_text(out, ",\"role\":", json_object_get(message, "role"));
     json_array_foreach(calls, i, call)

@@ -79,6 +79,44 @@ void tfy__llm_wire_free(TfyLlmWire *wire)
     *wire = (TfyLlmWire){.form = NULL};
 }
 
+/* ---- files ---- */
+
+void tfy__llm_files_free(TfyLlmFiles *files)
+{
+    for (uint32_t i = 0; files && i < files->count; i++) {
+        free(files->items[i].path);
+        tfy__buffer_free(&files->items[i].data);
+    }
+    free(files);
+}
+
+const TfyLlmFile *tfy__llm_file_at(const TfyLlmWire *wire, const json_t *message, size_t number)
+{
+    const json_t *file = json_array_get(json_object_get(message, "files"), number);
+    const char *hash = json_string_value(json_object_get(file, "hash"));
+    for (uint32_t i = 0; hash && wire->files && i < wire->files->count; i++)
+        if (strcmp(wire->files->items[i].hash, hash) == 0) return &wire->files->items[i];
+    return NULL;
+}
+
+json_t *tfy__llm_data_url(const TfyLlmFile *file)
+{
+    TfyBuffer url = {0};
+    tfy__buffer_printf(&url, "data:%s;base64,", file->kind);
+    tfy__buffer_add(&url, file->data.data, file->data.len);
+    json_t *text = url.failed ? NULL : json_stringn_nocheck(url.data, url.len);
+    tfy__buffer_free(&url);
+    return text;
+}
+
+const char *tfy__llm_file_name(const TfyLlmFile *file)
+{
+    const char *slash = strrchr(file->path, '/');
+    return slash ? slash + 1 : file->path;
+}
+
+/* ---- calls ---- */
+
 char *tfy__llm_args_text(const json_t *call)
 {
     const json_t *args = json_object_get(call, "args");

@@ -8,6 +8,7 @@
  * with the messages
  *
  *   {"role": "system" | "user", "content": "..."}
+ *   {"role": "user", "content": "PATH\nPATH", "files": [{"hash", "kind"}]}       before the first of the others
  *   {"role": "assistant", "content": "...", "calls": [{"id", "tool", "args"}]?}
  *   {"role": "tool", "content": "...", "id": "..."}
  *
@@ -26,6 +27,23 @@
 #include "base/buffer.h"
 #include "effects/llm_stream.h"
 
+/* A file that is sent along. */
+typedef struct TfyLlmFile {
+    char *path;       /* below the root; owned */
+    const char *kind; /* "image/png"; static */
+    int64_t size;     /* bytes */
+    char hash[33];    /* XXH3-128 of the bytes, in hex */
+    TfyBuffer data;   /* the bytes, in base64 */
+} TfyLlmFile;
+#define TFY_LLM_PDF "application/pdf" /* the only kind that is not an image */
+
+typedef struct TfyLlmFiles {
+    uint32_t count;
+    TfyLlmFile items[];
+} TfyLlmFiles;
+
+void tfy__llm_files_free(TfyLlmFiles *files); /* NULL is allowed */
+
 /* What an answer holds. */
 typedef struct TfyLlmParts {
     json_t *text;              /* a string, owned; NULL: it has none */
@@ -41,11 +59,12 @@ struct TfyLlmForm;
 /* The messages of a conversation in a wire form. All zero, but for the form, before the first. */
 typedef struct TfyLlmWire {
     const struct TfyLlmForm *form;
-    uint32_t count;   /* messages */
-    TfyBuffer text;   /* the items of the form's list of messages, with commas between them */
-    TfyBuffer system; /* messages: the same of the system text's parts */
-    const char *open; /* messages: the role of the newest item, whose parts may go on; NULL: there is none */
-    json_t *called;   /* messages: stubs of the tools that were called; owned; NULL: none */
+    uint32_t count;           /* messages */
+    TfyBuffer text;           /* the items of the form's list of messages, with commas between them */
+    TfyBuffer system;         /* messages: the same of the system text's parts */
+    const char *open;         /* messages: the role of the newest item, whose parts may go on; NULL: there is none */
+    json_t *called;           /* messages: stubs of the tools that were called; owned; NULL: none */
+    const TfyLlmFiles *files; /* the bytes of files in messages that are added now; NULL: there are none */
 } TfyLlmWire;
 
 /* What else a body is made of. */
@@ -93,6 +112,11 @@ void tfy__llm_add_item(TfyBuffer *list, json_t *item);
 void tfy__llm_add_member(TfyBuffer *out, const char *name, json_t *value);
 void tfy__llm_add_tools(TfyBuffer *out, const TfyBuffer *tools); /* ,"tools":[…]; NULL: nothing */
 void tfy__llm_wire_free(TfyLlmWire *wire);                       /* it is all zero afterwards */
+
+/* The file of a message that has this number among its files; NULL: there is none, or its bytes are not here. */
+const TfyLlmFile *tfy__llm_file_at(const TfyLlmWire *wire, const json_t *message, size_t number);
+json_t *tfy__llm_data_url(const TfyLlmFile *file);      /* "data:image/png;base64,…"; NULL: no memory */
+const char *tfy__llm_file_name(const TfyLlmFile *file); /* without its directories */
 
 /* A call in the neutral form. args: an object, or the text of one; what is no object, or nests deeper than a record may,
  * stays a text and does not fit. */

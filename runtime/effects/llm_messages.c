@@ -67,6 +67,12 @@ static void add_call(TfyLlmWire *wire, const char *role, const json_t *call)
     note_called(wire, call);
 }
 
+static json_t *wire_file(const TfyLlmFile *file)
+{
+    return json_pack("{s:s, s:{s:s, s:s, s:s%}}", "type", strcmp(file->kind, TFY_LLM_PDF) == 0 ? "document" : "image",
+                     "source", "type", "base64", "media_type", file->kind, "data", file->data.data, file->data.len);
+}
+
 /* Texts of no length are refused. */
 static void add(TfyLlmWire *wire, const json_t *message)
 {
@@ -74,6 +80,7 @@ static void add(TfyLlmWire *wire, const json_t *message)
     const char *name = json_string_value(json_object_get(message, "role")),
                *role = strcmp(name, assistant) == 0 ? assistant : user;
     const json_t *text = json_object_get(message, "content"), *call;
+    const TfyLlmFile *file;
     size_t i;
     if (strcmp(name, "tool") == 0) {
         add_part(wire, user,
@@ -86,6 +93,7 @@ static void add(TfyLlmWire *wire, const json_t *message)
         return;
     }
     if (json_string_length(text)) add_part(wire, role, text_part(text));
+    for (i = 0; (file = tfy__llm_file_at(wire, message, i)); i++) add_part(wire, role, wire_file(file));
     json_array_foreach(json_object_get(message, "calls"), i, call) add_call(wire, role, call);
 }
 

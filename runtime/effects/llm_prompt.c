@@ -82,17 +82,41 @@ static bool add_misfit(TfyLlmTalk *talk, const TfyLlmMisfit *misfit)
     return ok;
 }
 
-static bool add_messages(TfyLlmTalk *talk, const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit)
+/* The digests stand for the bytes; the paths are also read by the model. */
+static bool add_files(TfyLlmTalk *talk, const TfyLlmFiles *files)
 {
+    TfyBuffer paths = {0}, message = {0};
+    if (!files) return true;
+    for (uint32_t i = 0; i < files->count; i++) tfy__buffer_printf(&paths, "%s%s", i ? "\n" : "", files->items[i].path);
+    tfy__buffer_text(&message, "{\"content\":");
+    tfy__buffer_json_string(&message, paths.failed ? "" : paths.data, paths.len);
+    tfy__buffer_text(&message, ",\"files\":[");
+    for (uint32_t i = 0; i < files->count; i++)
+        tfy__buffer_printf(&message, "%s{\"hash\":\"%s\",\"kind\":\"%s\"}", i ? "," : "", files->items[i].hash,
+                           files->items[i].kind);
+    tfy__buffer_text(&message, "],\"role\":\"user\"}");
+    const bool ok = !paths.failed && !message.failed && tfy__talk_add(talk, message.data, message.len);
+    tfy__buffer_free(&paths);
+    tfy__buffer_free(&message);
+    return ok;
+}
+
+static bool add_messages(const TfyLlmRequest *out, const Texts *texts, const TfyBuffer *schema,
+                         const TfyLlmMisfit *misfit)
+{
+    TfyLlmTalk *talk = out->talk;
     if ((texts->system || schema->len > 0) && !add_system(talk, texts->system, schema)) return false;
+    if (!add_files(talk, out->files)) return false;
     return add_message(talk, "user", texts->user->bytes, texts->user->byte_len) &&
            (!misfit || add_misfit(talk, misfit));
 }
 
 /* A conversation ends before what is not a message, and before the message of this number. */
-static bool add_thread(TfyLlmTalk *talk, const TfyString *system, const TfyList *chat, int64_t end)
+static bool add_thread(const TfyLlmRequest *out, const TfyString *system, const TfyList *chat, int64_t end)
 {
+    TfyLlmTalk *talk = out->talk;
     bool ok = !system || add_message(talk, "system", system->bytes, system->byte_len);
+    ok = ok && add_files(talk, out->files);
     for (int64_t i = 0; ok && i < end; i++) {
         const TfyString *message = (const TfyString *)chat->items[i].o;
         ok = tfy__talk_add(talk, message->bytes, message->byte_len);
@@ -102,7 +126,7 @@ static bool add_thread(TfyLlmTalk *talk, const TfyString *system, const TfyList 
 
 static bool build(const Texts *texts, const TfyBuffer *schema, const TfyLlmMisfit *misfit, TfyLlmRequest *out)
 {
-    if (schema->failed || !add_messages(out->talk, texts, schema, misfit)) return false;
+    if (schema->failed || !add_messages(out, texts, schema, misfit)) return false;
     if (schema->len > 0) out->schema = json_loadb(schema->data, schema->len, JSON_ALLOW_NUL, NULL);
     return out->schema || !schema->len;
 }
@@ -112,7 +136,7 @@ static bool build_turn(TfyLlmKept *kept, TfyCall *call, const Texts *texts, TfyL
 {
     const TfyList *chat = (const TfyList *)call->args[0].o;
     out->most = call->tool->agent->most;
-    return add_thread(out->talk, texts->system, chat, chat->len) && tfy__llm_tools(kept, call, &out->tools);
+    return add_thread(out, texts->system, chat, chat->len) && tfy__llm_tools(kept, call, &out->tools);
 }
 
 /* The older part of its conversation, and the request for a summary. */
@@ -120,12 +144,12 @@ static bool build_compact(TfyCall *call, const Texts *texts, TfyLlmRequest *out)
 {
     const TfyObj *chat = call->args[0].o;
     out->most = call->tool->agent->most;
-    return add_thread(out->talk, texts->system, (const TfyList *)chat,
-                      tfy__thread_cut(call->task, chat, call->args[1].i)) &&
+    return add_thread(out, texts->system, (const TfyList *)chat, tfy__thread_cut(call->task, chat, call->args[1].i)) &&
            add_message(out->talk, "user", texts->user->bytes, texts->user->byte_len);
 }
 
-bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmRequest *out)
+bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmFiles *files,
+                      TfyLlmRequest *out)
 {
     TfyTask *task = call->task;
     Texts texts = {NULL, NULL, NULL};
@@ -133,7 +157,7 @@ bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfi
     const bool turn = tfy__is_turn(call->tool), compacts = call->tool->compacts;
     bool ok = false;
     uint32_t mark = tfy_mark(task);
-    *out = (TfyLlmRequest){.talk = NULL};
+    *out = (TfyLlmRequest){.files = files};
     if (find_texts(call, &texts)) {
         const bool named = texts.model && texts.model->byte_len > 0;
         if (!turn && wants_json(call->result)) tfy__schema(&schema, call->result);

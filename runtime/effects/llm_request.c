@@ -7,6 +7,7 @@
 
 #include "effects/llm_turn.h"
 #include "value/json.h"
+#include "wal/rows/payload.h"
 
 static const char HEAD[] = "{\"messages\":[";
 
@@ -57,12 +58,28 @@ void tfy__llm_request_text(const TfyLlmRequest *request, TfyBuffer *out)
     tfy__buffer_add(out, request->tail.data, request->tail.len);
 }
 
+void tfy__llm_request_record(const TfyLlmRequest *request, TfyBuffer *members)
+{
+    const TfyLlmFiles *files = request->files;
+    tfy__put_hex(members, TFY_P_REQUEST, request->digest);
+    if (!files) return;
+    tfy__put(members, TFY_P_FILES);
+    for (uint32_t i = 0; i < files->count; i++) {
+        const TfyLlmFile *file = &files->items[i];
+        tfy__buffer_text(members, i ? ",[" : "[[");
+        tfy__buffer_json_string(members, file->path, strlen(file->path));
+        tfy__buffer_printf(members, ",\"%s\",\"%s\",%lld]", file->kind, file->hash, (long long)file->size);
+    }
+    tfy__buffer_char(members, ']');
+}
+
 void tfy__llm_request_clear(TfyLlmKept *kept, TfyLlmRequest *request)
 {
     tfy__talk_return(&kept->talks, request->talk);
     tfy__buffer_free(&request->tail);
     free((char *)request->model);
     json_decref(request->schema);
+    tfy__llm_files_free(request->files);
     *request = (TfyLlmRequest){.talk = NULL};
 }
 
@@ -86,7 +103,7 @@ bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, bool 
                            const char *name, TfyBuffer *out)
 {
     enum { ROOM = 512 }; /* for all else */
-    const TfyLlmWire *wire = tfy__talk_wire(request->talk, form);
+    const TfyLlmWire *wire = tfy__talk_wire(request->talk, form, request->files);
     TfyLlmTools *tools = request->tools;
     if (!wire || (tools && !write_items(tools, form))) return false;
     const TfyLlmAsked asked = {

@@ -34,6 +34,7 @@ typedef struct TfyLlmRequest {
     int64_t bound;      /* what the endpoint is told then, which is not a part of the text; 0: nothing */
     json_t *schema;     /* of the answer; owned; NULL: none */
     TfyLlmTools *tools; /* kept; NULL: none */
+    TfyLlmFiles *files; /* that are sent along; owned; NULL: none */
     uint64_t digest;    /* XXH3-64 of the text */
 } TfyLlmRequest;
 
@@ -44,6 +45,8 @@ void tfy__llm_request_text(const TfyLlmRequest *request, TfyBuffer *out);
 /* Appends the body for an endpoint; streams: the answer may; model: as it calls it, name: the schema's. False: no memory. */
 bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, bool streams, const char *model,
                            const char *name, TfyBuffer *out);
+/* Adds what LLMPlan has of it: the digest, and each file as [path, kind, hash, bytes]. */
+void tfy__llm_request_record(const TfyLlmRequest *request, TfyBuffer *members);
 void tfy__llm_request_clear(TfyLlmKept *kept, TfyLlmRequest *request);
 
 /* What the call offers its model; *out is NULL if that is nothing. False: no memory, or task->error is set. */

@@ -20,11 +20,29 @@ static void add_calls(TfyBuffer *items, const json_t *calls)
     }
 }
 
+static json_t *wire_file(const TfyLlmFile *file)
+{
+    if (strcmp(file->kind, TFY_LLM_PDF) == 0)
+        return json_pack("{s:s, s:s, s:o}", "type", "input_file", "filename", tfy__llm_file_name(file), "file_data",
+                         tfy__llm_data_url(file));
+    return json_pack("{s:s, s:o}", "type", "input_image", "image_url", tfy__llm_data_url(file));
+}
+
+static json_t *wire_files(const TfyLlmWire *wire, const json_t *message)
+{
+    json_t *parts = json_pack("[{s:s, s:O}]", "type", "input_text", "text", json_object_get(message, "content"));
+    const TfyLlmFile *file;
+    for (size_t i = 0; (file = tfy__llm_file_at(wire, message, i)); i++) json_array_append_new(parts, wire_file(file));
+    return json_pack("{s:s, s:o}", "role", "user", "content", parts);
+}
+
 static void add(TfyLlmWire *wire, const json_t *message)
 {
     TfyBuffer *items = &wire->text;
     const json_t *text = json_object_get(message, "content"), *id = json_object_get(message, "id");
-    if (id)
+    if (json_object_get(message, "files"))
+        tfy__llm_add_item(items, wire_files(wire, message));
+    else if (id)
         tfy__llm_add_item(items,
                           json_pack("{s:s, s:O, s:O}", "type", "function_call_output", "call_id", id, "output", text));
     else if (json_string_length(text))

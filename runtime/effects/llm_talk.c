@@ -159,21 +159,42 @@ json_t *tfy__talk_since(TfyLlmTalk *talk, uint32_t from)
     return NULL;
 }
 
-const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form)
+const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form, const TfyLlmFiles *files)
 {
     TfyLlmWire *wire = &talk->wire;
     if (wire->form != form || wire->count > talk->count) tfy__llm_wire_free(wire);
     wire->form = form;
+    wire->files = files;
     json_t *list = tfy__talk_since(talk, wire->count);
     const json_t *message;
     size_t i;
     json_array_foreach(list, i, message) form->add(wire, message);
     wire->count = talk->count;
+    wire->files = NULL;
     const bool ok = list && !wire->text.failed && !wire->system.failed;
     json_decref(list);
     if (ok) return wire;
     tfy__llm_wire_free(wire);
     return NULL;
+}
+
+void tfy__talk_begins(TfyLlmTalk *talk, char *out, size_t cap)
+{
+    json_t *messages = tfy__talk_since(talk, 0);
+    const json_t *message;
+    const char *text = "";
+    size_t i, n = 0;
+    json_array_foreach(messages, i, message)
+    {
+        const char *role = json_string_value(json_object_get(message, "role"));
+        if (strcmp(role, "user") != 0) continue;
+        text = json_string_value(json_object_get(message, "content"));
+        break;
+    }
+    for (; text[n] && n + 1 < cap; n++) out[n] = text[n] == '\n' || text[n] == '\r' || text[n] == '\t' ? ' ' : text[n];
+    while (text[n] && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
+    out[n] = '\0';
+    json_decref(messages);
 }
 
 /* ---- keeping ---- */

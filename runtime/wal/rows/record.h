@@ -29,7 +29,8 @@
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms",
  *                      "answer"}
  *                     or {…, "error": {…}}. "calls"?: [{"id", "tool", "args"}, …], of an agent;
- *                     "tries": HTTP requests sent, if not 1; "refusal": why there is no answer
+ *                     "files"?: [[path, kind, "hex32", bytes], …]; "tries": HTTP requests sent, if not 1;
+ *                     "refusal": why there is no answer
  *                     "after"?: step, "texts"?: [[role, "hex16"], …]
  *                       what was sent, by the digests of Texts: the messages of this task's newest earlier LLMPlan of
  *                       step `after`, then these; neither: only `request`, the digest of the whole, is known
