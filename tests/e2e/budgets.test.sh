@@ -278,7 +278,7 @@ check "... and without another budget" ended 1 "the limit is that of the day, in
 run tfy verify
 check "... and the records fit their rules" ended 0
 own() { sqlite3 "$TFY_DB" "select payload->>'day', payload->>'spent' from wal where tid=0 and type=36 order by lsn desc limit 1"; }
-check "the sum is in the database's own chain" [ "$(own)" = "$(date -u +%F)|{\"tokens\":33,\"cost\":33,\"calls\":3}" ]
+check "the sum is in the database's own chain" [ "$(own)" = "$(date -u +%F)|{\"tokens\":24000,\"cost\":24000,\"calls\":3}" ]
 run tfy gc --older-than 0s
 run ./work run --workflow one --n 1
 check "... and stays there when runs are deleted" ended 1 "the limit is that of the day"
@@ -314,7 +314,7 @@ check "... by the endpoint's own count" [ $((8000 * $(asked))) -le 90000 ]
 check "... and what is not used is given back" [ "$(cat out)" = "$(asked)" ]
 bounds '{"cost": 0.00825}'
 run ./work run --workflow main --k 9 --calls 9
-check "the cost of a day is bounded" grep -Eq '[1-9] done; cost of the day 0.00825 0.0000[0-9]+; p may come to 0.008' out
+check "the cost of a day is bounded" printed '1 done; cost of the day 0.00825 0.008; p may come to 0.0082'
 sed 's/, "price".*}}}/}}/' day.json >unpriced.json
 run ./work run --workflow one --n 1 --models unpriced.json
 check "... and needs a price" ended 1 "a budget bounds what p costs, and its model has no price"
