@@ -14,6 +14,8 @@
 
 /* two places of the cache, two of secrets, the file with a model's key */
 #define CLOSED_MAX 5
+/* of this process; in the cache, if `tfy run` compiled it */
+#define OWN_PROGRAM "/proc/self/exe"
 
 const char *const tfy__protect_names[] = {".git",    ".envrc", ".vscode", ".idea", ".mcp.json",
                                           ".claude", ".codex", ".cursor", NULL};
@@ -87,6 +89,7 @@ const char *tfy__protect_reason(int reason)
     case TFY_PROTECT_LOG: return "it belongs to the runtime: its log, its cache, or a file of secrets";
     case TFY_PROTECT_COMMANDS: return "programs outside the sandbox take commands from it";
     case TFY_PROTECT_SOURCE: return "it is the source of this program";
+    case TFY_PROTECT_PROGRAM: return "it is this program";
     case TFY_PROTECT_BLIND: return "without /proc its target cannot be determined";
     default: return NULL;
     }
@@ -167,9 +170,16 @@ void tfy__protect_each_source(const TfyProtect *protect, const char *root, void 
             if (dirs[k] && snprintf(path, sizeof path, "%s%s%s", *file == '/' ? "" : dirs[k], *file == '/' ? "" : "/",
                                     file) < (int)sizeof path)
                 visit_real(path, visit, arg);
+    visit_real(OWN_PROGRAM, visit, arg);
 }
 
 /* ---- one entry ---- */
+
+static bool is_program(const struct stat *entry)
+{
+    struct stat own;
+    return stat(OWN_PROGRAM, &own) == 0 && same_file(&own, entry);
+}
 
 static bool is_closed(const TfyProtect *protect, const struct stat *entry)
 {
@@ -226,6 +236,7 @@ static int check_entry(const TfyProtect *protect, int dir, const char *name, boo
     bool exists = fstatat(dir, name, &entry, AT_SYMLINK_NOFOLLOW) == 0;
     if (strcasecmp(name, ".tfy") == 0 || is_log_name(protect, &above, name)) return -TFY_PROTECT_LOG;
     if (exists && (is_closed(protect, &entry) || is_log_file(protect, &entry))) return -TFY_PROTECT_LOG;
+    if (exists && write && is_program(&entry)) return -TFY_PROTECT_PROGRAM;
     return write && (takes_commands(name) || is_git_dir(dir)) ? -TFY_PROTECT_COMMANDS : 0;
 }
 

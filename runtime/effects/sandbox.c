@@ -409,11 +409,14 @@ static int look_for_journal(Making *making)
     return error;
 }
 
+/* The program, or a file of it; where no tool can write, nothing has to be protected. */
 static void add_source(void *arg, const char *path)
 {
     Making *making = arg;
-    static const char shut[] = {TFY_CELL_CLOSED, TFY_CELL_PROTECTED, 0};
-    if (tfy__cell_within(path, making->out->root) && !is_in_plan(&making->out->plan, path, shut))
+    static const char shut[] = {TFY_CELL_CLOSED, TFY_CELL_PROTECTED, 0}, open[] = {TFY_CELL_ROOT, TFY_CELL_WRITES, 0};
+    char above[PATH_MAX];
+    snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (is_in_plan(&making->out->plan, above, open) && !is_in_plan(&making->out->plan, path, shut))
         tfy__cell_add(&making->out->plan, TFY_CELL_PROTECTED, path);
 }
 

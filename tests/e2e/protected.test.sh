@@ -101,3 +101,31 @@ echo mine >new.txt
 run tfy resume last
 check "what was edited meanwhile is told" ended 75 "note: new.txt is neither as it was before"
 check "... and nothing was run" [ ! -e ran ]
+
+# A compiled program in the root is started again by somebody, with that person's rights: a tool that replaced it would have them.
+mkdir own own/bin own/beside
+cd own || exit 1
+cat >own.tfy <<'X'
+tool shell(script: string) -> ExecResult pure = exec ["sh", "-c", script]
+workflow main(script: string) -> int {
+    let ran = yield shell(script)
+    return ran.code
+}
+workflow put(path: string) { yield write_file(path, "mine") }
+workflow remove(path: string) { yield remove_file(path) }
+X
+run tfy build own.tfy -o bin/agent
+check "a program in the root" ended 0
+cp bin/agent ../agent
+replaced='echo x >bin/agent || rm -f bin/agent || mv bin/agent gone || mv bin gone || ln bin/agent linked || cp /bin/true bin/agent'
+for level in full partial; do
+    run bin/agent --sandbox-level $level --script "$replaced"
+    [ "$status" = 69 ] && { echo "skipped: $level: no such sandbox here"; continue; }
+    check "$level: its tools do not replace it" sh -c '[ "$(cat out)" = 1 ] && cmp -s bin/agent ../agent'
+    run bin/agent --sandbox-level $level --script "cp /bin/true beside/set && chmod u+s beside/set || exit 1"
+    check "$level: nor do they make a file that gives away a user" sh -c '[ "$(cat out)" = 1 ] && [ ! -u beside/set ]'
+done
+run bin/agent --workflow put --path bin/agent
+check "nor do its effects" ended 1 "cannot write 'bin/agent': it is this program"
+run bin/agent --workflow remove --path bin/../bin/agent
+check "... whatever they do" ended 1 "cannot remove 'bin/../bin/agent': it is this program"
