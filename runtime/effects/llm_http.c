@@ -56,6 +56,7 @@ struct TfyLlmAsk {
     const TfyLlmForm *form;
     char *url; /* as messages may show it: without user, password and query */
     TfyBuffer body;
+    size_t body_sent;      /* bytes of it that curl has taken */
     TfyBuffer answer;      /* the response body, unless it streams */
     bool too_big;          /* the response exceeded the limit */
     uint64_t target;       /* a hash of its endpoint and model */
@@ -426,7 +427,8 @@ static void fail_transport(TfyLlmAsk *ask, CURLcode result)
         fail(ask, ECONNRESET, "the stream of the model's endpoint %s broke: %s", ask->url, ask->broke);
     else if (result == CURLE_OPERATION_TIMEDOUT)
         fail(ask, ETIMEDOUT, "the model's endpoint %s did not answer in time", ask->url);
-    else if (result == CURLE_PARTIAL_FILE || result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR)
+    else if (result == CURLE_PARTIAL_FILE || result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR ||
+             result == CURLE_SEND_FAIL_REWIND)
         fail(ask, ECONNRESET, "the model's endpoint %s closed the connection in the middle of its answer", ask->url);
     else
         fail(ask, os_error ? os_error : EPROTO, "cannot reach the model's endpoint %s: %s%s%s", ask->url,
@@ -459,8 +461,25 @@ static void await_sound(TfyLlmAsk *ask, int64_t due_ns)
     ask->silence = tfy__timer_add(ask->http->loop, due_ns, on_silence, ask);
 }
 
+static size_t give_body(char *to, size_t size, size_t count, void *arg)
+{
+    TfyLlmAsk *ask = arg;
+    const size_t left = ask->body.len - ask->body_sent, len = left < size * count ? left : size * count;
+    memcpy(to, ask->body.data + ask->body_sent, len);
+    ask->body_sent += len;
+    return len;
+}
+
+/* curl sends a request again on its own when a connection that it kept breaks before the answer begins. The endpoint
+ * may have taken it, so every request is one of ours: counted, and within the budget. */
+static int refuse_rewind(void *arg, curl_off_t offset, int origin)
+{
+    return CURL_SEEKFUNC_FAIL;
+}
+
 static bool send_ask(TfyLlmAsk *ask)
 {
+    ask->body_sent = 0;
     tfy__buffer_reset(&ask->answer);
     tfy__sse_free(&ask->events);
     tfy__llm_stream_free(&ask->stream);
@@ -519,7 +538,7 @@ static bool is_broken(const TfyLlmAsk *ask, CURLcode result)
     return !tfy__http_no_room(&ask->transfer) && !ask->too_big && !ask->answer.failed &&
            (ask->broke || result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR ||
             result == CURLE_GOT_NOTHING || result == CURLE_PARTIAL_FILE || result == CURLE_HTTP2 ||
-            result == CURLE_HTTP2_STREAM);
+            result == CURLE_HTTP2_STREAM || result == CURLE_SEND_FAIL_REWIND);
 }
 
 /* What the end of a connection is for a stream: it depends on what was read before. */
@@ -674,8 +693,11 @@ static bool set_options(TfyLlmAsk *ask, const char *endpoint)
            curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, ask->headers) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.len) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body.data) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_READDATA, ask) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, refuse_rewind) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->connect_ms) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(ask->streams ? limits->stream_ms : limits->total_ms)) ==
                CURLE_OK &&

@@ -74,7 +74,7 @@ workflow away(entries: trusted list<string>) {
     }
 }
 END
-kinds="say typed thinks counts agent slow busy broken dead refuses garbled drops long filtered"
+kinds="say typed thinks counts agent slow busy broken dead refuses garbled drops falls long filtered"
 
 mkfifo held
 NODE_PATH=$modules "$node" "$here/../llm/aimock.js" $entries <held >address &
@@ -139,13 +139,14 @@ dead $name 500: the model's endpoint URL answered HTTP 500 repeatedly: not now
 refuses $name 400: the model's endpoint URL answered HTTP 400: not now
 garbled $name 74: the model's endpoint URL answered with something that is not JSON (line 1, column 10)
 drops $name hello
+falls $name 104: the model's endpoint URL closed the connection in the middle of its answer
 long $name 90: the model's answer was cut off after $tokens tokens ($long); ask for a shorter one, or let the endpoint give longer ones
 filtered $name $filtered
 END
     grep " $name " answers >actual
     check "$name: what comes of each case" diff expected actual
     asked "$name" >actual
-    echo "say=1 typed=1 thinks=1 counts=1 agent=4 slow=1 busy=2 broken=3 dead=3 refuses=1 garbled=1 drops=2 long=1 filtered=1" >expected
+    echo "say=1 typed=1 thinks=1 counts=1 agent=4 slow=1 busy=2 broken=3 dead=3 refuses=1 garbled=1 drops=2 falls=3 long=1 filtered=1" >expected
     check "... and how often it was asked" diff expected actual
     check "... the tokens are those that it says" grep -q "\"entry\": *\"$name\".*\"prompt_tokens\": *70" plans
     check "... no tool is used twice" [ "$(grep -c "$name" notes)" = 2 ]

@@ -29,6 +29,7 @@ const cases = (how) => ({
     refuses: [{ response: error(400) }],
     garbled: [{ response: hello, chaos: { malformedRate: 1 } }],
     drops: [{ response: hello, chaos: { disconnectRate: 1 } }, { response: hello }],
+    falls: [{ response: hello, chaos: { disconnectRate: 1 } }],
     cut: [{ response: { content: "hello, this is a long answer" }, chunkSize: 4, truncateAfterChunks: 3 }, { response: hello }],
     dies: [{ response: { content: "hello, this is a long answer" }, chunkSize: 4, truncateAfterChunks: 3 }],
     long: [{ response: { content: "hel", finishReason: "length" } }],
