@@ -40,5 +40,5 @@ END
 unset TFY_MODELS
 export NODE_PATH="$modules"
 for api in chat responses messages; do
-    check "$api" "$node" "$here/../llm/sdks.js" $api "$TFY"
+    for how in whole streamed; do check "$api, $how" "$node" "$here/../llm/sdks.js" $api "$TFY" $how; done
 done

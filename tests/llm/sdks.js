@@ -1,4 +1,4 @@
-// sdks.js API TFY: has the SDK of a provider and a program of ours lead one conversation with one mock, and compares what
+// sdks.js API TFY whole|streamed: has the SDK of a provider and a program of ours lead one conversation with one mock, and compares what
 // they sent, field by field. A field that differs is a failure unless the table of its api says why it may; so is a line
 // of the table that nothing needs any more. Run in a scratch directory with sdks.tfy in it.
 "use strict";
@@ -40,12 +40,23 @@ const answered = (messages) => messages.filter((m, i) => m.role === "assistant" 
 // ---- what the SDKs do with it ----
 
 const most = 8192;
+const streaming = process.argv[4] === "streamed";
+// What asks for a stream of chat completions that ends with the tokens.
+const streamed = streaming ? { stream: true, stream_options: { include_usage: true } } : {};
+// The response of a request, or the one at the end of a stream.
+async function whole(response) {
+    if (!streaming) return response;
+    let last;
+    for await (const event of response) last = event.response ?? last;
+    return last;
+}
 const clients = {
     async chat(url) {
         const client = new OpenAI({ apiKey: "sesame-open", baseURL: `${url}/v1`, maxRetries: 0 });
         const runner = client.chat.completions.runTools({
             model: "some-1",
             max_tokens: most,
+            ...streamed,
             messages: [{ role: "system", content: system }, { role: "user", content: user }],
             tools: tools.map(({ name, description, parameters, run }) => ({
                 type: "function",
@@ -55,6 +66,7 @@ const clients = {
         await runner.done();
         await client.chat.completions.create({
             model: "some-1",
+            ...streamed,
             messages: [{ role: "system", content: system }, { role: "user", content: user }],
             response_format: { type: "json_schema", json_schema: { name: "typed", schema } },
         });
@@ -63,15 +75,16 @@ const clients = {
         const client = new OpenAI({ apiKey: "sesame-open", baseURL: `${url}/v1`, maxRetries: 0 });
         const input = [{ role: "system", content: system }, { role: "user", content: user }];
         for (;;) {
-            const response = await client.responses.create({
+            const response = await whole(await client.responses.create({
                 model: "some-1",
+                ...(streaming && { stream: true }),
                 max_output_tokens: most,
                 store: false,
                 input,
                 tools: tools.map(({ name, description, parameters }) => ({
                     type: "function", name, description, parameters, strict: false,
                 })),
-            });
+            }));
             input.push(...response.output);
             const calls = response.output.filter((item) => item.type === "function_call");
             if (!calls.length) break;
@@ -80,6 +93,7 @@ const clients = {
         }
         await client.responses.create({
             model: "some-1",
+            ...(streaming && { stream: true }),
             store: false,
             input: [{ role: "system", content: system }, { role: "user", content: user }],
             text: { format: { type: "json_schema", name: "typed", schema, strict: false } },
@@ -88,8 +102,9 @@ const clients = {
     async messages(url) {
         const client = new Anthropic({ apiKey: "sesame-open", baseURL: url, maxRetries: 0 });
         const messages = [{ role: "user", content: user }];
+        const create = (request) => (streaming ? client.messages.stream(request).finalMessage() : client.messages.create(request));
         for (;;) {
-            const message = await client.messages.create({
+            const message = await create({
                 model: "some-1",
                 max_tokens: most,
                 system,
@@ -104,7 +119,7 @@ const clients = {
             }));
             messages.push({ role: "user", content: results });
         }
-        await client.messages.create({ model: "some-1", max_tokens: most, system, messages: [{ role: "user", content: user }] });
+        await create({ model: "some-1", max_tokens: most, system, messages: [{ role: "user", content: user }] });
     },
 };
 const schema = {
@@ -123,13 +138,13 @@ const is = (wanted) => (value) => JSON.stringify(value) === JSON.stringify(wante
 const text = (value) => typeof value === "string";
 const allowed = {
     chat: [
-        [/^stream$/, is(false), none, "it is what is meant without it"],
+        [/^stream$/, is(false), none, "it is what is meant without it", "whole"],
         [/^tool_choice$/, none, is("auto"), "it is what is meant without it"],
         [/^messages\.\d+\.content$/, is(""), is(null), "an answer of calls has no text"],
         [/^messages\.0\.content$/, text, is(system), "the schema is in the system text, too, for servers that know no other place", "typed"],
     ],
     responses: [
-        [/^stream$/, is(false), none, "it is what is meant without it"],
+        [/^stream$/, is(false), none, "it is what is meant without it", "whole"],
         [/^input\.\d+\.(id|status)$/, none, text, "names of the endpoint's store, which is not used"],
         [/^input\.\d+\.type$/, none, is("message"), "it is what is meant without it"],
         [/^input\.0\.content$/, text, is(system), "the schema is in the system text, too, for servers that know no other place", "typed"],
@@ -185,7 +200,7 @@ function compare(api, round, kind, ours, theirs) {
     for (const path of new Set([...Object.keys(a), ...Object.keys(b)])) {
         if (JSON.stringify(a[path]) === JSON.stringify(b[path])) continue;
         const line = allowed[api].find(([where, our, their, , only]) =>
-            where.test(path) && our(a[path]) && their(b[path]) && (!only || only === kind));
+            where.test(path) && our(a[path]) && their(b[path]) && [undefined, "whole", kind].includes(only));
         if (line) used.add(line);
         else console.log(`request ${round}: ${path}: ours ${JSON.stringify(a[path])}, theirs ${JSON.stringify(b[path])}`, ++wrong && "");
     }
@@ -217,13 +232,14 @@ async function listen(server) {
 
 // The program runs beside this process, which answers it.
 function runOurs(tfy, api, url) {
-    fs.writeFileSync("models.json", JSON.stringify({ models: { default: { api, url, model: "some-1", key: "MODEL_KEY" } } }));
+    fs.writeFileSync("models.json", JSON.stringify({ models: { default: { api, url, model: "some-1", key: "MODEL_KEY", stream: streaming } } }));
     const env = { ...process.env, TFY_SECRET_MODEL_KEY: "sesame-open", TFY_DB: `${api}.db`, no_proxy: "127.0.0.1" };
     const child = spawn(tfy, ["run", "sdks.tfy", "--models", "models.json", "--goal", user], { env, stdio: ["ignore", "ignore", "inherit"] });
     return new Promise((done) => child.on("exit", done));
 }
 
 async function main(api, tfy) {
+    if (streaming) allowed[api] = allowed[api].filter((line) => line[4] !== "whole");
     const mock = new LLMock({ port: 0, host: "127.0.0.1" });
     answers.forEach((response, at) => mock.on({ predicate: (request) => (request.tools ?? []).length && answered(request.messages) === at }, response));
     mock.on({}, { content: JSON.stringify(report) });
