@@ -133,8 +133,8 @@ typedef void TfyGranted(TfyCall *call, const char *grant);
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
 bool tfy__budget_request(struct Step *step); /* budgets (step/budget.c): these two are for a performer's table */
 void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
-bool tfy__budget_refuses(TfyCall *call),
-    tfy__budget_holds(const TfyCall *call);                           /* no room: it failed; all was put down */
+/* there is no room for the attempt, which has failed; all that it may come to was put down */
+bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call);
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
 /* it came to nothing: what was put down is free again */
 void tfy__budget_return(TfyCall *call), tfy__budget_close(TfyLoop *loop);
@@ -217,11 +217,10 @@ const char *tfy__sandbox_level_option(TfyLoop *loop);       /* "full", "partial"
 void tfy__set_cell_level(TfyLoop *loop, const char *level); /* static text: what was found */
 const TfyProgram *tfy__program_of(TfyTask *task);
 const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i); /* the i-th that is loaded, from 0; NULL: there is none */
-const char *tfy__source_name(TfyLoop *loop,
-                             uint32_t i);  /* the i-th file of all of them, as messages name it; or NULL */
-const char *tfy__run_uuid(TfyTask *task);  /* of the task's run, 36 characters */
-const char *tfy__task_path(TfyTask *task); /* "1.3.2" */
-int64_t tfy__epoch(TfyLoop *loop);         /* the ordinal of this opening of the database, from 1 */
+const char *tfy__source_name(TfyLoop *loop, uint32_t i);      /* the i-th file of all, as messages name it; or NULL */
+const char *tfy__run_uuid(TfyTask *task);                     /* of the task's run, 36 characters */
+const char *tfy__task_path(TfyTask *task);                    /* "1.3.2" */
+int64_t tfy__epoch(TfyLoop *loop);                            /* the ordinal of this opening of the database, from 1 */
 
 /* One slot per module for its data with the loop; NULL at first. */
 enum {

@@ -50,7 +50,7 @@ sys.exit(wrong > 0)
 END_PY
 run python3 limits.py "$top"
 check "the limits in the table are those of the source" ended 0
-check "... all of them" printed "46 limits"
+check "... all of them" printed "48 limits"
 mkdir -p other/docs other/runtime
 cp -R "$top/runtime" other
 sed 's/| 200 | further ones wait/| 201 | further ones wait/' "$top/docs/operation.md" >other/docs/operation.md
