@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "effects/proc.h"
@@ -152,6 +153,13 @@ TfyLimit tfy__family_passed(pid_t ancestor, const TfyLimits *limits)
         passed = TFY_LIMIT_MEMORY;
     munmap(look.all, LOOK_BYTES);
     return passed;
+}
+
+int64_t tfy__family_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 int64_t tfy__family_rest_ms(int64_t took_ms)

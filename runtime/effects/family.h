@@ -38,6 +38,8 @@ TfyFamilyUse tfy__family_of(pid_t ancestor);
 /* The limit that the descendants of a process have passed; TFY_LIMIT_NONE if there is none. */
 TfyLimit tfy__family_passed(pid_t ancestor, const TfyLimits *limits);
 
+/* Milliseconds of a clock that is never set, for looks. */
+int64_t tfy__family_clock_ms(void);
 /* How long to rest behind a look that took so long: TFY_FAMILY_LOOK_MS, and more where there are many processes. */
 int64_t tfy__family_rest_ms(int64_t took_ms);
 

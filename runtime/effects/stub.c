@@ -44,13 +44,6 @@ typedef struct Work {
     int64_t look_ms; /* when the family is looked at again; 0: it has no limits */
 } Work;
 
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void report(const Work *work, uint32_t kind, int value)
 {
     TfyWatcherReport message = {.kind = kind, .id = work->id, .value = value};
@@ -181,9 +174,9 @@ static void obey(Work *work)
 {
     static const int term[] = {SIGTERM, SIGCONT, 0}, last[] = {SIGKILL, 0}; /* a stopped tool must receive SIGTERM */
     if (take_order(work)) {
-        work->kill_ms = clock_ms() + (work->order == TFY_STUB_END ? TFY_WATCHER_TERM_MS : TFY_FAREWELL_MS);
+        work->kill_ms = tfy__family_clock_ms() + (work->order == TFY_STUB_END ? TFY_WATCHER_TERM_MS : TFY_FAREWELL_MS);
         signal_descendants(work, term);
-    } else if (work->order && clock_ms() >= work->kill_ms) {
+    } else if (work->order && tfy__family_clock_ms() >= work->kill_ms) {
         signal_descendants(work, last);
     }
 }
@@ -192,10 +185,10 @@ static void obey(Work *work)
 static void look(Work *work)
 {
     static const int last[] = {SIGKILL, 0};
-    const int64_t begun_ms = clock_ms();
+    const int64_t begun_ms = tfy__family_clock_ms();
     if (!work->look_ms || work->order || begun_ms < work->look_ms) return;
     const TfyLimit passed = tfy__family_passed(work->self, &work->limits);
-    const int64_t now_ms = clock_ms();
+    const int64_t now_ms = tfy__family_clock_ms();
     work->look_ms = now_ms + tfy__family_rest_ms(now_ms - begun_ms);
     if (passed == TFY_LIMIT_NONE) return;
     report(work, TFY_W_PASSED, (int)passed);
@@ -225,7 +218,7 @@ static void await_news(const Work *work)
     sigaddset(&news, SIGCHLD);
     sigaddset(&news, TFY_STUB_NUDGE);
     const int64_t until_ms = work->order ? work->kill_ms : work->look_ms;
-    const int64_t left_ms = until_ms - clock_ms(), ms = left_ms > KILL_MS ? left_ms : KILL_MS;
+    const int64_t left_ms = until_ms - tfy__family_clock_ms(), ms = left_ms > KILL_MS ? left_ms : KILL_MS;
     const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     sigtimedwait(&news, NULL, until_ms ? &limit : NULL);
 }
@@ -241,7 +234,7 @@ static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, co
     for (uint32_t i = 0; i < fd_count; i++) close(fds[i]); /* the runtime waits for the end of the outputs */
     if (!wanted) return;                                   /* an order to end it, or the watcher's death, came first */
     report(&work, TFY_W_STARTED, error);
-    if (work.limits.memory || work.limits.processes) work.look_ms = clock_ms() + TFY_FAMILY_LOOK_MS;
+    if (work.limits.memory || work.limits.processes) work.look_ms = tfy__family_clock_ms() + TFY_FAMILY_LOOK_MS;
     while (!error && reap(&work)) {
         obey(&work);
         look(&work);

@@ -29,7 +29,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -359,23 +358,16 @@ static void end_left(Sandbox *sandbox)
         while (waitpid(-1, NULL, WNOHANG) > 0) continue;
 }
 
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Ends the command and all that it started if they have passed a limit together. */
 static void look(void *arg)
 {
     Sandbox *sandbox = arg;
     TfyLimits limits = sandbox->limits;
-    const int64_t begun_ms = clock_ms();
+    const int64_t begun_ms = tfy__family_clock_ms();
     if (sandbox->passed || begun_ms < sandbox->look_ms) return;
     if (sandbox->caretaker.pid > 0 && limits.processes) limits.processes++; /* it is ours, and no part of the command */
     sandbox->passed = tfy__family_passed(getpid(), &limits);
-    const int64_t now_ms = clock_ms();
+    const int64_t now_ms = tfy__family_clock_ms();
     sandbox->look_ms = now_ms + tfy__family_rest_ms(now_ms - begun_ms);
     if (!sandbox->passed) return;
     kill(sandbox->pid, SIGKILL); /* a full cell ends as a whole with it */
