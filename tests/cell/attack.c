@@ -151,14 +151,13 @@ static int beside_root(void)
 /* A program that gives the tool's user to whoever starts it outside. */
 static int set_user_id(void)
 {
-    struct stat info = {0};
+    struct stat info;
     const int file = open("sub/set_user_id", O_WRONLY | O_CREAT, S_ISUID | 0755);
-    if (file >= 0) close(file);
     const int error = errno;
+    if (file >= 0 && fstat(file, &info) == 0 && info.st_mode & S_ISUID) return 0;
+    if (file >= 0) close(file);
     opened("sub/set_user_id", O_WRONLY | O_CREAT);
-    if (chmod("sub/set_user_id", S_ISUID | 0755) == 0 || stat("sub/set_user_id", &info) < 0 || info.st_mode & S_ISUID)
-        return 0;
-    return file < 0 ? error : errno;
+    return chmod("sub/set_user_id", S_ISUID | 0755) == 0 ? 0 : error ? error : errno;
 }
 static int chmod_outside(void)
 {
