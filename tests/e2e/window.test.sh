@@ -63,11 +63,12 @@ test "a model that is mocked has no window" {
 END
 python3 - >script <<'END'
 import json
+def usage(tokens): return {"prompt_tokens": tokens, "completion_tokens": 10}
 def page(match, tokens, *numbers):
     calls = [{"id": "id%d" % n, "type": "function", "function": {"name": "page", "arguments": "{\"number\": %d}" % n}} for n in numbers]
-    print(json.dumps({"match": match, "prompt_tokens": tokens, "message": {"content": None, "tool_calls": calls}}))
+    print(json.dumps({"match": match, "usage": usage(tokens), "message": {"content": None, "tool_calls": calls}}))
 def text(match, words, tokens=10):
-    print(json.dumps({"match": match, "prompt_tokens": tokens, "answer": words}))
+    print(json.dumps({"match": match, "usage": usage(tokens), "answer": words}))
 def refuse(match, status=400, words="This model's maximum context length is 9000 tokens."):
     print(json.dumps({"match": match, "fault": str(status), "words": words}))
 # 10,000 tokens are the window, and a page is 3,000 of them

@@ -8,7 +8,6 @@
  *    "usage": {...},                        10 and some tokens when absent
  *    "message": {"refusal": "no"},          instead of the message with the answer
  *    "times": 2,                            how often it may be used; 1 when absent
- *    "prompt_tokens": 900,                  that it says it has read; 10 when absent
  *    "fault": "NAME",                       instead of a good answer, one of the faults below
  *    "words": "too long",                   of a status, in the place of "scripted refusal"
  *    "retry_after": 1,                      seconds, a header of the fault 429 and of statuses
@@ -160,15 +159,13 @@ static void send_status(const Client *client, int status, const json_t *line, co
 static char *response_of(const json_t *line)
 {
     const json_t *answer = json_object_get(line, "answer");
-    const json_t *read = json_object_get(line, "prompt_tokens");
     char *text = answer && !json_is_string(answer) ? json_dumps(answer, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     const char *bytes = text ? text : json_string_value(answer);
     size_t len = text ? strlen(text) : json_string_length(answer);
-    json_t *response =
-        json_pack("{s:s, s:s, s:[{s:i, s:s, s:{s:s, s:s%}}], s:{s:i, s:i}}", "object", "chat.completion", "model",
-                  "scripted", "choices", "index", 0, "finish_reason", "stop", "message", "role", "assistant", "content",
-                  bytes ? bytes : "", bytes ? len : (size_t)0, "usage", "prompt_tokens",
-                  read ? (int)json_integer_value(read) : 10, "completion_tokens", (int)(len / 4 + 1));
+    json_t *response = json_pack("{s:s, s:s, s:[{s:i, s:s, s:{s:s, s:s%}}], s:{s:i, s:i}}", "object", "chat.completion",
+                                 "model", "scripted", "choices", "index", 0, "finish_reason", "stop", "message", "role",
+                                 "assistant", "content", bytes ? bytes : "", bytes ? len : (size_t)0, "usage",
+                                 "prompt_tokens", 10, "completion_tokens", (int)(len / 4 + 1));
     json_t *choice = json_array_get(json_object_get(response, "choices"), 0);
     if (json_object_get(line, "finish_reason"))
         json_object_set(choice, "finish_reason", json_object_get(line, "finish_reason"));

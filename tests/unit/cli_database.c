@@ -21,7 +21,6 @@
 #include "cli/look/inspect_tasks.c"
 #include "cli/look/live.c"
 #include "cli/look/output.c"
-#include "cli/look/ceiling_text.c"
 #include "cli/look/ps.c"
 #include "cli/look/signal_type.c"
 #include "cli/keep/export.c"
