@@ -112,8 +112,8 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...) 
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
 
 /* Somebody outside asks to wait that long: the end of the wait is recorded, then start() is called anew. The run may leave
- * memory meanwhile, and the step's timeout goes on. tries: how often the performer has tried so far. */
-void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries);
+ * memory meanwhile; the step's timeout goes on. tries: those of the performer so far. lost: see tfy__budget_leave_off. */
+void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost);
 
 /* A tool in C returned true, but waits for a descriptor (tfy_wait_fd): the step continues when that is ready. */
 bool tfy__call_waits(const TfyCall *call);
@@ -133,11 +133,10 @@ typedef void TfyGranted(TfyCall *call, const char *grant);
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
 bool tfy__budget_request(struct Step *step); /* budgets (step/budget.c): these two are for a performer's table */
 void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
-/* there is no room for the attempt, which has failed; all that it may come to was put down */
-bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call);
+bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call); /* no room: it failed; all was put down */
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
-/* it came to nothing: what was put down is free again */
-void tfy__budget_return(TfyCall *call), tfy__budget_close(TfyLoop *loop);
+void tfy__budget_leave_off(TfyCall *call, bool lost); /* it starts again; lost: it stays charged, else it is free again */
+void tfy__budget_close(TfyLoop *loop);
 void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out); /* members of the performer's value */
 void tfy__budget_restore(TfyLoop *loop, const char *run_uuid, const json_t *json);
 bool tfy__budget_read(const char *text, TfyAmount *limit, char *error); /* "cost=5,tokens=1M"; false: error says why */

@@ -335,7 +335,8 @@ static void on_again(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
                   call->tool->name, why, (double)wait_ms / 1000, tries, asking->llm->limits.tries);
 }
 
-/* … for long: the step waits, and its run may leave memory. */
+/* … for long, or when the request, which may have been worked on, is put down once more: the step waits, and its run may
+ * leave memory. */
 static void on_wait(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
 {
     Asking *asking = arg;
@@ -343,8 +344,8 @@ static void on_wait(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
     on_again(arg, status, wait_ms, tries);
     const uint32_t sent = asking->tries;
     free_asking(asking);
-    tfy__budget_return(call);
-    tfy__call_wait(call, wait_ms, sent);
+    tfy__budget_leave_off(call, !status);
+    tfy__call_wait(call, wait_ms, sent, !status);
 }
 
 /* ---- the sources ---- */
@@ -418,7 +419,8 @@ static bool ask_target(Asking *asking, TfyLlmTarget *target, int64_t *code, char
     if (entry && entry->key) target->key = tfy__secrets_named(&secrets, call, entry->key);
     target->has_other = entry && entry->then;
     target->offers = asking->request.tools;
-    target->tries = target->has_other ? 0 : tries_before(call, &asking->llm->limits);
+    target->bound = tfy__budget_holds(call);
+    target->tries = target->has_other && !target->bound ? 0 : tries_before(call, &asking->llm->limits);
     *answered = entry && entry->key && !target->key;
     bool sent = false;
     if (*answered) {

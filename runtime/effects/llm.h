@@ -125,6 +125,7 @@ typedef struct TfyLlmTarget {
     bool from_environment; /* the key is that of TFY_LLM_KEY_FILE or TFY_LLM_KEY */
     bool has_other;        /* somebody else can be asked: a long wait is a failure */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
+    bool bound;            /* by a budget: a request that broke is put down once more before it is sent again */
     uint32_t tries;        /* requests that it was sent before */
     bool streams;          /* the body asks for a stream; an answer in one piece is taken, too */
 } TfyLlmTarget;
@@ -143,7 +144,8 @@ typedef void (*TfyLlmDone)(void *arg, const TfyLlmReply *reply, int64_t code, co
 /* A piece of the text of an answer that streams, as it came; NULL: the stream was lost, and what it said is void. */
 typedef void (*TfyLlmSaid)(void *arg, const char *text, size_t len);
 
-/* What the caller of an ask hears. wait: the pause is above wait_max_ms and the caller's own; the ask is freed after it. */
+/* What the caller of an ask hears. wait: the pause is above wait_max_ms, or comes after a bound request that broke, and is
+ * the caller's own; the ask is freed after it. */
 typedef struct TfyLlmHeard {
     TfyLlmAgain again, wait;
     TfyLlmDone done;

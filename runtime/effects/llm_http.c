@@ -67,7 +67,7 @@ struct TfyLlmAsk {
     const char *broke;     /* what is wrong with the stream; NULL: nothing */
     int64_t heard_ns;      /* when the last bytes came */
     uint64_t silence;      /* a timer: the request is under way, and may be silent for so long; 0: none */
-    bool has_other;        /* as in its target */
+    bool has_other, bound; /* as in its target */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests sent, also before a wait */
     uint64_t timer;        /* before the next try; 0: none */
@@ -559,19 +559,20 @@ static long status_of(const TfyLlmAsk *ask)
     return status;
 }
 
-/* A short pause is a timer's here, a long one the caller's. */
-static void pause_ask(TfyLlmAsk *ask, int64_t status, int64_t wait_ms)
+/* A short pause is a timer's here, a long one the caller's; so is one after a request that was sent and broke under a
+ * budget, which has to hold the next one, too. */
+static void pause_ask(TfyLlmAsk *ask, int64_t status, int64_t wait_ms, bool lost)
 {
     TfyLlmHttp *http = ask->http;
     const TfyLlmHeard heard = ask->heard;
     void *arg = ask->arg;
     const uint32_t tries = ask->tries;
-    const bool is_long = wait_ms > http->limits->wait_max_ms;
-    if (is_long)
+    const bool is_callers = wait_ms > http->limits->wait_max_ms || (lost && ask->bound);
+    if (is_callers)
         free_ask(ask);
     else
         ask->timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop) + wait_ms * 1000000, try_again, ask);
-    (is_long ? heard.wait : heard.again)(arg, status, wait_ms, tries);
+    (is_callers ? heard.wait : heard.again)(arg, status, wait_ms, tries);
 }
 
 static void finish(void *arg, CURLcode given)
@@ -586,7 +587,7 @@ static void finish(void *arg, CURLcode given)
     stop_transfer(ask);
     if (ask->streaming && (result != CURLE_OK || status != 200)) ask->heard.said(ask->arg, NULL, 0);
     if (again && !(wait_ms > http->limits->wait_max_ms && ask->has_other))
-        pause_ask(ask, busy ? status : 0, wait_ms);
+        pause_ask(ask, busy ? status : 0, wait_ms, result != CURLE_OK && result != CURLE_COULDNT_CONNECT);
     else if (result != CURLE_OK)
         fail_transport(ask, result);
     else if (status != 200)
@@ -757,6 +758,7 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBu
                        .tries = target->tries,
                        .has_other = target->has_other,
                        .target = hash_of(target),
+                       .bound = target->bound,
                        .streams = target->streams,
                        .events = {.most = http->limits->body_max},
                        .stream = {.form = target->form, .most = http->limits->body_max},

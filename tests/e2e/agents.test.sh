@@ -178,6 +178,12 @@ END
 
 run tfy run agent.tfy --llm record:session --goal whole
 check "an agent works to its answer" printed '"{\"summary\":\"done\",\"files\":[\"notes\"]}"'
+run tfy history last --type LLMPlan
+check "its history has the calls of each answer" grep -q ' -> grep(word: "word"), read_file(path: "notes"), ' out
+check "... and what it said" grep -q ' -> "hm"$' out
+run tfy inspect last
+check "the newest plan of one that only calls is its calls" grep -A3 '^plan ' out
+check "... with the tool" grep -q '"tool": "answer"' out
 cp session whole
 told() { python3 -c '
 import json, sys

@@ -268,12 +268,12 @@ void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost)
 {
 }
 
-void tfy__budget_return(TfyCall *call)
+void tfy__budget_leave_off(TfyCall *call, bool lost)
 {
 }
 
 /* A call that waits has not ended; it can be started again. */
-void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries)
+void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost)
 {
     fake_of(call->task)->waits_ms = wait_ms;
     call->tries = tries;

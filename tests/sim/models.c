@@ -10,15 +10,7 @@
 #include "effects/llm.h"
 #include "wal/rows/payload.h"
 
-enum {
-    MS = 1000000,
-    NAME_MOST = 80,
-    TALKS = 4096,
-    CALLS_MOST = 40,
-    FAULTS_PERCENT = 22,
-    LIES_PERCENT = 22,
-    COUNT_LOST = 0
-};
+enum { MS = 1000000, NAME_MOST = 80, TALKS = 4096, CALLS_MOST = 40, FAULTS_PERCENT = 22, LIES_PERCENT = 22 };
 
 /* A conversation, as the endpoint heard it. */
 typedef struct Talk {
@@ -462,7 +454,7 @@ static json_t *responses_answer(const Said *said)
     return answer;
 }
 
-static void write_answer(const Question *q, SimAnswer *answer, bool counted)
+static void write_answer(const Question *q, SimAnswer *answer)
 {
     char text[400];
     Said said;
@@ -474,7 +466,7 @@ static void write_answer(const Question *q, SimAnswer *answer, bool counted)
     tfy__buffer_text(&answer->body, bytes);
     sim_trace("%s answers %s: %.200s", q->form, q->talk, bytes);
     answer->status = 200;
-    if (!sim.expecting && counted) charge(q, said.tokens);
+    if (!sim.expecting) charge(q, said.tokens);
     free(bytes);
     json_decref(whole);
     json_decref(said.calls);
@@ -529,15 +521,15 @@ static void go_wrong(const Question *q, Talk *talk, SimAnswer *answer)
     case 2: answer->status = chance(50) ? 404 : 400; return;
     case 3:
     case 4:
-        write_answer(q, answer, COUNT_LOST);
+        write_answer(q, answer);
         break_off(answer);
         return;
     case 5:
-        write_answer(q, answer, true);
+        write_answer(q, answer);
         answer->body.len = sim_below(&sim.chance, (uint32_t)answer->body.len);
         return;
     case 6:
-        write_answer(q, answer, true);
+        write_answer(q, answer);
         say_nonsense(answer);
         return;
     default: have_no_time(q, talk, answer); return;
@@ -556,7 +548,7 @@ void sim_models_asked(const char *url, const char *body, SimAnswer *answer)
     read_question(&q, url, body);
     answer->delay_ns = delay();
     if (sim.expecting) {
-        write_answer(&q, answer, true);
+        write_answer(&q, answer);
         forget_question(&q);
         return;
     }
@@ -569,7 +561,7 @@ void sim_models_asked(const char *url, const char *body, SimAnswer *answer)
     if (chance(FAULTS_PERCENT))
         go_wrong(&q, talk, answer);
     else
-        write_answer(&q, answer, true);
+        write_answer(&q, answer);
     forget_question(&q);
     sim_left();
 }

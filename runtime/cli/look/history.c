@@ -153,6 +153,20 @@ static void add_request(TfyBuffer *out, const char *name, const json_t *args)
     tfy__buffer_char(out, ')');
 }
 
+/* What a model said, and the calls that it made. */
+static void add_answer(TfyBuffer *out, const TfyPayload *payload, const TfyLogRecord *record)
+{
+    const json_t *calls = tfy__payload_get(payload, TFY_P_CALLS), *call;
+    const bool says = json_string_length(tfy__payload_get(payload, TFY_P_ANSWER));
+    size_t i;
+    if (says || !json_array_size(calls)) add_recorded(out, " -> ", record, TFY_P_ANSWER);
+    json_array_foreach(calls, i, call)
+    {
+        tfy__buffer_text(out, i || says ? ", " : " -> ");
+        add_request(out, json_string_value(json_object_get(call, "tool")), json_object_get(call, "args"));
+    }
+}
+
 static void add_error(TfyBuffer *out, const json_t *error)
 {
     if (!error) return;
@@ -255,7 +269,7 @@ static void add_content(TfyBuffer *out, const TfyHistory *history, uint32_t inde
     case TFY_R_LLM_PLAN:
         add_name(out, &payload);
         add_tokens(out, &payload);
-        add_recorded(out, " -> ", record, TFY_P_ANSWER);
+        add_answer(out, &payload, record);
         add_error(out, tfy__payload_get(&payload, TFY_P_ERROR));
         break;
     case TFY_R_LLM_REQUEST:

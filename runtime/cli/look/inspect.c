@@ -230,10 +230,15 @@ static void report_plan(Inspection *inspection)
     if (!plan) return;
     json_t *object = json_object();
     char *answer = member_text(plan, TFY_P_ANSWER);
+    TfyPayload payload;
     json_t *structure = answer ? json_loads(answer, 0, NULL) : NULL;
     set_member(object, "prompt", plan, TFY_P_TOOL);
     json_object_set_new(object, "step", json_integer(plan->step));
     json_object_set_new(object, "answer", structure ? structure : json_string(answer ? answer : ""));
+    tfy__payload_open(&payload, plan);
+    json_t *calls = tfy__payload_get(&payload, TFY_P_CALLS);
+    if (calls) json_object_set(object, "calls", calls);
+    tfy__payload_close(&payload);
     json_object_set_new(inspection->report, "plan", object);
     free(answer);
 }
@@ -713,8 +718,9 @@ static void print_head(const TfyHistory *history, const json_t *report)
         printf("deadlock   nothing could move it any more:\n%s", tfy__json_text(report, "deadlock"));
     if ((part = json_object_get(report, "asked"))) print_asked(part);
     if ((part = json_object_get(report, "plan"))) {
+        const json_t *answer = json_object_get(part, "answer"), *calls = json_object_get(part, "calls");
         printf("plan       ");
-        print_json(json_object_get(part, "answer"));
+        print_json(calls && !*tfy__json_text(part, "answer") ? calls : answer);
     }
     if ((part = json_object_get(report, "confirmed"))) {
         const char *what = *tfy__json_text(part, "tool") ? tfy__json_text(part, "tool") : tfy__json_text(part, "type");

@@ -214,7 +214,7 @@ void tfy__budget_requested(Step *step, const TfyLogRecord *record)
 {
     TfyPayload payload;
     if (record->type == TFY_R_TASK_YIELD) {
-        tfy__budget_return(&step->call);
+        tfy__budget_leave_off(&step->call, tfy__record_has(record, TFY_P_LOST));
         return;
     }
     BudgetHold *hold = hold_of(step);
@@ -272,14 +272,14 @@ void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost)
     tfy__day_change(call, hold->day, &change);
 }
 
-void tfy__budget_return(TfyCall *call)
+void tfy__budget_leave_off(TfyCall *call, bool lost)
 {
     Step *step = (Step *)call;
     const BudgetHold *hold = step->hold;
     if (!hold) return;
     const TfyAmount change = {-hold->amount.tokens, -hold->amount.cost, -hold->amount.calls};
-    if (!hold->what) charge(call->task, &change);
-    tfy__day_change(call, hold->day, &change);
+    if (!hold->what && !lost) charge(call->task, &change);
+    if (!lost) tfy__day_change(call, hold->day, &change);
     free(step->hold);
     step->hold = NULL;
 }

@@ -72,7 +72,7 @@ void tfy__call_done(TfyCall *call, TfyValue result)
     tfy__step_answer(step, result);
 }
 
-void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries)
+void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost)
 {
     Step *step = pending_of(call);
     TfyBuffer out = {0};
@@ -83,6 +83,7 @@ void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries)
     tfy__put_int(&out, TFY_P_DUE, step->again_ms);
     tfy__put_text(&out, TFY_P_WHY, "busy");
     tfy__put_int(&out, TFY_P_TRIES, tries);
+    tfy__put_true(&out, TFY_P_LOST, lost);
     tfy__put_end(&out);
     const int64_t lsn = tfy__step_append(step, TFY_R_TASK_YIELD, &out);
     tfy__buffer_free(&out);

@@ -125,6 +125,7 @@
     M(TO, "to", TEXT)                                                                                                  \
     M(TOOL, "tool", TEXT)                                                                                              \
     M(TRIES, "tries", INT)                                                                                             \
+    M(LOST, "lost", FLAG)                                                                                              \
     M(TYPE, "type", ANY)                                                                                               \
     M(VALUE, "value", ANY)                                                                                             \
     M(VERSION, "version", TEXT)                                                                                        \

@@ -38,7 +38,8 @@
  *   Commit            {"tool": "commit", "digest", "value": "SHA", "message", "key", "paths"?: […]}
  *                       paths: what the run had written, below its root, and the commit settles
  *   TaskYield         {"due": ms, "why": "sleep" | "timeout" | "deadline"}
- *                     {"due", "why": "busy", "tries"}   an endpoint asks to wait: the attempt starts again then
+ *                     {"due", "why": "busy", "tries", "lost"?}   an endpoint asks to wait, or the connection to it broke
+ *                       (lost): the attempt starts again then
  *   TimerFired        {}, or {"scope": N, "passages"} when the call or deadline with number N of its task has timed out
  *   Woke              {"name", "seq"}: received the run's signal of this number
  *   JoinResult        {"path", "value": …} or {"path", "error": {…}}
