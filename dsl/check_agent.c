@@ -72,7 +72,8 @@ int64_t agent_number(const Make *m, const char *name, int64_t usual, int64_t lea
     return usual;
 }
 
-static const char *const names[] = {"model", "system", "user", "file", "retry", "tools", "rounds", "most", "compact", NULL};
+static const char *const names[] = {"model", "system", "user", "file",    "retry",
+                                    "tools", "rounds", "most", "compact", NULL};
 
 const char *const *agent_row_names(void)
 {
