@@ -126,7 +126,8 @@ static void check_next(TfyValue turn)
 static char *decode(TfyTask *task, const TfyTool *tool, const TfyLlmParts *parts, const json_t *calls, bool cut)
 {
     const char *text = json_string_value(parts->text);
-    const TfyAnswer answer = {text ? text : "", json_string_length(parts->text), calls, cut};
+    const TfyAnswer answer = {
+        .text = text ? text : "", .len = json_string_length(parts->text), .calls = calls, .cut = cut};
     TfyValue turn;
     CHECK(tfy__turn_decode(task, tool, &answer, &turn));
     check_next(turn);

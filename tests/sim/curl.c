@@ -18,10 +18,11 @@ enum { MS = 1000000, PIECE = 700 };
 
 typedef struct Easy {
     struct Easy *next; /* of those that were added */
-    const char *body;  /* the sender's */
     char *url;
+    curl_off_t body_len;
+    curl_read_callback read;
     curl_write_callback write;
-    void *write_arg, *private;
+    void *read_arg, *write_arg, *private;
     long timeout_ms;
     SimAnswer answer;
     struct curl_header header;
@@ -91,7 +92,9 @@ CURLcode curl_easy_setopt(CURL *handle, CURLoption option, ...)
         free(easy->url);
         easy->url = strdup(va_arg(args, const char *));
         break;
-    case CURLOPT_POSTFIELDS: easy->body = va_arg(args, const char *); break;
+    case CURLOPT_POSTFIELDSIZE_LARGE: easy->body_len = va_arg(args, curl_off_t); break;
+    case CURLOPT_READFUNCTION: easy->read = va_arg(args, curl_read_callback); break;
+    case CURLOPT_READDATA: easy->read_arg = va_arg(args, void *); break;
     case CURLOPT_WRITEFUNCTION: easy->write = va_arg(args, curl_write_callback); break;
     case CURLOPT_WRITEDATA: easy->write_arg = va_arg(args, void *); break;
     case CURLOPT_PRIVATE: easy->private = va_arg(args, void *); break;
@@ -163,13 +166,28 @@ CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...)
     return CURLM_OK;
 }
 
+/* The body, read in pieces, as libcurl does. The caller frees it. */
+static char *body_of(const Easy *easy)
+{
+    char *body = calloc(1, (size_t)easy->body_len + 1);
+    size_t len = 0, got;
+    if (!body) abort();
+    while ((got = easy->read(body + len, 1, (size_t)easy->body_len - len < PIECE ? (size_t)easy->body_len - len : PIECE,
+                             easy->read_arg)))
+        len += got;
+    if (len != (size_t)easy->body_len) abort();
+    return body;
+}
+
 CURLMcode curl_multi_add_handle(CURLM *multi, CURL *handle)
 {
     Easy *easy = handle, **end = &added;
     tfy__buffer_free(&easy->answer.body);
     easy->answer = (SimAnswer){.result = CURLE_OK};
     easy->over = false;
-    sim_models_asked(easy->url, easy->body, &easy->answer);
+    char *body = body_of(easy);
+    sim_models_asked(easy->url, body, &easy->answer);
+    free(body);
     const int64_t most_ns = easy->timeout_ms * MS;
     const bool late = easy->answer.delay_ns > most_ns;
     if (late) easy->answer = (SimAnswer){.result = CURLE_OPERATION_TIMEDOUT, .delay_ns = most_ns};
