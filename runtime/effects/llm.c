@@ -62,6 +62,7 @@ typedef struct Asking {
     const TfyLlmEntry *first; /* … who was asked first */
     int64_t start_ns;         /* monotonic */
     uint32_t tries;           /* HTTP requests before the last one, also of those asked before */
+    uint32_t before;          /* … in attempts that a wait ended: those of the entry that is asked first now */
     TfyLlmSays says;
 } Asking;
 
@@ -402,9 +403,18 @@ static bool send_to(Asking *asking, TfyLlmTarget *target, const char *model, int
 }
 
 /* An endpoint that asks for a long wait every time is asked as often as one that asks for short ones. */
-static uint32_t tries_before(const TfyCall *call, const TfyLlmLimits *limits)
+static uint32_t tries_before(uint32_t tries, const TfyLlmLimits *limits)
 {
-    return call->tries < limits->tries ? call->tries : limits->tries - 1;
+    return tries < limits->tries ? tries : limits->tries - 1;
+}
+
+/* Under a budget each request that may break is an attempt of its own, so it depends on their number who is asked: each
+ * entry as often as the limit says, then the one that takes its place. *tries: those of the entry, afterwards. */
+static void pass_over(Asking *asking, uint32_t *tries)
+{
+    const uint32_t most = asking->llm->limits.tries;
+    if (!tfy__budget_holds(asking->call)) return;
+    for (; asking->entry && asking->entry->then && *tries >= most; *tries -= most) asking->entry = asking->entry->then;
 }
 
 /* Asks the entry, or the endpoint of the environment. The key is looked for anew each time. False: nobody was asked, and
@@ -420,7 +430,7 @@ static bool ask_target(Asking *asking, TfyLlmTarget *target, int64_t *code, char
     target->has_other = entry && entry->then;
     target->offers = asking->request.tools;
     target->bound = tfy__budget_holds(call);
-    target->tries = target->has_other && !target->bound ? 0 : tries_before(call, &asking->llm->limits);
+    target->tries = target->has_other && !target->bound ? 0 : tries_before(asking->before, &asking->llm->limits);
     *answered = entry && entry->key && !target->key;
     bool sent = false;
     if (*answered) {
@@ -443,6 +453,8 @@ static void ask_endpoint(Asking *asking)
     bool answered = false;
     if (find_target(asking->llm, asking->request.model, &target, &asking->entry, error)) {
         asking->first = asking->entry;
+        pass_over(asking, &asking->before);
+        if (asking->entry != asking->first) target = target_of(asking->entry);
         if (ask_target(asking, &target, &code, error, &answered) || answered) return;
     }
     free_asking(asking);
@@ -454,6 +466,27 @@ static bool is_away(int64_t code)
 {
     return code == 408 || code == 429 || (code >= 500 && code < 600) || code == ECONNREFUSED || code == ECONNRESET ||
            code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EPIPE;
+}
+
+/* The endpoint may have worked on the request. */
+static bool is_lost(int64_t code)
+{
+    return code == ECONNRESET || code == ETIMEDOUT || code == EPIPE;
+}
+
+/* Under a budget, what was put down covers the request that broke, and no other one. So the attempt starts again, and
+ * somebody else is asked. False: nobody else is there, or nothing is bounded. */
+static bool ask_another_anew(Asking *asking, int64_t code)
+{
+    TfyCall *call = asking->call;
+    uint32_t asked = asking->llm->limits.tries, sent = asking->tries;
+    if (!tfy__budget_holds(call) || !is_lost(code) || !asking->entry || !asking->entry->then) return false;
+    for (const TfyLlmEntry *entry = asking->first; entry != asking->entry; entry = entry->then)
+        asked += asking->llm->limits.tries;
+    free_asking(asking);
+    tfy__budget_leave_off(call, true);
+    tfy__call_wait(call, 0, sent > asked ? sent : asked, true);
+    return true;
 }
 
 /* The same once more, in one piece; otherwise as ask_another. */
@@ -494,7 +527,7 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
     snprintf(why, sizeof why, "%s", error);
     if (code == TFY_LLM_NO_STREAM && ask_unstreamed(asking, &code, why)) return;
     asking->tries++;
-    if (ask_another(asking, &code, why)) return;
+    if (ask_another_anew(asking, code) || ask_another(asking, &code, why)) return;
     tfy__buffer_reset(&call->extra);
     if (asking->tries > 1) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries);
     fail(call, asking, code, why);
@@ -529,7 +562,7 @@ static Asking *new_asking(Llm *llm, TfyCall *call)
     asking->call = call;
     asking->llm = llm;
     asking->says.task = call->task;
-    asking->tries = call->tries;
+    asking->tries = asking->before = call->tries;
     asking->start_ns = tfy__now_ns(call->loop);
     call->state = asking;
     return asking;

@@ -127,6 +127,9 @@ call = [{"id": "a", "type": "function", "function": {"name": "below", "arguments
 print(json.dumps({"match": "agent goal", "message": {"content": None, "tool_calls": call}}))
 answer("below it", "fine")
 print(json.dumps({"match": "question 9000", "fault": "truncate"}))
+for n in range(3): print(json.dumps({"match": "question 9100", "fault": "silent"}))
+answer("question 9100", "ok")
+for n in range(3): print(json.dumps({"match": "question 9100", "fault": "silent"}))
 for n in range(2): answer("question 700", "ok", usage={"prompt_tokens": 2**63 - 1, "completion_tokens": 2**63 - 1})
 for n in range(3000): answer("question ", "ok", usage={"prompt_tokens": 60, "completion_tokens": 7940})
 ' >script
@@ -177,6 +180,35 @@ run ./work replay last
 check "... in a replay, too" printed " 0 divergences"
 run tfy verify
 check "... and in the log's rules" ended 0
+
+cat >breaks.json <<END
+{"models": {
+  "default": {"api": "chat", "url": "$TFY_LLM_URL/breaks", "model": "m", "then": "other"},
+  "other": {"api": "chat", "url": "$TFY_LLM_URL", "model": "m"}}}
+END
+cat >other.tfy <<'END'
+prompt p(n: int) -> string { user "question ${n}" }
+workflow main(most: int) -> string {
+    try {
+        with budget(calls: most) {
+            return yield p(9100)
+        }
+    } catch e: BudgetExceeded {
+        return "${e.spent} spent"
+    }
+}
+END
+tfy build other.tfy -o other
+for most in 4 3; do
+    posts
+    run env -u TFY_LLM_URL ./other run --most $most --models breaks.json
+    sed "s/^/$most: /" out >>others
+    check "somebody else who is asked in its place has to be put down, too ($most)" [ "$(asked)" = $most ]
+    run ./other replay last
+    check "... in a replay, too ($most)" printed " 0 divergences"
+done
+check "... and is asked where there is room" grep -q '4: "ok"' others
+check "... and only there" grep -q '3: "3.0 spent"' others
 
 run ./work run --workflow asks --goal "agent goal"
 check "a budget ends an agent, and bounds what it asks for" printed '"over: 2.0"'
