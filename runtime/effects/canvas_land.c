@@ -376,7 +376,8 @@ static void on_unborn(TfyCanvasJob *job, const TfyProcessEnd *end)
 /* Lines "ref NUL id NUL work tree"; also of branches below one of this name. */
 static const char *find_line(const TfyBuffer *out, const char *ref)
 {
-    for (const char *line = out->data, *stop = line + out->len; line && line < stop;) {
+    const char *line = out->data, *stop = line ? line + out->len : NULL;
+    while (line && line < stop) {
         if (strcmp(line, ref) == 0) return line + strlen(ref) + 1;
         line = memchr(line, '\n', (size_t)(stop - line));
         if (line) line++;

@@ -32,9 +32,15 @@ static void read_answer(const char *api, const char *text, size_t len)
     CHECK(parts.finish_reason);
     CHECK(!parts.text || json_is_string(parts.text));
     CHECK(!parts.refusal || json_is_string(parts.refusal));
-    const json_t *call;
+    json_t *call;
     size_t i;
-    json_array_foreach(parts.calls, i, call) CHECK(json_object_get(call, "args"));
+    json_array_foreach(parts.calls, i, call)
+    {
+        CHECK(json_object_get(call, "args"));
+        /* a conversation has calls as a turn names them: llm_turn.c */
+        if (!json_is_string(json_object_get(call, "id"))) json_object_set_new(call, "id", json_string("c"));
+        if (!json_is_string(json_object_get(call, "tool"))) json_object_set_new(call, "tool", json_string(""));
+    }
     json_t *message = json_pack("{s:s, s:s, s:O?}", "role", "assistant", "content", "", "calls", parts.calls);
     TfyLlmWire wire = {.form = form};
     TfyBuffer body = {0};
