@@ -192,6 +192,7 @@ static void write_extra(const Asking *asking, const TfyLlmReply *reply, uint32_t
     else
         tfy__put_bytes(extra, TFY_P_ANSWER, reply->answer, reply->answer_len);
     if (reply->calls) tfy__put_json(extra, TFY_P_CALLS, reply->calls, strlen(reply->calls));
+    if (reply->opaque) tfy__put_json(extra, TFY_P_OPAQUE, reply->opaque, strlen(reply->opaque));
     if (reply->refusal) tfy__put_text(extra, TFY_P_REFUSAL, reply->refusal);
 }
 
@@ -207,21 +208,24 @@ static const char *split_path(char *error, const char **path)
 
 static void complete_turn(TfyCall *call, const TfyLlmReply *reply)
 {
-    json_t *calls = reply->calls ? json_loads(reply->calls, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *calls = reply->calls ? json_loads(reply->calls, JSON_ALLOW_NUL, NULL) : NULL,
+           *opaque = reply->opaque ? json_loads(reply->opaque, JSON_ALLOW_NUL, NULL) : NULL;
     const TfyAnswer answer = {.text = reply->answer,
                               .len = reply->answer_len,
                               .calls = calls,
+                              .opaque = opaque,
                               .cut = tfy__llm_is_long(reply->finish_reason),
                               .too_long = reply->too_long,
                               .tokens = reply->prompt_tokens,
                               .window = reply->window};
     TfyValue value;
-    if (reply->calls && !calls) tfy__starved(call->task);
+    if ((reply->calls && !calls) || (reply->opaque && !opaque)) tfy__starved(call->task);
     if (!call->task->error && tfy__turn_decode(call->task, call->tool, &answer, &value))
         tfy__call_done(call, value);
     else
         tfy__call_panicked(call);
     json_decref(calls);
+    json_decref(opaque);
 }
 
 /* A reply that is not an answer fails with the error in its record. An answer, also one that does not fit, is decoded
@@ -273,7 +277,10 @@ static void take_reply(Asking *asking, const TfyLlmReply *given)
     TfyCall *call = asking->call;
     tfy__llm_says_end(&asking->says, false);
     if (asking->entry) whole.window = asking->entry->window;
-    if (!tfy__is_turn(call->tool)) whole.window = 0; /* nobody would look at it */
+    if (!tfy__is_turn(call->tool)) { /* nobody would look at them */
+        whole.window = 0;
+        whole.opaque = NULL;
+    }
     uint32_t *answered = tfy__llm_answered(&llm->memory, call->task, asking->request.digest);
     uint32_t occurrence = answered ? ++*answered : 0;
     bool kept =
@@ -354,9 +361,12 @@ static void on_wait(void *arg, int64_t status, int64_t wait_ms, uint32_t tries)
 /* The entry, or the endpoint of the environment (NULL). */
 static TfyLlmTarget target_of(const TfyLlmEntry *entry)
 {
-    if (entry) return (TfyLlmTarget){.form = entry->form, .url = entry->url, .named = entry->name};
-    return (TfyLlmTarget){
-        .form = &tfy__llm_chat, .url = getenv("TFY_LLM_URL"), .named = "TFY_LLM_URL", .from_environment = true};
+    if (entry) return (TfyLlmTarget){.form = entry->form, .url = entry->url, .named = entry->name, .from = entry->name};
+    return (TfyLlmTarget){.form = &tfy__llm_chat,
+                          .url = getenv("TFY_LLM_URL"),
+                          .named = "TFY_LLM_URL",
+                          .from = "",
+                          .from_environment = true};
 }
 
 /* Who answers to the name of a model: an entry of the file, or the endpoint of the environment, whose name is "default".
@@ -395,8 +405,11 @@ static bool send_to(Asking *asking, TfyLlmTarget *target, const char *model, int
     target->streams = (!asking->entry || asking->entry->streams) && tfy__llm_http_streams(llm->http, target);
     *code = ENOMEM;
     strcpy(error, "memory ran out before the model was asked");
-    if (llm->http &&
-        tfy__llm_request_body(&asking->request, target->form, target->streams, model, asking->call->tool->name, &body))
+    const TfyLlmAsked asked = {.model = model,
+                               .name = asking->call->tool->name,
+                               .effort = asking->entry ? asking->entry->effort : NULL,
+                               .streams = target->streams};
+    if (llm->http && tfy__llm_request_body(&asking->request, target->form, target->from, &asked, &body))
         asking->ask = tfy__llm_http_ask(llm->http, target, &body, &heard, asking, code, error);
     tfy__buffer_free(&body);
     return asking->ask;
@@ -632,6 +645,17 @@ static bool is_played(Llm *llm)
     return tfy__llm_prepare(llm->loop, error) == TFY_OK && llm->mode == MODE_CASSETTE;
 }
 
+/* What the request may cost, whoever of those that may be asked answers it. -1: one of them has no price. */
+static int64_t most_of(const TfyLlmEntry *entry, int64_t in, int64_t out)
+{
+    int64_t most = tfy__llm_cost(entry, in, 0, out);
+    for (const TfyLlmEntry *then = entry ? entry->then : NULL; then && most >= 0; then = then->then) {
+        const int64_t cost = tfy__llm_cost(then, in, 0, out);
+        if (cost < 0 || cost > most) most = cost;
+    }
+    return most;
+}
+
 /* Three bytes of the request count as a token. A model that nobody answers for, and a row that cannot be evaluated, are
  * reported when it is asked. */
 static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
@@ -653,7 +677,7 @@ static bool reserve(TfyCall *call, TfyAmount *most, TfyBuffer *members)
                   out = request.most ? request.most : TFY_LLM_MOST;
     const bool played = is_played(llm);
     if (!played) find_target(llm, request.model, &target, &entry, error);
-    *most = (TfyAmount){.tokens = in + out, .cost = played ? 0 : tfy__llm_cost(entry, in, 0, out), .calls = 1};
+    *most = (TfyAmount){.tokens = in + out, .cost = played ? 0 : most_of(entry, in, out), .calls = 1};
     tfy__put_hex(members, TFY_P_REQUEST, request.digest);
     if (entry) tfy__put_text(members, TFY_P_ENTRY, entry->name);
     tfy__llm_request_clear(&llm->kept, &request);
@@ -733,6 +757,7 @@ static bool decode_turn(TfyTask *task, const TfyTool *tool, const TfyPayload *pa
     const TfyAnswer answer = {.text = bytes ? bytes : "",
                               .len = json_string_length(text),
                               .calls = tfy__payload_get(payload, TFY_P_CALLS),
+                              .opaque = tfy__payload_get(payload, TFY_P_OPAQUE),
                               .cut = reason && tfy__llm_is_long(reason),
                               .too_long = tfy__payload_text(payload, TFY_P_TOO_LONG),
                               .tokens = count_in(payload, TFY_P_PROMPT_TOKENS),

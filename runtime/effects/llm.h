@@ -47,6 +47,7 @@ typedef struct TfyLlmReply {
     char *model;               /* as the endpoint names it */
     char *finish_reason;       /* "stop", "length", …; "" if the endpoint gave none */
     char *calls;               /* of tools: JSON, [{id, tool, args}, …]; NULL: none */
+    char *opaque;              /* what only its provider understands: JSON, {"from", "items"}; NULL: nothing */
     char *refusal;             /* why the model does not answer; NULL: it answers */
     char *too_long;            /* the request was too long for it, in the endpoint's words; NULL: it was not */
     int64_t prompt_tokens;     /* -1: unknown */
@@ -121,6 +122,7 @@ typedef struct TfyLlmTarget {
     const char *url;
     const char *model;     /* as the endpoint calls it */
     const char *named;     /* the address, in messages about the settings */
+    const char *from;      /* the model's name, in what is opaque; "": the environment's */
     const char *key;       /* NULL: none */
     bool from_environment; /* the key is that of TFY_LLM_KEY_FILE or TFY_LLM_KEY */
     bool has_other;        /* somebody else can be asked: a long wait is a failure */

@@ -50,6 +50,7 @@ void tfy__llm_reply_clear(TfyLlmReply *reply)
     free(reply->refusal);
     free(reply->too_long);
     free(reply->calls);
+    free(reply->opaque);
     *reply = (TfyLlmReply){0};
 }
 
@@ -159,6 +160,8 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
         return "token counts must be whole numbers";
     if (!fits(line, "calls", JSON_ARRAY)) return "'calls' must be a list";
     if (!tfy__json_is_shallow(json_object_get(line, "calls"), 0)) return "'calls' nests too deeply";
+    if (!fits(line, "opaque", JSON_OBJECT)) return "'opaque' must be an object";
+    if (!tfy__json_is_shallow(json_object_get(line, "opaque"), 0)) return "'opaque' nests too deeply";
     reply->answer = copy_text(json_object_get(line, "answer"), &reply->answer_len);
     reply->model = copy_text(json_object_get(line, "model"), NULL);
     reply->finish_reason = copy_text(json_object_get(line, "finish_reason"), NULL);
@@ -168,7 +171,8 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
     const json_t *refusal = json_object_get(line, "refusal"), *too_long = json_object_get(line, "too_long");
     if (too_long && !(reply->too_long = copy_text(too_long, NULL))) return "memory ran out";
     if (refusal && !(reply->refusal = copy_text(refusal, NULL))) return "memory ran out";
-    const json_t *calls = json_object_get(line, "calls");
+    const json_t *calls = json_object_get(line, "calls"), *opaque = json_object_get(line, "opaque");
+    if (opaque && !(reply->opaque = json_dumps(opaque, JSON_COMPACT | JSON_SORT_KEYS))) return "memory ran out";
     if (calls && !(reply->calls = json_dumps(calls, JSON_COMPACT))) return "memory ran out";
     return reply->answer && reply->model && reply->finish_reason ? NULL : "memory ran out";
 }
@@ -321,6 +325,7 @@ static void write_line(TfyBuffer *line, const TfyLlmRequest *request, uint32_t o
     if (reply->too_long) tfy__buffer_json_string(line, reply->too_long, strlen(reply->too_long));
     if (reply->window) tfy__buffer_printf(line, ",\"window\":%lld", (long long)reply->window);
     if (reply->calls) tfy__buffer_printf(line, ",\"calls\":%s", reply->calls);
+    if (reply->opaque) tfy__buffer_printf(line, ",\"opaque\":%s", reply->opaque);
     tfy__buffer_text(line, "}\n");
 }
 

@@ -86,6 +86,7 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
     tfy__buffer_text(out, asked->streams ? "],\"stream\":true,\"stream_options\":{\"include_usage\":true}"
                                          : "],\"stream\":false");
     if (asked->most) tfy__buffer_printf(out, ",\"max_tokens\":%lld", (long long)asked->most);
+    if (asked->effort) tfy__llm_add_member(out, "reasoning_effort", json_string(asked->effort));
     tfy__llm_add_tools(out, asked->tools);
     json_t *format = response_format(asked->schema, asked->name);
     if (format) tfy__llm_add_member(out, "response_format", format);

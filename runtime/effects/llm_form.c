@@ -115,6 +115,20 @@ const char *tfy__llm_file_name(const TfyLlmFile *file)
     return slash ? slash + 1 : file->path;
 }
 
+/* ---- reasoning ---- */
+
+const json_t *tfy__llm_opaque(const TfyLlmWire *wire, const json_t *message)
+{
+    const json_t *opaque = json_object_get(message, "opaque");
+    const char *from = json_string_value(json_object_get(opaque, "from"));
+    return from && wire->from && strcmp(from, wire->from) == 0 ? json_object_get(opaque, "items") : NULL;
+}
+
+void tfy__llm_add_effort(TfyBuffer *out, const char *object, const TfyLlmAsked *asked)
+{
+    if (asked->effort) tfy__llm_add_member(out, object, json_pack("{s:s}", "effort", asked->effort));
+}
+
 /* ---- calls ---- */
 
 char *tfy__llm_args_text(const json_t *call)

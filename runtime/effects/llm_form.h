@@ -9,10 +9,13 @@
  *
  *   {"role": "system" | "user", "content": "..."}
  *   {"role": "user", "content": "PATH\nPATH", "files": [{"hash", "kind"}]}       before the first of the others
- *   {"role": "assistant", "content": "...", "calls": [{"id", "tool", "args"}]?}
+ *   {"role": "assistant", "content": "...", "calls": [{"id", "tool", "args"}]?, "opaque": {"from", "items"}?}
  *   {"role": "tool", "content": "...", "id": "..."}
  *
  * A summary of other messages has a member `left_out` (value/thread_short.c), which is not sent.
+ *
+ * What only one provider understands, such as its model's reasoning, is opaque: it is sent back as it came to the model that
+ * it is from, a name of the file of models, and left out for all others.
  *
  * A body begins with the bytes of the body before it in the same conversation, so that endpoints need not read them
  * again. Nor are they written again: the messages of a conversation are kept as a form has written them (TfyLlmWire), and
@@ -48,6 +51,7 @@ void tfy__llm_files_free(TfyLlmFiles *files); /* NULL is allowed */
 typedef struct TfyLlmParts {
     json_t *text;              /* a string, owned; NULL: it has none */
     json_t *calls;             /* a list of {id, tool, args}, owned; NULL: none */
+    json_t *opaque;            /* a list of items that only this provider understands, owned; NULL: none */
     const json_t *refusal;     /* a string: why the model does not answer; NULL: it answers */
     const json_t *model;       /* a string, as the endpoint names it, or NULL */
     const char *finish_reason; /* "stop", "length", …; "": the endpoint gave none */
@@ -59,6 +63,7 @@ struct TfyLlmForm;
 /* The messages of a conversation in a wire form. All zero, but for the form, before the first. */
 typedef struct TfyLlmWire {
     const struct TfyLlmForm *form;
+    const char *from;         /* the model whose opaque items are sent; NULL: none are. Borrowed */
     uint32_t count;           /* messages */
     TfyBuffer text;           /* the items of the form's list of messages, with commas between them */
     TfyBuffer system;         /* messages: the same of the system text's parts */
@@ -71,6 +76,7 @@ typedef struct TfyLlmWire {
 typedef struct TfyLlmAsked {
     const char *model;      /* as the endpoint calls it */
     const char *name;       /* the schema's */
+    const char *effort;     /* of its reasoning: "high"; NULL: nothing is said */
     int64_t most;           /* tokens of the answer; 0: nothing is said */
     const json_t *schema;   /* of the answer; NULL: none */
     const TfyBuffer *tools; /* as the form writes them, with commas between them; NULL: none are offered */
@@ -113,6 +119,10 @@ void tfy__llm_add_member(TfyBuffer *out, const char *name, json_t *value);
 void tfy__llm_add_tools(TfyBuffer *out, const TfyBuffer *tools); /* ,"tools":[…]; NULL: nothing */
 void tfy__llm_wire_free(TfyLlmWire *wire);                       /* it is all zero afterwards */
 
+/* What a message has of the model that is asked; NULL: nothing. */
+const json_t *tfy__llm_opaque(const TfyLlmWire *wire, const json_t *message);
+/* Appends ,"OBJECT":{"effort":"…"}; nothing if nothing is said. */
+void tfy__llm_add_effort(TfyBuffer *out, const char *object, const TfyLlmAsked *asked);
 /* The file of a message that has this number among its files; NULL: there is none, or its bytes are not here. */
 const TfyLlmFile *tfy__llm_file_at(const TfyLlmWire *wire, const json_t *message, size_t number);
 json_t *tfy__llm_data_url(const TfyLlmFile *file);      /* "data:image/png;base64,…"; NULL: no memory */

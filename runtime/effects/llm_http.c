@@ -14,6 +14,7 @@
 #include "effects/known.h"
 #include "effects/llm_stream.h"
 #include "effects/sse.h"
+#include "value/json.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -67,7 +68,8 @@ struct TfyLlmAsk {
     const char *broke;     /* what is wrong with the stream; NULL: nothing */
     int64_t heard_ns;      /* when the last bytes came */
     uint64_t silence;      /* a timer: the request is under way, and may be silent for so long; 0: none */
-    bool has_other, bound; /* as in its target */
+    const char *from;      /* as in its target */
+    bool has_other, bound; /* … */
     bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests sent, also before a wait */
     uint64_t timer;        /* before the next try; 0: none */
@@ -243,21 +245,34 @@ static char *public_text(const TfyLlmAsk *ask, const json_t *text, size_t *len)
     return without_key(bytes ? bytes : "", bytes ? json_string_length(text) : 0, len);
 }
 
-/* The calls of tools, without secrets; *out is NULL when there is none. False: no memory. */
-static bool keep_calls(const json_t *calls, char **out)
+/* JSON, without secrets; *out is NULL when there is none. False: no memory. */
+static bool keep_json(const json_t *json, char **out)
 {
     *out = NULL;
-    if (!calls) return true;
-    char *text = json_dumps(calls, JSON_COMPACT);
+    if (!json) return true;
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     if (text) *out = without_key(text, strlen(text), NULL);
     free(text);
     return *out;
 }
 
+enum { OPAQUE_DEPTH = 2 }; /* levels around it in a record */
+
+/* What nests too deeply for a record is left out. */
+static bool keep_opaque(const TfyLlmAsk *ask, json_t *items, char **out)
+{
+    *out = NULL;
+    if (!items) return true;
+    json_t *opaque = json_pack("{s:s, s:O}", "from", ask->from, "items", items);
+    const bool ok = opaque && (!tfy__json_is_shallow(opaque, OPAQUE_DEPTH) || keep_json(opaque, out));
+    json_decref(opaque);
+    return ok;
+}
+
 static bool keep_parts(const TfyLlmAsk *ask, const TfyLlmParts *parts, TfyLlmReply *reply)
 {
     if (parts->refusal && !(reply->refusal = public_text(ask, parts->refusal, NULL))) return false;
-    if (!keep_calls(parts->calls, &reply->calls)) return false;
+    if (!keep_json(parts->calls, &reply->calls) || !keep_opaque(ask, parts->opaque, &reply->opaque)) return false;
     reply->answer = public_text(ask, parts->text, &reply->answer_len);
     reply->model = public_text(ask, parts->model, NULL);
     reply->finish_reason = without_key(parts->finish_reason, strlen(parts->finish_reason), NULL);
@@ -312,6 +327,7 @@ static void take_response(TfyLlmAsk *ask)
     free(reason);
     json_decref(parts.text);
     json_decref(parts.calls);
+    json_decref(parts.opaque);
     json_decref(response);
 }
 
@@ -762,6 +778,7 @@ TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBu
                        .streams = target->streams,
                        .events = {.most = http->limits->body_max},
                        .stream = {.form = target->form, .most = http->limits->body_max},
+                       .from = target->from,
                        .offers = target->offers,
                        .body = *body};
     *body = (TfyBuffer){.data = NULL};

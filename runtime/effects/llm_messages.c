@@ -73,13 +73,13 @@ static json_t *wire_file(const TfyLlmFile *file)
                      "source", "type", "base64", "media_type", file->kind, "data", file->data.data, file->data.len);
 }
 
-/* Texts of no length are refused. */
+/* Texts of no length are refused. Reasoning stands before what it led to. */
 static void add(TfyLlmWire *wire, const json_t *message)
 {
     static const char user[] = "user", assistant[] = "assistant";
     const char *name = json_string_value(json_object_get(message, "role")),
                *role = strcmp(name, assistant) == 0 ? assistant : user;
-    const json_t *text = json_object_get(message, "content"), *call;
+    const json_t *text = json_object_get(message, "content"), *call, *item;
     const TfyLlmFile *file;
     size_t i;
     if (strcmp(name, "tool") == 0) {
@@ -92,6 +92,7 @@ static void add(TfyLlmWire *wire, const json_t *message)
         if (json_string_length(text)) tfy__llm_add_item(&wire->system, text_part(text));
         return;
     }
+    json_array_foreach(tfy__llm_opaque(wire, message), i, item) add_part(wire, role, json_incref((json_t *)item));
     if (json_string_length(text)) add_part(wire, role, text_part(text));
     for (i = 0; (file = tfy__llm_file_at(wire, message, i)); i++) add_part(wire, role, wire_file(file));
     json_array_foreach(json_object_get(message, "calls"), i, call) add_call(wire, role, call);
@@ -126,6 +127,8 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
     tfy__buffer_json_string(out, asked->model, strlen(asked->model));
     tfy__buffer_printf(out, ",\"max_tokens\":%lld", (long long)(asked->most ? asked->most : TFY_LLM_MOST));
     if (asked->streams) tfy__buffer_text(out, ",\"stream\":true");
+    if (asked->effort) tfy__buffer_text(out, ",\"thinking\":{\"type\":\"adaptive\"}");
+    tfy__llm_add_effort(out, "output_config", asked);
     add_tools(out, wire, asked);
     if (wire->system.len) {
         tfy__buffer_text(out, ",\"system\":[");
@@ -161,6 +164,21 @@ static json_t *calls_of(const json_t *content)
     return calls;
 }
 
+/* Thoughts are signed, and may be encrypted; both come back as they are. */
+static json_t *thoughts_of(const json_t *content)
+{
+    json_t *thoughts = NULL;
+    const json_t *part;
+    size_t i;
+    json_array_foreach(content, i, part)
+    {
+        if (!is_type(part, "thinking") && !is_type(part, "redacted_thinking")) continue;
+        if (!thoughts) thoughts = json_array();
+        json_array_append(thoughts, (json_t *)part);
+    }
+    return thoughts;
+}
+
 /* Tokens that were read from the endpoint's cache, or written to it, are counted apart from the others. */
 static int64_t tokens_read(const json_t *usage)
 {
@@ -177,6 +195,7 @@ static bool read_response(const json_t *response, TfyLlmParts *parts)
     const char *reason = json_string_value(stop);
     *parts = (TfyLlmParts){.text = tfy__llm_joined(content, "text", "text"),
                            .calls = calls_of(content),
+                           .opaque = thoughts_of(content),
                            .refusal = reason && strcmp(reason, "refusal") == 0 ? stop : NULL,
                            .model = json_object_get(response, "model"),
                            .finish_reason = reason ? reason : "",

@@ -6,7 +6,7 @@
  *    "day": {"cost": 20}}
  *
  * api is a wire form (llm_form.h), or "embeddings"; key the name of a secret, window in tokens, a price for a million of
- * them; with "stream": false answers come in one piece. day bounds what a database asks of all of them in a day: cost,
+ * them; with "stream": false answers come in one piece; "reasoning": "high" is the effort that a model is to spend on it. day bounds what a database asks of all of them in a day: cost,
  * tokens and calls. */
 #ifndef EFFECTS_LLM_MODELS_H
 #define EFFECTS_LLM_MODELS_H
@@ -20,6 +20,7 @@ typedef struct TfyLlmEntry {
     const char *url, *model;
     const char *key; /* the name of a secret; NULL: none */
     int64_t window;  /* tokens; 0: not known */
+    const char *effort; /* of its reasoning; NULL: nothing is said */
     bool streams;    /* it is asked for streams */
     bool priced;
     double in, cached, out;         /* for a million tokens */

@@ -99,18 +99,19 @@ static bool write_items(TfyLlmTools *tools, const TfyLlmForm *form)
     return tools->form;
 }
 
-bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, bool streams, const char *model,
-                           const char *name, TfyBuffer *out)
+bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, const char *from, const TfyLlmAsked *asked,
+                           TfyBuffer *out)
 {
     enum { ROOM = 512 }; /* for all else */
-    const TfyLlmWire *wire = tfy__talk_wire(request->talk, form, request->files);
+    const TfyLlmWire *wire = tfy__talk_wire(request->talk, form, from, request->files);
     TfyLlmTools *tools = request->tools;
     if (!wire || (tools && !write_items(tools, form))) return false;
-    const TfyLlmAsked asked = {
-        model,  name, request->most ? request->most : request->bound, request->schema, tools ? &tools->items : NULL,
-        streams};
+    TfyLlmAsked all = *asked;
+    all.most = request->most ? request->most : request->bound;
+    all.schema = request->schema;
+    all.tools = tools ? &tools->items : NULL;
     tfy__buffer_reserve(out, wire->text.len + wire->system.len + (tools ? tools->items.len : 0) + ROOM);
-    form->body(out, wire, &asked);
+    form->body(out, wire, &all);
     return !out->failed;
 }
 

@@ -42,9 +42,10 @@ typedef struct TfyLlmRequest {
 bool tfy__llm_request_finish(TfyLlmRequest *request);
 size_t tfy__llm_request_size(const TfyLlmRequest *request); /* bytes of the text */
 void tfy__llm_request_text(const TfyLlmRequest *request, TfyBuffer *out);
-/* Appends the body for an endpoint; streams: the answer may; model: as it calls it, name: the schema's. False: no memory. */
-bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, bool streams, const char *model,
-                           const char *name, TfyBuffer *out);
+/* Appends the body for an endpoint. from: the model's name, for what is opaque; asked: what the request does not say
+ * itself, the members model, name, effort and streams. False: no memory. */
+bool tfy__llm_request_body(TfyLlmRequest *request, const TfyLlmForm *form, const char *from, const TfyLlmAsked *asked,
+                           TfyBuffer *out);
 /* Adds what LLMPlan has of it: the digest, and each file as [path, kind, hash, bytes]. */
 void tfy__llm_request_record(const TfyLlmRequest *request, TfyBuffer *members);
 void tfy__llm_request_clear(TfyLlmKept *kept, TfyLlmRequest *request);

@@ -39,7 +39,9 @@ static json_t *wire_files(const TfyLlmWire *wire, const json_t *message)
 static void add(TfyLlmWire *wire, const json_t *message)
 {
     TfyBuffer *items = &wire->text;
-    const json_t *text = json_object_get(message, "content"), *id = json_object_get(message, "id");
+    const json_t *text = json_object_get(message, "content"), *id = json_object_get(message, "id"), *item;
+    size_t i;
+    json_array_foreach(tfy__llm_opaque(wire, message), i, item) tfy__llm_add_item(items, json_incref((json_t *)item));
     if (json_object_get(message, "files"))
         tfy__llm_add_item(items, wire_files(wire, message));
     else if (id)
@@ -73,6 +75,8 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
     tfy__buffer_add(out, wire->text.data, wire->text.len);
     tfy__buffer_printf(out, "],\"store\":false,\"stream\":%s", asked->streams ? "true" : "false");
     if (asked->most) tfy__buffer_printf(out, ",\"max_output_tokens\":%lld", (long long)asked->most);
+    if (asked->effort) tfy__buffer_text(out, ",\"include\":[\"reasoning.encrypted_content\"]");
+    tfy__llm_add_effort(out, "reasoning", asked);
     tfy__llm_add_tools(out, asked->tools);
     json_t *format = format_of(asked->schema, asked->name);
     if (format) tfy__llm_add_member(out, "text", format);
@@ -113,6 +117,14 @@ static bool is_failed(const char *reason)
     return strcmp(reason, "failed") == 0 || strcmp(reason, "cancelled") == 0;
 }
 
+/* Since the endpoint keeps nothing, reasoning can only be sent back where it is encrypted. */
+static void keep_reasoning(TfyLlmParts *parts, const json_t *item)
+{
+    if (!json_is_string(json_object_get(item, "encrypted_content"))) return;
+    if (!parts->opaque) parts->opaque = json_array();
+    json_array_append(parts->opaque, (json_t *)item);
+}
+
 /* The texts of all messages are one text. */
 static bool read_response(const json_t *response, TfyLlmParts *parts)
 {
@@ -131,6 +143,8 @@ static bool read_response(const json_t *response, TfyLlmParts *parts)
         if (is_type(item, "message")) {
             json_array_extend(content, json_object_get(item, "content"));
             if (!parts->refusal) parts->refusal = refusal_in(json_object_get(item, "content"));
+        } else if (is_type(item, "reasoning")) {
+            keep_reasoning(parts, item);
         } else if (is_type(item, "function_call")) {
             if (!parts->calls) parts->calls = json_array();
             json_array_append_new(parts->calls,

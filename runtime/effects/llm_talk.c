@@ -159,11 +159,12 @@ json_t *tfy__talk_since(TfyLlmTalk *talk, uint32_t from)
     return NULL;
 }
 
-const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form, const TfyLlmFiles *files)
+const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form, const char *from, const TfyLlmFiles *files)
 {
     TfyLlmWire *wire = &talk->wire;
-    if (wire->form != form || wire->count > talk->count) tfy__llm_wire_free(wire);
+    if (wire->form != form || wire->from != from || wire->count > talk->count) tfy__llm_wire_free(wire);
     wire->form = form;
+    wire->from = from;
     wire->files = files;
     json_t *list = tfy__talk_since(talk, wire->count);
     const json_t *message;

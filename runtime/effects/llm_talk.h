@@ -45,8 +45,9 @@ bool tfy__talk_add(TfyLlmTalk *talk, const char *message, size_t len);
 void tfy__talk_end(TfyLlmTalk *talk);
 /* The messages from this number on, as a list that the caller owns; NULL: no memory. */
 json_t *tfy__talk_since(TfyLlmTalk *talk, uint32_t from);
-/* The messages in this form; files: whose bytes they send, or NULL. NULL: no memory. */
-const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form, const TfyLlmFiles *files);
+/* The messages in this form, with what is opaque of the model `from`, which outlives the talk; files: whose bytes they
+ * send, or NULL. NULL: no memory. */
+const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form, const char *from, const TfyLlmFiles *files);
 /* The start of its first text by the user, on one line; cap: bytes of out. */
 void tfy__talk_begins(TfyLlmTalk *talk, char *out, size_t cap);
 /* The question is over. A talk without a place, or that failed, is freed. */

@@ -226,6 +226,10 @@ static TfyObj *said(Turn *turn, const TfyType *type)
     }
     tfy__buffer_text(&message, "\"content\":");
     tfy__buffer_json_string(&message, turn->answer->text, turn->answer->len);
+    if (turn->answer->opaque) {
+        tfy__buffer_text(&message, ",\"opaque\":");
+        tfy__encode_json(&message, turn->answer->opaque);
+    }
     tfy__buffer_text(&message, ",\"role\":\"assistant\"}");
     if (thread) thread = tfy__thread_add(turn->task, 0, thread, &message);
     for (uint32_t i = 0; thread && i < turn->told_count; i++)

@@ -29,6 +29,7 @@ typedef struct TfyAnswer {
     const char *text;
     size_t len;           /* bytes */
     const json_t *calls;  /* a list of {id, tool, args}; NULL: none */
+    const json_t *opaque; /* {from, items}: what only its provider understands; NULL: nothing */
     bool cut;             /* the answer was longer than the endpoint gives: its last call may be half of one */
     const char *too_long; /* there is no answer, since the question was too long; NULL: there is one */
     int64_t tokens, window;

@@ -148,7 +148,7 @@ run ./work run --k 2 --calls 3
 check "what fits is asked" printed '"2 done"'
 posts
 run ./work run --k 5 --calls 3
-check "what does not is refused" printed '3 done; calls 3.0 3.0; p may come to 1 calls, and 3 of 3 are spent'
+check "what does not is refused" printed '3 done; calls 3.0 3.0; p may come to 1 call, and 3 of 3 are spent'
 check "... and not asked" [ "$(asked)" = 3 ]
 run ./work replay last
 check "... and replayed" printed " 0 divergences"
@@ -301,12 +301,22 @@ END
 TFY_LLM_URL=$(cat address)
 posts
 run tfy run cost.tfy --llm record:priced
-check "a cost that nobody knows is not read as none" ended 1 "a budget bounds what p costs, and its model has no price"
+check "a cost that nobody knows is not read as none" ended 1 "a budget bounds what p costs, and its model, or one that may answer in its place, has no price"
 check "... and nothing is asked" [ "$(asked)" = 0 ]
 sed 's/with budget(cost: 0.5)/with budget(calls: 5)/' cost.tfy >free.tfy
 run tfy run free.tfy --llm record:priced
 run tfy run cost.tfy --llm cassette:priced
 check "a recorded session costs nothing" printed '"ok"'
+
+cat >chain.json <<END
+{"models": {
+  "default": {"api": "chat", "url": "$TFY_LLM_URL", "model": "m", "price": {"in": 1, "out": 1}, "then": "dear"},
+  "dear": {"api": "chat", "url": "$TFY_LLM_URL", "model": "m", "price": {"in": 100, "out": 100}}}}
+END
+posts
+run env -u TFY_LLM_URL ./work run --workflow one --n 1 --models chain.json --budget cost=0.5
+check "whoever may answer in its place is counted with" ended 1 "p may come to 0.81"
+check "... and nothing is asked" [ "$(asked)" = 0 ]
 
 # ---- the day ----
 
@@ -324,7 +334,7 @@ bounds '{"calls": 3}'
 run ./work run --workflow main --k 2 --calls 9
 check "what a day has room for is asked" printed '"2 done"'
 run ./work run --workflow main --k 2 --calls 9
-check "... whichever run asks" printed '1 done; calls of the day 3.0 3.0; p may come to 1 calls, and 3 of 3 are spent; the limit is that of the day'
+check "... whichever run asks" printed '1 done; calls of the day 3.0 3.0; p may come to 1 call, and 3 of 3 are spent; the limit is that of the day'
 check "... and no more" [ "$(asked)" = 3 ]
 run ./work replay last
 check "... also in a replay" printed " 0 divergences"
@@ -374,7 +384,7 @@ run ./work run --workflow main --k 9 --calls 9
 check "the cost of a day is bounded" grep -Eq '[1-9] done; cost of the day 0.00825 0.00[0-9]+; p may come to 0.008' out
 sed 's/, "price".*}}}/}}/' day.json >unpriced.json
 run ./work run --workflow one --n 1 --models unpriced.json
-check "... and needs a price" ended 1 "a budget bounds what p costs, and its model has no price"
+check "... and needs a price" ended 1 "a budget bounds what p costs, and its model, or one that may answer in its place, has no price"
 bounds '{"calls": 2}'
 sed "s|$(cat address)|$(cat silent)|" day.json >hole.json
 start ./slow run --models hole.json

@@ -66,7 +66,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             log.write(json.dumps({"path": self.path, "headers": dict(self.headers), "body": body}) + "\n")
         answer, status = getattr(self, "answer_" + self.path.rsplit("/", 1)[-1])(body), 200
         if self.path.startswith("/refuses/"): answer, status = {"error": {"message": "no such model"}}, 404
-        if self.path.startswith("/busy/"): answer, status = {"error": {"message": "later"}}, 503
+        late = self.path.startswith("/late/") and "tool_result" in json.dumps(body)
+        if self.path.startswith("/busy/") or late: answer, status = {"error": {"message": "later"}}, 503
         data = json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -88,7 +89,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "tools" not in body: return say([{"type": "text", "text": json.dumps(REPORT)}], "end_turn")
         told = [p for m in body["messages"] for p in m["content"] if p["type"] == "tool_result"]
         name, args = ("answer", {"value": REPORT}) if told else ("double", {"n": 21})
-        return say([{"type": "text", "text": "I try."}, {"type": "tool_use", "id": "c%d" % len(told), "name": name, "input": args}], "tool_use")
+        thoughts = [{"type": "thinking", "thinking": "Twice?", "signature": "c2lnbmVk"}, {"type": "redacted_thinking", "data": "aGlkZGVu"}]
+        return say(thoughts * ("thinking" in body) + [{"type": "text", "text": "I try."}, {"type": "tool_use", "id": "c%d" % len(told), "name": name, "input": args}], "tool_use")
     def answer_responses(self, body):
         usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 10}
         def say(*output): return {"model": "responses-1", "status": "completed", "output": list(output), "usage": usage}
@@ -98,7 +100,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return say({"type": "reasoning", "summary": []}, part(text[:9]), part(text[9:]))
         told = [i for i in body["input"] if i.get("type") == "function_call_output"]
         name, args = ("answer", {"value": REPORT}) if told else ("double", {"n": 21})
-        return say({"type": "function_call", "id": "fc", "call_id": "c%d" % len(told), "name": name, "arguments": json.dumps(args)})
+        thoughts = [{"type": "reasoning", "id": "r1", "summary": [], "encrypted_content": "aGlkZGVu"}, {"type": "reasoning", "id": "r2", "summary": []}]
+        return say(*thoughts * ("reasoning" in body), {"type": "function_call", "id": "fc", "call_id": "c%d" % len(told), "name": name, "arguments": json.dumps(args)})
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 print("http://127.0.0.1:%d" % server.server_address[1], flush=True)
 server.serve_forever()
@@ -114,7 +117,8 @@ export TFY_DB="$PWD/runs.db" no_proxy=127.0.0.1 TFY_SECRET_BIG_KEY=sesame-open-b
 mkdir -p .tfy
 cat >.tfy/models.json <<END
 {"models": {
-  "chat": {"api": "chat", "url": "$url/v1", "model": "chat-one", "key": "OTHER_KEY", "window": 32768},
+  "chat": {"api": "chat", "url": "$url/v1", "model": "chat-one", "key": "OTHER_KEY", "window": 32768,
+           "price": {"in": 0, "out": 0}},
   "messages": {"api": "messages", "url": "$url", "model": "messages-one", "key": "BIG_KEY", "window": 200000,
                "price": {"in": 3, "cached": 0.3, "out": 15}, "then": "chat"},
   "responses": {"api": "responses", "url": "$url/v1/", "model": "responses-one", "key": "OTHER_KEY"}}}
@@ -247,6 +251,54 @@ check "... which it is sent" grep -q '"model": "chat"' requests
 sed 's/"OTHER_KEY"/"NO_SUCH_KEY"/' elsewhere/mine.json >elsewhere/keyless.json
 run ./work run --workflow plain_chat --models elsewhere/keyless.json
 check "a key that is missing is told" ended 1 "the secret NO_SUCH_KEY is missing; set TFY_SECRET_NO_SUCH_KEY"
+
+# ---- reasoning ----
+
+reasons() { # API [URL [MEMBERS]]: the model thinks, and another one takes its place
+    cat >reasons.json <<END
+{"models": {
+  "chat": {"api": "$1", "url": "$url${2-}", "model": "thinks", "reasoning": "high", "then": "messages"},
+  "messages": {"api": "messages", "url": "$url", "model": "other"}}}
+END
+    : >requests
+    run ./work run --workflow chat --models reasons.json
+}
+bodies='import json; first, second = [json.loads(line)["body"] for line in open("requests")][:2]; '
+reasons messages
+check "reasoning is asked for" python3 -c "$bodies"'assert first["thinking"] == {"type": "adaptive"} and first["output_config"] == {"effort": "high"}, first'
+check "... and sent back as it came" python3 -c "$bodies"'
+said = second["messages"][1]["content"]
+assert [part["type"] for part in said] == ["thinking", "redacted_thinking", "text", "tool_use"], said
+assert said[0] == {"type": "thinking", "thinking": "Twice?", "signature": "c2lnbmVk"} and said[1]["data"] == "aGlkZGVu", said'
+run ./work replay last
+check "... also after a replay" printed " 0 divergences"
+run tfy history last --type LLMPlan --json
+check "... from the record" grep -q '"opaque":{"from":"chat","items":\[{"signature":"c2lnbmVk"' out
+reasons responses
+check "responses: reasoning is asked for, encrypted" python3 -c "$bodies"'assert first["reasoning"] == {"effort": "high"} and first["include"] == ["reasoning.encrypted_content"], first'
+check "... and sent back where it is" python3 -c "$bodies"'
+assert [item.get("id") for item in second["input"] if item.get("type") == "reasoning"] == ["r1"], second["input"]
+assert second["input"][2]["encrypted_content"] == "aGlkZGVu", second["input"]'
+reasons chat
+check "chat: its effort is said" python3 -c "$bodies"'assert first["reasoning_effort"] == "high", first'
+reasons messages /late
+check "another model goes on" printed '"done"'
+check "... without what it cannot read" python3 -c '
+import json
+bodies = [json.loads(line)["body"] for line in open("requests")]
+assert [body["model"] for body in bodies] == ["thinks", "thinks", "other"], bodies
+assert "thinking" in json.dumps(bodies[1]["messages"]) and "thinking" not in json.dumps(bodies[2]), bodies[2]'
+reasons messages
+cp reasons.json reasons.old
+TFY_MODELS=reasons.json run ./work run --workflow chat --llm record:session
+run ./work run --workflow chat --llm cassette:session
+check "... and a recorded session has it" printed '"done"'
+sed 's/"opaque":{[^}]*}[^}]*}\]}/"opaque":7/' session >broken
+run ./work run --workflow chat --llm cassette:broken
+check "... where it is an object" ended 69 "'opaque' must be an object"
+sed 's/"high"/7/' reasons.json >unfit.json
+run ./work run --workflow chat --models unfit.json
+check "an effort is a text" ended 69 "'reasoning' of the model 'chat' is a text, not empty"
 
 # ---- who is asked instead ----
 

@@ -54,7 +54,7 @@ static char *body_of(World *world, TfyLlmTalks *talks, const TfyLlmForm *form, c
     for (int i = 0; i < count; i++) assert_true(tfy__talk_add(talk, messages[i], strlen(messages[i])));
     tfy__talk_end(talk);
     assert_int_equal(talk->count, count);
-    if (wired) form->body(&body, tfy__talk_wire(talk, form, NULL), &(TfyLlmAsked){.model = "m", .name = "n"});
+    if (wired) form->body(&body, tfy__talk_wire(talk, form, NULL, NULL), &(TfyLlmAsked){.model = "m", .name = "n"});
     assert_false(body.failed);
     json_t *since = tfy__talk_since(talk, (uint32_t)count / 2);
     assert_int_equal(json_array_size(since), count - count / 2);

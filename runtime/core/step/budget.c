@@ -235,16 +235,17 @@ bool tfy__budget_refuses(TfyCall *call)
     call->outcome = TFY_NOT_DONE;
     if (hold->what == PRICE) {
         tfy__call_tool_error(call, EINVAL,
-                             "a budget bounds what %s costs, and its model has no price; give it one in the file of "
-                             "models",
+                             "a budget bounds what %s costs, and its model, or one that may answer in its place, has no "
+                             "price; give it one in the file of models",
                              call->tool->name);
         return true;
     }
     TfyBuffer text = {0};
     char part[32];
     snprintf(part, sizeof part, "%s%s", hold->what, hold->of_day ? " of the day" : "");
+    const char *unit = hold->more == 1 && strcmp(hold->what, "calls") == 0 ? "call" : hold->what;
     tfy__buffer_printf(&text, "%s may come to %.12g %s, and %.12g of %.12g are spent%s", call->tool->name, hold->more,
-                       hold->what, hold->spent, hold->limit,
+                       unit, hold->spent, hold->limit,
                        hold->of_day ? "; the limit is that of the day, in the file of models" : "");
     TfyObj *message = text.failed ? NULL : tfy_string_of(call->task, text.data, text.len);
     TfyObj *what = message ? tfy_string_of(call->task, part, strlen(part)) : NULL;

@@ -488,6 +488,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
                         P(ANSWER),
                         P(CALL),
                         P(CALLS),
+                        P(OPAQUE),
                         P(VALUE),
                         P(ERROR),
                         P(OUTCOME),

@@ -88,6 +88,7 @@
     M(OCCURRENCE, "occurrence", INT)                                                                                   \
     M(OF, "of", TEXT)                                                                                                  \
     M(OK, "ok", FLAG)                                                                                                  \
+    M(OPAQUE, "opaque", OBJECT)                                                                                        \
     M(ORIGINS, "origins", LIST)                                                                                        \
     M(OUTCOME, "outcome", TEXT)                                                                                        \
     M(PASSAGES, "passages", INT)                                                                                       \

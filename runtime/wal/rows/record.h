@@ -29,6 +29,7 @@
  *   LLMPlan           {"tool", "digest", "model", "prompt_tokens", "completion_tokens", "finish_reason", "ms",
  *                      "answer"}
  *                     or {…, "error": {…}}. "calls"?: [{"id", "tool", "args"}, …], of an agent;
+ *                     "opaque"?: {"from": entry, "items": […]}, its provider's own;
  *                     "files"?: [[path, kind, "hex32", bytes], …]; "tries": HTTP requests sent, if not 1;
  *                     "refusal": why there is no answer
  *                     "after"?: step, "texts"?: [[role, "hex16"], …]
