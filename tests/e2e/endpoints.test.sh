@@ -295,10 +295,10 @@ run ./work run --workflow chat --llm cassette:session
 check "... and a recorded session has it" printed '"done"'
 sed 's/"opaque":{[^}]*}[^}]*}\]}/"opaque":7/' session >broken
 run ./work run --workflow chat --llm cassette:broken
-check "... where it is an object" ended 69 "'opaque' must be an object"
+check "... where it is an object" ended 65 "'opaque' must be an object"
 sed 's/"high"/7/' reasons.json >unfit.json
 run ./work run --workflow chat --models unfit.json
-check "an effort is a text" ended 69 "'reasoning' of the model 'chat' is a text, not empty"
+check "an effort is a text" ended 65 "'reasoning' of the model 'chat' is a text, not empty"
 
 # ---- who is asked instead ----
 
