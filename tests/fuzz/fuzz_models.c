@@ -41,8 +41,9 @@ static void read_answer(const char *api, const char *text, size_t len)
         if (!json_is_string(json_object_get(call, "id"))) json_object_set_new(call, "id", json_string("c"));
         if (!json_is_string(json_object_get(call, "tool"))) json_object_set_new(call, "tool", json_string(""));
     }
-    json_t *message = json_pack("{s:s, s:s, s:O?}", "role", "assistant", "content", "", "calls", parts.calls);
-    TfyLlmWire wire = {.form = form};
+    json_t *message = json_pack("{s:s, s:s, s:O?, s:{s:s, s:O?}}", "role", "assistant", "content", "", "calls", parts.calls,
+                                "opaque", "from", "it", "items", parts.opaque);
+    TfyLlmWire wire = {.form = form, .from = "it"};
     TfyBuffer body = {0};
     form->add(&wire, message);
     form->body(&body, &wire, &(TfyLlmAsked){.model = "m", .name = "n"});
@@ -54,6 +55,7 @@ static void read_answer(const char *api, const char *text, size_t len)
     tfy__llm_wire_free(&wire);
     json_decref(parts.text);
     json_decref(parts.calls);
+    json_decref(parts.opaque);
     json_decref(response);
 }
 

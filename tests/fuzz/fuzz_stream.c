@@ -61,6 +61,7 @@ static void read_answer(TfyLlmStream *stream)
     json_array_foreach(parts.calls, i, call) CHECK(json_object_get(call, "args"));
     json_decref(parts.text);
     json_decref(parts.calls);
+    json_decref(parts.opaque);
     json_decref(response);
 }
 

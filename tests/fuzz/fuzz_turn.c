@@ -162,6 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         check_answer(&task, data[0] & 64 ? &node_next : &text_next, &parts, data[0] & 128);
     json_decref(parts.text);
     json_decref(parts.calls);
+    json_decref(parts.opaque);
     json_decref(response);
     CHECK(heap.objects == 0);
     tfy__heap_deinit(&heap);
