@@ -1,4 +1,4 @@
-/* emit_graph.c: the states of every workflow as a graph, for Mermaid or Graphviz.
+/* emit_graph.c: the states of every workflow as a graph, for Mermaid or Graphviz, or as JSON for programs.
  *
  * A node is a place where a workflow stops; an edge leads to the places it can reach from there without stopping.
  * Where an error can take it, the edge is dotted. Calls, spawned tasks, bodies of parallel and race and undo blocks
@@ -175,9 +175,15 @@ static void put_escaped(Graph *g, const char *text)
     }
 }
 
+/* What it calls, by name; NULL: nothing. */
+static const char *callee_name(const Point *point)
+{
+    return point->callee ? point->callee->full_name : point->builtin ? point->builtin->name : point->effect;
+}
+
 static const char *state_name(const Point *point, Arena *arena)
 {
-    const char *what = point->callee ? point->callee->full_name : point->builtin ? point->builtin->name : point->effect;
+    const char *what = callee_name(point);
     switch (point->ask) {
     case ASK_CALL: return arena_printf(arena, "call %s", what);
     case ASK_BACKOFF: return "retry";
@@ -264,6 +270,105 @@ static void put_edges(Graph *g, uint32_t r, bool inside)
         if ((g->edges[i].arrow <= ARROW_ERROR) == inside) put_edge(g, r, &g->edges[i]);
 }
 
+/* ---- as JSON ---- */
+
+static void put_member(Graph *g, const char *name, const char *text)
+{
+    text_format(&g->out, "\"%s\":", name);
+    text_quote_json(&g->out, text);
+}
+
+static void put_line(Graph *g, const Routine *routine, uint32_t line)
+{
+    const Module *module = routine->decl->module;
+    if (module->number) {
+        text_put(&g->out, ",");
+        put_member(g, "file", module->file);
+    }
+    text_format(&g->out, ",\"line\":%u", line - module->source->line_base);
+}
+
+static void put_json_node(Graph *g, const Point *point)
+{
+    static const char *const kinds[] = {[ASK_YIELD] = "yield",
+                                        [ASK_EFFECT] = "effect",
+                                        [ASK_CALL] = "call",
+                                        [ASK_BACKOFF] = "backoff",
+                                        [ASK_UNDO] = "undo"};
+    text_put(&g->out, "{");
+    put_member(g, "point", point->id);
+    text_format(&g->out, ",\"kind\":\"%s\"", kinds[point->ask]);
+    put_line(g, point->routine, point->line);
+    text_put(&g->out, ",");
+    if (callee_name(point)) {
+        put_member(g, "callee", callee_name(point));
+        text_put(&g->out, ",");
+    }
+    put_member(g, "label", point->label ? point->label : state_name(point, g->machine->arena));
+    text_put(&g->out, "}");
+}
+
+/* The beginning and the end have no point. */
+static void put_json_end(Graph *g, const char *name, uint32_t node)
+{
+    if (node == 0 || node == end_of(g->routine))
+        text_format(&g->out, "\"%s\":null", name);
+    else
+        put_member(g, name, g->routine->resume[node - 1]->id);
+}
+
+static void put_json_edge(Graph *g, const Edge *edge)
+{
+    text_put(&g->out, "{");
+    put_json_end(g, "from", edge->from);
+    text_put(&g->out, ",");
+    if (edge->arrow <= ARROW_ERROR) {
+        put_json_end(g, "to", edge->to);
+        if (edge->arrow == ARROW_ERROR) text_put(&g->out, ",\"error\":true");
+    } else {
+        put_member(g, "starts", g->machine->routines[edge->to]->label);
+        text_put(&g->out, ",");
+        put_member(g, "label", arrow_names[edge->arrow]);
+    }
+    text_put(&g->out, "}");
+}
+
+static void put_json_workflow(Graph *g, const Routine *routine)
+{
+    const char *comma = "";
+    walk_routine(g, routine);
+    text_put(&g->out, "{");
+    put_member(g, "name", routine->label);
+    put_line(g, routine, routine->line);
+    text_put(&g->out, ",\"nodes\":[");
+    for (uint32_t i = 0; i < routine->resume_count; i++) {
+        if (routine->resume[i]->ask == ASK_FUEL) continue;
+        text_put(&g->out, comma);
+        put_json_node(g, routine->resume[i]);
+        comma = ",\n";
+    }
+    text_put(&g->out, "],\n\"edges\":[");
+    for (uint32_t i = 0; i < g->edge_count; i++) {
+        if (i) text_put(&g->out, ",\n");
+        put_json_edge(g, &g->edges[i]);
+    }
+    text_put(&g->out, "]}");
+}
+
+static void put_json(Graph *g)
+{
+    const char *comma = "{\"workflows\":[\n";
+    for (uint32_t i = 0; i < g->machine->routine_count; i++) {
+        if (g->machine->routines[i]->kind != ROUTINE_WORKFLOW) continue;
+        text_put(&g->out, comma);
+        put_json_workflow(g, g->machine->routines[i]);
+        comma = ",\n";
+    }
+    text_put(&g->out, *comma == '{' ? "{\"workflows\":[]}\n" : "]}\n");
+}
+
+/* ---- as a whole ---- */
+
 static void number_workflows(Graph *g)
 {
     uint32_t count = 0;
@@ -273,12 +378,11 @@ static void number_workflows(Graph *g)
 }
 
 /* Edges between workflows are after the workflows: in Mermaid a node belongs to the group that names it first. */
-char *emit_graph(const Machine *machine, GraphFormat format, size_t *len)
+static void put_picture(Graph *g)
 {
-    Graph *g = arena_new(machine->arena, Graph);
-    *g = (Graph){.machine = machine, .format = format, .out = {.arena = machine->arena}};
-    text_put(&g->out, format == GRAPH_MERMAID ? "flowchart TD\n"
-                                              : "digraph program {\n  node [shape=box, fontname=\"sans-serif\"];\n");
+    const Machine *machine = g->machine;
+    const bool mermaid = g->format == GRAPH_MERMAID;
+    text_put(&g->out, mermaid ? "flowchart TD\n" : "digraph program {\n  node [shape=box, fontname=\"sans-serif\"];\n");
     number_workflows(g);
     for (int calls = 0; calls < 2; calls++)
         for (uint32_t r = 0; r < machine->routine_count; r++) {
@@ -287,9 +391,19 @@ char *emit_graph(const Machine *machine, GraphFormat format, size_t *len)
             walk_routine(g, routine);
             if (!calls) put_nodes(g, g->numbers[r], routine);
             put_edges(g, g->numbers[r], !calls);
-            if (!calls) text_put(&g->out, format == GRAPH_MERMAID ? "  end\n" : "  }\n");
+            if (!calls) text_put(&g->out, mermaid ? "  end\n" : "  }\n");
         }
-    if (format == GRAPH_DOT) text_put(&g->out, "}\n");
+    if (!mermaid) text_put(&g->out, "}\n");
+}
+
+char *emit_graph(const Machine *machine, GraphFormat format, size_t *len)
+{
+    Graph *g = arena_new(machine->arena, Graph);
+    *g = (Graph){.machine = machine, .format = format, .out = {.arena = machine->arena}};
+    if (format == GRAPH_JSON)
+        put_json(g);
+    else
+        put_picture(g);
     *len = g->out.len;
     return g->out.data;
 }

@@ -432,7 +432,7 @@ char *emit_c(const Machine *machine, const EmitOptions *options, size_t *len);
 uint32_t machine_find_workflow(const Machine *machine, const Decl *decl, const Routine *routine);
 
 /* The states of every workflow and the ways between them, as text in the arena. Requires machine_finish. */
-typedef enum GraphFormat { GRAPH_MERMAID, GRAPH_DOT } GraphFormat;
+typedef enum GraphFormat { GRAPH_MERMAID, GRAPH_DOT, GRAPH_JSON } GraphFormat;
 char *emit_graph(const Machine *machine, GraphFormat format, size_t *len);
 
 /* The size of tasks: frame bytes, what is live at each point, the widest point, bytes per task; a table or JSON, in

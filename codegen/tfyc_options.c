@@ -52,7 +52,7 @@ static const OptionInfo table[] = {
     {OPT_CHECK, "check", NULL, "report mistakes of any number of files and write nothing"},
     {OPT_FORMAT, "format", NULL, "write files in the canonical form; with --check, list those that are not"},
     {OPT_DIFF, "diff", NULL, "with --format: show what would change and write nothing"},
-    {OPT_GRAPH, "graph", "mermaid|dot", "print every workflow's states and the edges between them"},
+    {OPT_GRAPH, "graph", "mermaid|dot|json", "print every workflow's states and the edges between them"},
     {OPT_REPORT, "report", NULL, "print the size of tasks: frames, what is live at each point, bytes per task"},
     {OPT_TRUST, "trust", NULL,
      "with --check: print what each tool may do, and where untrusted values reach what matters"},
@@ -105,7 +105,7 @@ static void print_help(void)
           "       tfyc --check FILE.tfy ...\n"
           "       tfyc --check --trust [--json] FILE.tfy\n"
           "       tfyc --format [--check] [--diff] FILE.tfy ...\n"
-          "       tfyc --graph=mermaid|dot FILE.tfy\n"
+          "       tfyc --graph=mermaid|dot|json FILE.tfy\n"
           "       tfyc --report [--json] FILE.tfy\n"
           "       tfyc --schema NAME FILE.tfy\n"
           "       tfyc --layout FILE.tfy\n"
@@ -152,7 +152,8 @@ static GraphFormat graph_format(const char *name)
 {
     if (strcmp(name, "mermaid") == 0) return GRAPH_MERMAID;
     if (strcmp(name, "dot") == 0) return GRAPH_DOT;
-    refuse_usage("--graph takes mermaid or dot");
+    if (strcmp(name, "json") == 0) return GRAPH_JSON;
+    refuse_usage("--graph takes mermaid, dot or json");
 }
 
 static void read_option(Options *options, int option)

@@ -61,8 +61,19 @@ check "graph: Mermaid unless told otherwise" cmp -s out "$golden/agent.mermaid"
 run tfy graph "$golden/agent.tfy" --format dot
 check "graph: Graphviz" cmp -s out "$golden/agent.dot"
 if command -v dot >/dev/null 2>&1; then check "Graphviz reads it" sh -c 'dot -Tplain out >/dev/null'; fi
+run tfy graph "$golden/agent.tfy" --format json
+check "graph: JSON" cmp -s out "$golden/agent.graph"
+check "... whose edges lead to nodes that there are" python3 -c '
+import json
+graph = json.load(open("out"))["workflows"]
+names = {w["name"] for w in graph}
+assert len(names) == 6, names
+for workflow in graph:
+    points = {n["point"] for n in workflow["nodes"]} | {None}
+    for edge in workflow["edges"]:
+        assert edge["from"] in points and (edge["starts"] in names if "starts" in edge else edge["to"] in points), edge'
 run tfy graph "$golden/agent.tfy" --format png
-check "graph: other formats are refused" ended 64 "mermaid or dot"
+check "graph: other formats are refused" ended 64 "mermaid, dot or json"
 run tfy graph one.tfy
 check "graph of a program with mistakes" ended 65 "one.tfy:1:"
 

@@ -4,7 +4,7 @@
 #   NAME.expected  what `tfyc --check NAME.tfy` writes to stderr; it must exit with 65 when there is an error in it, else with 0
 #   NAME.ast       what `tfyc --dump ast NAME.tfy` writes to stdout
 #   NAME.tokens, NAME.program, NAME.machine    the same of the other stages
-#   NAME.mermaid, NAME.dot, NAME.report    what --graph=mermaid, --graph=dot and --report print
+#   NAME.mermaid, NAME.dot, NAME.graph, NAME.report    what --graph=mermaid, --graph=dot, --graph=json and --report print
 #   NAME.trust, NAME.trust.json    what --check --trust writes, and the same with --json; what goes to stderr comes first
 #   NAME.formatted what `tfyc --format` makes of NAME.tfy; formatted again it must stay the same
 # lang/ is lang.sh's: those programs run. Prints one line for each failing test, with the difference, and a total. UPDATE=1 writes the
@@ -45,6 +45,7 @@ check() {
 dump() {
     case $2 in
     mermaid | dot) set -- "$1" "$2" --graph="$2" ;;
+    graph) set -- "$1" "$2" --graph=json ;;
     report) set -- "$1" "$2" --report ;;
     *) set -- "$1" "$2" --dump="$2" ;;
     esac
@@ -74,7 +75,7 @@ formatted() {
 for file in $(find "$@" -name lang -prune -o -name '*.tfy' -print | sed 's|^\./||' | sort); do
     name=${file%.tfy}
     [ -e "$name.expected" ] && check "$name"
-    for stage in tokens ast program machine mermaid dot report; do
+    for stage in tokens ast program machine mermaid dot graph report; do
         [ -e "$name.$stage" ] && dump "$name" "$stage"
     done
     [ -e "$name.trust" ] && trust "$name" trust

@@ -57,7 +57,8 @@
     O(DIFF, "diff", NULL, "show what would change; change nothing")                                                    \
     O(DIAGNOSTICS, "diagnostics", "json|text", "print errors for people, or one JSON object per line")                 \
     O(FORMAT, "format", "mermaid|dot|svg|text",                                                                        \
-      "for Mermaid (the default), for Graphviz (graph, tasks), or a picture or a chart of characters (timeline)")      \
+      "for Mermaid (the default), for Graphviz (tasks), or a picture or a chart of characters (timeline)")             \
+    O(GRAPH_FORMAT, "format", "mermaid|dot|json", "for Mermaid (the default), for Graphviz, or JSON for programs")     \
     O(TRUST, "trust", NULL, "print what each tool may do, and where untrusted values reach what matters")              \
     O(DENY_WARNINGS, "deny-warnings", NULL, "treat warnings as errors")                                                \
     O(SINCE, "since", "SEQ", "start at this event, as far as events are kept")                                         \

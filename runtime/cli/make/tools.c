@@ -70,6 +70,6 @@ int tfy__cmd_lsp(const TfyArgs *args)
 int tfy__cmd_graph(const TfyArgs *args)
 {
     char mode[32] = "--graph=mermaid";
-    if (args->option[OPT_FORMAT]) snprintf(mode, sizeof mode, "--graph=%s", args->option[OPT_FORMAT]);
+    if (args->option[OPT_GRAPH_FORMAT]) snprintf(mode, sizeof mode, "--graph=%s", args->option[OPT_GRAPH_FORMAT]);
     return become_tfyc(args, mode, NULL);
 }
