@@ -7,6 +7,7 @@
 
 #include "../dsl/agent.h"
 #include "emit.h"
+#include "interface.h"
 
 /* ---- strings and bare cases ---- */
 
@@ -331,6 +332,7 @@ static void emit_extern(Emit *e, const Decl *decl)
     const Expr *name = decl->provider_value->parts;
     uint32_t line = decl_line(e, decl), index = 0;
     Text proto = {.arena = e->arena}, call = {.arena = e->arena};
+    if (e->options->shared) text_put(&proto, "TFY__WITHIN ");
     emit_extern_prototype(&proto, decl);
     text_format(&call, "return %.*s(tfy__t", name ? (int)name->text_len : 0, name ? name->text : "");
     for (const Field *f = decl->params; f; f = f->next, index++)
@@ -799,6 +801,8 @@ void emit_program(Emit *e)
     ctext_line(&e->c, 1, "extern const TfyProgram tfyg_program;");
     text_put(&p, "};\n");
     ctext_raw(&e->c, p.data);
-    if (e->options->main)
+    if (e->options->shared)
+        ctext_line(&e->c, 1, "TFY__SHARED(tfyg_program, \"" TFY_VERSION "\", \"" TFY_INTERFACE "\")");
+    else if (e->options->main)
         ctext_line(&e->c, 1, "int main(int argc, char **argv) { return tfy_main(argc, argv, &tfyg_program); }");
 }

@@ -419,6 +419,7 @@ void frame_assign(Machine *machine);
 /* What the output is called and how it is written. */
 typedef struct EmitOptions {
     bool main;               /* end with int main() */
+    bool shared;             /* for a shared object: end with what a loader looks for */
     bool steps;              /* carry what `tfy replay --step` needs; a program with debug always does */
     bool lines;              /* #line before every line */
     const char *source_name; /* for #line; its last part is the program's name */

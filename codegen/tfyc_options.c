@@ -28,6 +28,7 @@ enum {
     OPT_DEBUG,
     OPT_STEPS,
     OPT_NO_MAIN,
+    OPT_SHARED,
     OPT_NO_LINE,
     OPT_DIAGNOSTICS,
     OPT_DENY_WARNINGS,
@@ -70,6 +71,7 @@ static const OptionInfo table[] = {
     {OPT_DEBUG, "debug", NULL, "keep every variable to the end of its scope, for 'tfy replay --step' and gdb"},
     {OPT_STEPS, "steps", NULL, "carry the debugger of 'tfy replay --step', but keep no variables for it"},
     {OPT_NO_MAIN, "no-main", NULL, "leave out main(), for programs that embed the runtime"},
+    {OPT_SHARED, "shared", NULL, "leave out main(), and name what tfy_shared_open looks for in a shared object"},
     {OPT_NO_LINE, "no-line", NULL, "leave out #line, to read the C"},
     {OPT_DIAGNOSTICS, "diagnostics", "json|text", "print mistakes for people, or as one JSON object a line"},
     {OPT_DENY_WARNINGS, "deny-warnings", NULL, "treat warnings as errors"},
@@ -183,6 +185,7 @@ static void read_option(Options *options, int option)
     case OPT_DEPFILE: options->depfile = optarg; return;
     case OPT_HEADERS: options->headers = optarg; return;
     case OPT_NO_MAIN: options->emit.main = false; return;
+    case OPT_SHARED: options->emit.shared = true; return;
     case OPT_NO_LINE: options->emit.lines = false; return;
     case OPT_DIAGNOSTICS:
         if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)

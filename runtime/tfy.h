@@ -500,6 +500,17 @@ int tfy_load(TfyLoop *loop, const TfyProgram *program, char *error_text);
 int tfy_submit_to(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json, int64_t *tid,
                   char *error_text);
 
+/* A program in a shared object, which `tfy build --shared` made. It has no runtime of its own: this process gives it the
+ * runtime's functions, so it must contain all of libtfy and export its symbols (docs/embedding.md). */
+typedef struct TfyShared TfyShared;
+/* Opens the object at this path, for tfy_load. Each file is loaded once, a file that took the place of another one under
+ * the same path anew. Returns 0; TFY_E_ABSENT: the file cannot be read; TFY_E_INVALID: it is not such an object, or a
+ * tfyc of another version or other headers made it, and nothing in it was run; TFY_E_NOMEM. error_text as in tfy_open. */
+int tfy_shared_open(TfyShared **shared, const char *path, char *error_text);
+const TfyProgram *tfy_shared_program(const TfyShared *shared);
+/* After tfy_close of the loops that the program was loaded into. */
+void tfy_shared_close(TfyShared *shared);
+
 /* Resumes an unfinished run of this program from its recorded answers; tfy_run then continues it live. run: its
  * uuid, a prefix of one, or "last". *tid receives its root task. TFY_E_ABSENT: there is no such run; TFY_E_STATE:
  * the run has finished, or was started with another program. */

@@ -417,6 +417,23 @@ static inline void tfy__poison(void *place, const char *map)
 #define tfy__poison(PLACE, MAP) (void)0
 #endif
 
+/* ---- in a shared object ----
+ *
+ * What tfy_shared_open looks for. The note is read before the object is loaded, so that nothing of a program is used
+ * that another tfyc or other headers made; its form never changes. A function behind an extern tool is TFY__WITHIN the
+ * object: the linker refuses an object without it. */
+#define TFY__WITHIN     __attribute__((visibility("hidden")))
+#define TFY__NOTE_OWNER "Tiffany"
+#define TFY__NOTE_TYPE  1
+#define TFY__SHARED(PROGRAM, VERSION, INTERFACE)                                                                       \
+    __attribute__((section(".note.tfy"), used, aligned(4))) static const struct {                                      \
+        uint32_t owner_size, size, type;                                                                               \
+        char owner[sizeof TFY__NOTE_OWNER], says[sizeof VERSION + sizeof INTERFACE];                                   \
+    } tfyg_note = {sizeof TFY__NOTE_OWNER, sizeof VERSION + sizeof INTERFACE, TFY__NOTE_TYPE, TFY__NOTE_OWNER,         \
+                   VERSION "\0" INTERFACE};                                                                            \
+    extern const TfyProgram *const tfy_program;                                                                        \
+    __attribute__((visibility("default"))) const TfyProgram *const tfy_program = &PROGRAM;
+
 /* ---- a compiled program ---- */
 
 /* One file of a program. Lines are counted over all files in order, so that a line number also identifies its

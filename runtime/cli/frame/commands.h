@@ -23,7 +23,7 @@
         TFY__RUNNING | OPT(WORKFLOW) | OPT(RUN_ID) | OPT(DIR) | OPT(DENY_WARNINGS), 0, -1, .takes_params = true,       \
         .reads_words = true)                                                                                           \
     ROW(build, "build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable",                      \
-        OPT(OUT) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS), 1, -1)                                                  \
+        OPT(OUT) | OPT(SHARED) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS), 1, -1)                                    \
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(TRUST) | OPT(JSON) | OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                              \
     ROW(graph, "graph", "FILE.tfy", "print the states of every workflow, and the edges between them",                  \

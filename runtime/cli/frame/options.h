@@ -73,6 +73,7 @@
     O(STEPPING, "step", NULL,                                                                                          \
       "go through the run record by record, forward and back; commands come from standard input")                      \
     O(DEBUG, "debug", NULL, "keep every variable to the end of its scope, for gdb and for stepping")                   \
+    O(SHARED, "shared", NULL, "write a shared object, for a server or another host that loads it")                     \
     O(UNTIL, "until", "PLACE",                                                                                         \
       "stop there: 12 (a record), 1.2/7 (task 1.2, step 7), lsn:57, line:40, failure, end, a point")                   \
     O(PRINT_LOCALS, "print-locals", NULL, "print the variables there, or at every record")                             \

@@ -34,6 +34,11 @@ typedef struct Toolchain {
 static const char *const LIBRARIES[] = {"-Wl,--gc-sections", "-Wl,--as-needed", "-lsqlite3", "-ljansson", "-lcurl",
                                         "-lpcre2-8",         "-lpthread",       "-lm"};
 #define LIBRARY_COUNT ((int)(sizeof LIBRARIES / sizeof *LIBRARIES))
+/* An object that a process loads, and takes its runtime from. Of its own symbols it shows only the one that
+ * TFY__SHARED (tfy_program.h) makes, and its functions call each other even where the process has others of that
+ * name. */
+static const char *const SHARED_FLAGS[] = {"-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-Bsymbolic"};
+#define SHARED_FLAG_COUNT ((int)(sizeof SHARED_FLAGS / sizeof *SHARED_FLAGS))
 /* -O1: the time that -O2 takes grows out of proportion on long workflows. One cheap option of -O2 is added: a
  * workflow ends with a call of the runtime. */
 static const char *const CC_FLAGS[] = {"-std=gnu11", "-O1", "-foptimize-sibling-calls", "-g"};
@@ -375,6 +380,7 @@ static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolc
     if (what->tests) hash_text(state, "--tests");
     if (what->debug) hash_text(state, "--debug");
     if (what->steps) hash_text(state, "--steps");
+    if (what->shared) hash_text(state, "--shared");
     for (int i = 0; i < what->dir_count; i++) hash_text(state, what->dirs[i]);
     if (!what->path) {
         hash_bytes(state, what->source, strlen(what->source));
@@ -495,6 +501,7 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     if (what->tests) add_word(&command, "--tests");
     if (what->debug) add_word(&command, "--debug");
     if (what->steps) add_word(&command, "--steps");
+    if (what->shared) add_word(&command, "--shared");
     if (what->extra_count) { /* for `#include "NAME.h"` in the C files */
         add_word(&command, "--headers");
         add_word(&command, dir);
@@ -576,7 +583,8 @@ static int make_executable(const TfyCompile *what, const Toolchain *tools, const
     add_word(&command, dir);
     add_word(&command, c_file);
     for (int i = 0; i < what->extra_count; i++) add_word(&command, what->extras[i]);
-    add_word(&command, tools->library);
+    for (int i = 0; i < SHARED_FLAG_COUNT && what->shared; i++) add_word(&command, SHARED_FLAGS[i]);
+    if (!what->shared) add_word(&command, tools->library);
     for (int i = 0; i < LIBRARY_COUNT; i++) add_word(&command, LIBRARIES[i]);
     add_flags(&command, flags);
     add_word(&command, "-o");

@@ -1,4 +1,5 @@
-/* compile.h: compiles FILE.tfy to an executable with the system's C compiler, at most once per content.
+/* compile.h: compiles FILE.tfy to an executable or a shared object with the system's C compiler, at most once per
+ * content.
  *
  * Compiled programs are stored in a cache ($XDG_CACHE_HOME/tfy, else ~/.cache/tfy, else .tfy/cache), one directory
  * per key. The key is a hash of everything that decides the result: every file of the program, extern C files and the
@@ -29,6 +30,7 @@ typedef struct TfyCompile {
     bool tests;         /* include its tests */
     bool debug;         /* keep all variables, for stepping or for gdb */
     bool steps;         /* for stepping */
+    bool shared;        /* a shared object without the runtime, for tfy_shared_open */
     bool deny_warnings; /* refuse a program with warnings; needs its path */
 } TfyCompile;
 

@@ -111,7 +111,9 @@ int tfy__cmd_run(const TfyArgs *args)
 int tfy__cmd_build(const TfyArgs *args)
 {
     char *program = NULL;
-    if (!args->option[OPT_OUT]) return tfy__fail(EXIT_USAGE, "build needs -o PROGRAM, the executable to write");
+    if (!args->option[OPT_OUT])
+        return tfy__fail(EXIT_USAGE, args->option[OPT_SHARED] ? "build --shared needs -o FILE.so, the object to write"
+                                                              : "build needs -o PROGRAM, the executable to write");
     TfyCompile what = {.name = args->words[0],
                        .path = args->words[0],
                        .dirs = args->dirs,
@@ -120,6 +122,7 @@ int tfy__cmd_build(const TfyArgs *args)
                        .extra_count = args->word_count - 1,
                        .output = args->option[OPT_OUT],
                        .debug = args->option[OPT_DEBUG],
+                       .shared = args->option[OPT_SHARED],
                        .deny_warnings = args->option[OPT_DENY_WARNINGS]};
     int status = tfy__compile(&what, &program);
     free(program);
