@@ -83,6 +83,10 @@ struct TfyPerformer {
      * is empty then). For state that `replay` cannot rebuild: it needs the arguments, or belongs to failures. NULL:
      * not needed. */
     void (*recorded)(TfyCall *call, const struct TfyPayload *payload);
+    /* Appends members of a JSON object: what an attempt sends, for people who look back (tfy__stop_json); secrets are their
+     * names. messages: [{"role", "content"}] as the log has them, or NULL. False: no memory, or task->error is set. NULL:
+     * it sends nothing. */
+    bool (*tell)(TfyCall *call, const json_t *messages, TfyBuffer *out);
     /* Releases a descriptor of this performer; handle 0: all of the run. Called twice: first for the program
      * (durable false: the program may not use it any more), then for the world, once everything recorded before is
      * durable. NULL: the performer makes no descriptors. */
@@ -222,21 +226,12 @@ const char *tfy__task_path(TfyTask *task);                    /* "1.3.2" */
 int64_t tfy__epoch(TfyLoop *loop);                            /* the ordinal of this opening of the database, from 1 */
 
 /* One slot per module for its data with the loop; NULL at first. */
+/* clang-format off */
 enum {
-    TFY_M_PROCESS,
-    TFY_M_LLM,
-    TFY_M_HTTP,
-    TFY_M_CODE,
-    TFY_M_CANVAS,
-    TFY_M_NET,
-    TFY_M_POOL,
-    TFY_M_WROTE,
-    TFY_M_SENT,
-    TFY_M_SANDBOX,
-    TFY_M_SECRET,
-    TFY_M_DAY,
-    TFY_M_COUNT
+    TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_CODE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_WROTE, TFY_M_SENT,
+    TFY_M_SANDBOX, TFY_M_SECRET, TFY_M_DAY, TFY_M_COUNT
 };
+/* clang-format on */
 void **tfy__effect_slot(TfyLoop *loop, int module);
 
 /* Live activity (PAL). stage: see the table in docs/runtime.md; the event is published once everything appended

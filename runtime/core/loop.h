@@ -214,21 +214,21 @@ typedef struct TfyStepping {
 int tfy__replay_steps(const TfyProgram *program, const TfyHistory *history, const TfyOptions *options,
                       const TfyStepping *stepping, TfyReplayReport *report);
 
-uint32_t tfy__stop_record(const TfyStop *stop); /* the record's number */
-/* the sentence about a difference found here; NULL: none */
-const char *tfy__stop_difference(const TfyStop *stop);
+uint32_t tfy__stop_record(const TfyStop *stop);        /* the record's number */
+const char *tfy__stop_difference(const TfyStop *stop); /* the sentence about a difference found here; NULL: none */
 
+struct json_t;
 /* Appends a JSON object without its braces, so that the caller can add members:
- *   "asked": {"tool", "args", "key", "attempt"}   the request of the task's step, if one is under way
+ *   "asked": {"tool", "args", "key", "attempt", "request"?}   of the task's step, if one is under way; "request": what it
+ *                                                 sends (TfyPerformer.tell)
  *   "raising": {"error", "message", …}            the error on its way through the frames, if there is one
  *   "frames": [{"workflow", "file"?, "line", "source", "point"?, "locals": [{"name", "type", "value"}, …]}, …]
- *                                                 innermost first; a frame whose variables are not known has no
- *                                                 "locals"
+ *                                                 innermost first; "locals" where the variables are known
  *   "tasks": [{"task", "workflow", "state", "file"?, "line"?, "waits"?}, …]
- *                                                 all tasks of the run, in the order of their making
+ *                                                 all of the run, in the order of their making
  * frames are those of the task at `path`; NULL: of the record's owner. An unknown path has no frames. tasks:
- * include them; a run can have very many. */
-void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out);
+ * include them; a run can have very many. messages: what the step sent to a model, as the log has it, or NULL. */
+void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, const struct json_t *messages, TfyBuffer *out);
 
 /* ---- tests of the language ----
  *

@@ -21,6 +21,7 @@
 #include "effects/sandbox.h"
 #include "effects/secret.h"
 #include "effects/secret_source.h"
+#include "effects/told.h"
 #include "value/heap.h"
 
 #define TAIL_LINES 8 /* of stderr, quoted in an error */
@@ -527,6 +528,19 @@ bool tfy__show_exec(TfyTask *task, const TfyAsked *asked, const TfyValue *args, 
     return true;
 }
 
+static bool tell(TfyCall *call, const json_t *messages, TfyBuffer *out)
+{
+    TfyValue declared[ARG_COUNT] = {{.o = NULL}};
+    const TfyValue *args = call->tool->argv ? declared : call->args;
+    (void)messages;
+    if (call->tool->argv && !declared_args(call->task, call->tool, call->args, declared)) return false;
+    tfy__told_texts(out, "argv", args[ARG_ARGV].o);
+    tfy__told_text(out, "stdin", args[ARG_STDIN].o);
+    tfy__told_text(out, "cwd", args[ARG_CWD].o);
+    tfy__told_names(out, "env", args[ARG_ENV].o);
+    return true;
+}
+
 /* granted is freed. */
 static void start_process(TfyCall *call, char *granted)
 {
@@ -577,5 +591,6 @@ const TfyPerformer tfy__perform_exec = {.name = "exec",
                                         .start = start,
                                         .abort = abort_process,
                                         .close = close_loop,
+                                        .tell = tell,
                                         .prepare = prepare,
                                         .end_former = tfy__former_end};

@@ -25,6 +25,7 @@
 #include "effects/process.h"
 #include "effects/secret.h"
 #include "effects/secret_source.h"
+#include "effects/told.h"
 #include "value/heap.h"
 
 #define HEAD_MAX     ((size_t)64 << 10) /* bytes of a response's headers */
@@ -608,17 +609,27 @@ static bool send_request(Request *request)
     return ok || fail_memory(request);
 }
 
+/* What a tool's declaration says of a request. */
+typedef struct Declared {
+    TfyValue line, headers, body;
+} Declared;
+
+static bool declared_parts(TfyTask *task, const TfyTool *tool, const TfyValue *args, Declared *out)
+{
+    *out = (Declared){.line = {.o = NULL}};
+    return tool->argv(task, args, &out->line) && (!tool->env || tool->env(task, args, &out->headers)) &&
+           (!tool->input || tool->input(task, args, &out->body));
+}
+
 static bool set_declared(Request *request)
 {
     TfyCall *call = request->call;
-    const TfyTool *tool = call->tool;
-    TfyValue line = {.o = NULL}, headers = {.o = NULL}, body = {.o = NULL};
-    if (!tool->argv(call->task, call->args, &line) || (tool->env && !tool->env(call->task, call->args, &headers)) ||
-        (tool->input && !tool->input(call->task, call->args, &body))) {
+    Declared parts;
+    if (!declared_parts(call->task, call->tool, call->args, &parts)) {
         tfy__output_panicked(call);
         return false;
     }
-    return set_line(request, line.o) && set_body(request, body.o) && set_headers(request, headers.o);
+    return set_line(request, parts.line.o) && set_body(request, parts.body.o) && set_headers(request, parts.headers.o);
 }
 
 static bool set_given(Request *request)
@@ -665,51 +676,99 @@ static void close_client(TfyLoop *loop)
     tfy__secret_close(loop);
 }
 
-/* The request line as the tool declares it; secrets stay names. */
-static void show_pieces(const TfyObj *pieces, TfyBuffer *out)
+/* A part of the address; a secret stays the name that it has in the program. */
+static void add_shown(TfyBuffer *line, const TfyString *text, bool reserved)
 {
-    TfyBuffer line = {0};
+    const TfyStretch *stretches = tfy__string_secrets(&text->head);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < text->secrets; i++) {
+        add_encoded(line, text->bytes + at, stretches[i].at - at, reserved);
+        tfy__buffer_add(line, text->bytes + stretches[i].at, stretches[i].len);
+        at = stretches[i].at + stretches[i].len;
+    }
+    add_encoded(line, text->bytes + at, text->byte_len - at, reserved);
+}
+
+/* The request line as the tool declares it, with a NUL behind its method; secrets stay names. Returns the address. */
+static const char *declared_line(const TfyObj *pieces, TfyBuffer *line)
+{
     for (int64_t i = 0; i < tfy_list_len(pieces); i++) {
         const TfyString *piece = (const TfyString *)tfy_list_item(pieces, i).o;
         if (i % 3)
-            add_encoded(&line, piece->bytes, piece->byte_len, i % 3 == 2);
+            add_shown(line, piece, i % 3 == 2);
         else
-            tfy__buffer_add(&line, piece->bytes, piece->byte_len);
+            tfy__buffer_add(line, piece->bytes, piece->byte_len);
     }
-    const char *text = line.failed ? "" : line.data, *blank = strchr(text, ' ');
+    char *blank = line->failed || !line->data ? NULL : strchr(line->data, ' ');
+    if (!blank) return "";
+    *blank = '\0';
+    return blank + 1;
+}
+
+static void show_pieces(const TfyObj *pieces, TfyBuffer *out)
+{
+    TfyBuffer line = {0};
+    const char *url = declared_line(pieces, &line), *method = line.failed || !line.data ? "" : line.data;
     out->failed |= line.failed;
     out->starved |= line.starved;
-    if (blank) tfy__show_word(out, text, (size_t)(blank - text));
-    if (blank) text = blank + 1;
-    tfy__show_word(out, text, strlen(text));
+    tfy__show_word(out, method, strlen(method));
+    tfy__show_word(out, url, strlen(url));
     tfy__buffer_free(&line);
 }
 
 bool tfy__show_http(TfyTask *task, const TfyAsked *asked, const TfyValue *args, TfyBuffer *out)
 {
     const TfyTool *tool = asked->tool;
-    TfyValue line = {.o = NULL}, headers = {.o = NULL}, body = {.o = NULL};
-    if (tool) {
-        if (!tool->argv(task, args, &line) || (tool->env && !tool->env(task, args, &headers)) ||
-            (tool->input && !tool->input(task, args, &body)))
-            return false;
-    } else {
-        headers = args[2];
-        body = args[3];
-    }
+    Declared parts;
+    if (tool && !declared_parts(task, tool, args, &parts)) return false;
+    if (!tool) parts = (Declared){.headers = args[ARG_HEADERS], .body = args[ARG_BODY]};
     tfy__show_row(out, "sends");
     if (tool)
-        show_pieces(line.o, out);
+        show_pieces(parts.line.o, out);
     else
         for (int i = 0; i < 2; i++) tfy__show_text(out, args[i].o);
     tfy__buffer_char(out, ']');
-    tfy__show_entries(out, "header", ": ", headers.o);
-    if (!body.o) return true;
+    tfy__show_entries(out, "header", ": ", parts.headers.o);
+    if (!parts.body.o) return true;
     tfy__show_row(out, "body");
-    tfy__show_text(out, body.o);
+    tfy__show_text(out, parts.body.o);
     tfy__buffer_char(out, ']');
     return true;
 }
 
-const TfyPerformer tfy__perform_http = {
-    .name = "http", .start = start, .abort = abort_request, .close = close_client, .prepare = tfy__secrets_prepare};
+static void tell_line(const TfyObj *pieces, TfyBuffer *out)
+{
+    TfyBuffer line = {0};
+    const char *url = declared_line(pieces, &line), *method = line.failed || !line.data ? "" : line.data;
+    tfy__buffer_text(out, "\"method\":");
+    tfy__buffer_json_string(out, method, strlen(method));
+    tfy__buffer_text(out, ",\"url\":");
+    tfy__told_string(out, url, strlen(url));
+    out->failed |= line.failed;
+    tfy__buffer_free(&line);
+}
+
+static bool tell(TfyCall *call, const json_t *messages, TfyBuffer *out)
+{
+    const TfyValue *args = call->args;
+    Declared parts;
+    (void)messages;
+    if (call->tool->argv) {
+        if (!declared_parts(call->task, call->tool, args, &parts)) return false;
+        tell_line(parts.line.o, out);
+    } else {
+        parts = (Declared){.headers = args[ARG_HEADERS], .body = args[ARG_BODY]};
+        tfy__told_text(out, "method", args[ARG_METHOD].o);
+        tfy__told_text(out, "url", args[ARG_URL].o);
+    }
+    tfy__told_names(out, "headers", parts.headers.o);
+    tfy__told_text(out, "body", parts.body.o);
+    return true;
+}
+
+const TfyPerformer tfy__perform_http = {.name = "http",
+                                        .start = start,
+                                        .abort = abort_request,
+                                        .close = close_client,
+                                        .tell = tell,
+                                        .prepare = tfy__secrets_prepare};

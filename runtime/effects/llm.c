@@ -827,5 +827,6 @@ const TfyPerformer tfy__perform_llm = {.name = "llm",
                                        .prepare = prepare_chosen,
                                        .replay = replay,
                                        .recorded = recorded,
+                                       .tell = tfy__llm_tell,
                                        .save = save,
                                        .restore = restore};

@@ -73,6 +73,10 @@ typedef struct TfyLlmMisfit {
 bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfit, TfyLlmFiles *files,
                       TfyLlmRequest *out);
 
+/* TfyPerformer.tell: {"model", "system"?, "user"} of a question, {"model", "system"?, "messages"} of a conversation, with
+ * "files" if the prompt sends any. */
+bool tfy__llm_tell(TfyCall *call, const json_t *messages, TfyBuffer *out);
+
 /* XXH3-64 of the canonical text of a request, as a recorded session has it; 0: no memory. */
 uint64_t tfy__llm_digest(const json_t *request);
 

@@ -1,6 +1,7 @@
 /* llm_prompt.c: converts a call to the request that is sent, and the answer's text to a value. */
 #include "effects/llm.h"
 #include "effects/llm_turn.h"
+#include "effects/told.h"
 
 #include "value/json.h"
 #include "value/thread.h"
@@ -174,6 +175,99 @@ bool tfy__llm_request(TfyLlmKept *kept, TfyCall *call, const TfyLlmMisfit *misfi
     tfy_cut(task, mark);
     if (!ok) tfy__llm_request_clear(kept, out);
     return ok;
+}
+
+/* ---- for people who look back ---- */
+
+/* The messages of a first request; the caller owns the list. Files cannot be read again. NULL: no memory, or task->error
+ * is set. */
+static json_t *first_messages(TfyCall *call, const Texts *texts)
+{
+    const TfyObj *chat = call->tool->agent ? call->args[0].o : NULL;
+    TfyLlmRequest request = {.talk = tfy__talk_take(NULL, call->task, call->site)};
+    TfyBuffer schema = {0};
+    bool ok = request.talk;
+    if (!chat && wants_json(call->result)) tfy__schema(&schema, call->result);
+    if (ok && call->tool->compacts)
+        ok = build_compact(call, texts, &request);
+    else if (ok && chat)
+        ok = add_thread(&request, texts->system, (const TfyList *)chat, ((const TfyList *)chat)->len);
+    else if (ok)
+        ok = build(texts, &schema, NULL, &request);
+    if (ok) tfy__talk_end(request.talk);
+    json_t *messages = ok ? tfy__talk_since(request.talk, 0) : NULL;
+    tfy__talk_return(NULL, request.talk);
+    json_decref(request.schema);
+    tfy__buffer_free(&schema);
+    return messages;
+}
+
+static bool is_role(const json_t *message, const char *role)
+{
+    const char *its = json_string_value(json_object_get(message, "role"));
+    return its && strcmp(its, role) == 0;
+}
+
+/* The content of a message is text, also where the answer is calls. */
+static void tell_content(const json_t *message, TfyBuffer *out)
+{
+    const json_t *text = json_object_get(message, "content");
+    tfy__told_string(out, json_string_value(text) ? json_string_value(text) : "", json_string_length(text));
+}
+
+static void tell_message(const json_t *message, TfyBuffer *out)
+{
+    const char *name, *comma = "{";
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)message, name, value)
+    {
+        tfy__buffer_printf(out, "%s\"%s\":", comma, name);
+        if (strcmp(name, "content") == 0)
+            tell_content(message, out);
+        else if (!tfy__encode_json(out, value))
+            out->failed = true;
+        comma = ",";
+    }
+    tfy__buffer_char(out, '}');
+}
+
+/* One question in two texts, else a conversation. */
+static void tell_messages(const json_t *messages, TfyBuffer *out)
+{
+    const size_t count = json_array_size(messages);
+    const size_t first = is_role(json_array_get(messages, 0), "system") ? 1 : 0;
+    const json_t *user = count == first + 1 ? json_array_get(messages, first) : NULL;
+    if (first) tfy__buffer_text(out, ",\"system\":");
+    if (first) tell_content(json_array_get(messages, 0), out);
+    if (user && is_role(user, "user")) {
+        tfy__buffer_text(out, ",\"user\":");
+        tell_content(user, out);
+        return;
+    }
+    tfy__buffer_text(out, ",\"messages\":[");
+    for (size_t i = first; i < count; i++) {
+        if (i > first) tfy__buffer_char(out, ',');
+        tell_message(json_array_get(messages, i), out);
+    }
+    tfy__buffer_char(out, ']');
+}
+
+/* The log has texts and who said them; a conversation that the program holds has calls and their results, too. */
+bool tfy__llm_tell(TfyCall *call, const json_t *messages, TfyBuffer *out)
+{
+    Texts texts = {NULL, NULL, NULL};
+    TfyValue files = {.o = NULL};
+    if (!find_texts(call, &texts) || (call->tool->files && !call->tool->files(call->task, call->args, &files)))
+        return false;
+    if (call->tool->agent) messages = NULL;
+    json_t *made = messages ? NULL : first_messages(call, &texts);
+    const bool named = texts.model && texts.model->byte_len > 0;
+    tfy__buffer_text(out, named ? "" : "\"model\":\"default\"");
+    if (named) tfy__told_text(out, "model", &texts.model->head);
+    if (messages || made) tell_messages(messages ? messages : made, out);
+    if (files.o) tfy__told_texts(out, "files", files.o);
+    json_decref(made);
+    return messages || made;
 }
 
 uint64_t tfy__llm_digest(const json_t *request)

@@ -61,29 +61,51 @@ static void add_record(const Debugger *d, TfyBuffer *out)
 }
 
 /* What a model was sent, at the record of its answer. */
-static void add_messages(const Debugger *d, TfyBuffer *out)
+static void add_messages(const json_t *messages, bool whole, TfyBuffer *out)
 {
-    bool whole;
-    json_t *messages = tfy__asked_messages(d->history, d->here, &whole);
     if (!messages) return;
     tfy__buffer_printf(out, "\"whole\":%s,\"messages\":", whole ? "true" : "false");
     if (!tfy__encode_json(out, messages)) out->failed = true;
     tfy__buffer_char(out, ',');
-    json_decref(messages);
+}
+
+/* The same for the request, if the log has all of it; NULL: it has not, or no memory. */
+static json_t *sent_messages(const json_t *messages, bool whole)
+{
+    json_t *sent = messages && whole ? json_array() : NULL;
+    const json_t *message;
+    bool fine = sent;
+    size_t i;
+    json_array_foreach(messages, i, message)
+    {
+        json_t *text = json_object_get(message, "text");
+        fine = fine && text &&
+               json_array_append_new(
+                   sent, json_pack("{sO sO}", "role", json_object_get(message, "role"), "content", text)) == 0;
+    }
+    if (fine) return sent;
+    json_decref(sent);
+    return NULL;
 }
 
 /* path: the task whose frames are shown; NULL: the task that owns the record. */
 static void describe(const Debugger *d, const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
 {
     const char *difference = tfy__stop_difference(stop);
+    const bool recorded = !difference && d->here < d->history->record_count;
+    bool whole = false;
+    json_t *messages = recorded ? tfy__asked_messages(d->history, d->here, &whole) : NULL;
+    json_t *sent = path ? NULL : sent_messages(messages, whole);
     tfy__buffer_printf(out, "{\"run\":\"%s\",\"record\":%u,\"of\":%u,", d->run, d->here + 1, d->history->record_count);
     if (difference)
         add_string(out, "difference", difference);
-    else if (d->here < d->history->record_count)
+    else if (recorded)
         add_record(d, out);
-    if (!difference && d->here < d->history->record_count) add_messages(d, out);
-    tfy__stop_json(stop, path, tasks, out);
+    add_messages(messages, whole, out);
+    tfy__stop_json(stop, path, tasks, sent, out);
     tfy__buffer_char(out, '}');
+    json_decref(messages);
+    json_decref(sent);
 }
 
 static json_t *parse(const TfyBuffer *text)

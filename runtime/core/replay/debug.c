@@ -208,7 +208,44 @@ static void add_frames(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest
 
 /* ---- the step and the tasks ---- */
 
-static void add_asked(TfyBuffer *out, const TaskRest *rest)
+/* The program computes what is sent, and the replay goes on after it: the task stays as it is. */
+static bool tell_request(const Step *step, const json_t *messages, TfyBuffer *out)
+{
+    TfyCall call = step->call;
+    TfyTask *task = call.task;
+    TfyHeap *heap = task->heap;
+    const TfyPerformer *performer = call.loop->performers[call.site->tool->family];
+    TfyObj *error = task->error;
+    const int32_t fuel = task->fuel;
+    const int64_t fn_fuel = heap->fn_fuel;
+    const uint32_t mark = tfy_mark(task), depth = heap->fn_depth;
+    const bool spent = heap->fn_spent;
+    if (!performer || !performer->tell) return false;
+    call.tool = call.site->tool;
+    task->error = NULL;
+    const bool told = performer->tell(&call, messages, out);
+    tfy_cut(task, mark);
+    if (task->error) tfy_drop(task, tfy_take_error(task));
+    task->error = error;
+    task->fuel = fuel;
+    heap->fn_fuel = fn_fuel;
+    heap->fn_depth = depth;
+    heap->fn_spent = spent;
+    return told && !out->failed;
+}
+
+static void add_request(TfyBuffer *out, const Step *step, const json_t *messages)
+{
+    TfyBuffer request = {0};
+    if (tell_request(step, messages, &request)) {
+        tfy__buffer_text(out, ",\"request\":{");
+        tfy__buffer_add(out, request.data, request.len);
+        tfy__buffer_char(out, '}');
+    }
+    tfy__buffer_free(&request);
+}
+
+static void add_asked(TfyBuffer *out, const TaskRest *rest, const json_t *messages)
 {
     const Step *step = rest->step;
     if (!step || step->backoff_only) return;
@@ -221,7 +258,9 @@ static void add_asked(TfyBuffer *out, const TaskRest *rest)
     add_encoded(out, &args);
     tfy__buffer_text(out, ",\"key\":");
     tfy__buffer_json_string(out, step->key, strlen(step->key));
-    tfy__buffer_printf(out, ",\"attempt\":%u},", step->call.attempt);
+    tfy__buffer_printf(out, ",\"attempt\":%u", step->call.attempt);
+    add_request(out, step, messages);
+    tfy__buffer_text(out, "},");
 }
 
 static void add_task(TfyBuffer *out, const TfyStop *stop, const TaskRest *rest)
@@ -266,10 +305,10 @@ static const TaskRest *task_at_path(const Run *run, const char *path)
     return rest;
 }
 
-void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, TfyBuffer *out)
+void tfy__stop_json(const TfyStop *stop, const char *path, bool tasks, const json_t *messages, TfyBuffer *out)
 {
     const TaskRest *rest = path ? task_at_path(stop->run, path) : stop->rest;
-    if (rest) add_asked(out, rest);
+    if (rest) add_asked(out, rest, messages);
     if (rest && rest->task && rest->task->error) {
         tfy__buffer_text(out, "\"raising\":");
         tfy__error_json(out, rest->task->error);
