@@ -27,9 +27,9 @@ quietly sh "$root/tests/e2e/run.sh" "$build" compiler completions editors files 
 # every_mode FILE: what tfyc can do with a program.
 every_mode()
 {
-    for mode in "-o $scratch/x.c" "-o $scratch/x.c --tests --depfile $scratch/x.d" "-o $scratch/x.c --no-line --no-main" "-o $scratch/x.c --debug" \
+    for mode in "-o $scratch/x.c" "-o $scratch/x.c --tests --depfile $scratch/x.d" "-o $scratch/x.c --no-line --no-main" "-o $scratch/x.c --debug" "-o $scratch/x.c --shared" \
         "--layout" "--check --diagnostics=json" \
-        "--dump=tokens" "--dump=ast" "--dump=program" "--dump=machine" "--graph=dot" "--graph=mermaid" "--report" "--report --json" \
+        "--dump=tokens" "--dump=ast" "--dump=program" "--dump=machine" "--graph=dot" "--graph=mermaid" "--graph=json" "--report" "--report --json" \
         "--format --diff" "--list-files"; do
         quietly "$build/tfyc" $mode "$1"
     done
