@@ -11,10 +11,12 @@
 
 typedef enum Kind { ANY, TEXT, INT, FLAG, OBJECT, LIST } Kind;
 
-enum { PUT_ROOM = 40 }; /* bytes that hold any member's name with its comma, quotes and colon, and a NUL */
+enum { PUT_ROOM = 40 };  /* bytes that hold any member's name with its comma, quotes and colon, and a NUL */
+enum { NAME_ROOM = 28 }; /* bytes that hold any member's name and a NUL */
 
+/* The texts stand in it: a pointer would need a relocation, which is larger than most names, and a page to write it to. */
 typedef struct Member {
-    const char *name;
+    char name[NAME_ROOM];
     uint8_t name_len, comma_len;
     uint8_t kind;
     char comma[PUT_ROOM + 1]; /* ,"name": and NULs */
