@@ -95,6 +95,8 @@ struct TfyPerformer {
      * JSON value for a snapshot, restore reads it back. NULL: none. */
     void (*save)(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
     void (*restore)(TfyLoop *loop, const char *run_uuid, const json_t *json);
+    /* The run leaves memory: it has ended, or a snapshot has it. Drops what is kept for it. NULL: nothing, or let_go does. */
+    void (*forget)(TfyLoop *loop, const char *run_uuid);
     /* Ends the processes that it left running for a former owner of the database, which is dead, and waits for
      * their end: 0, or a negative code if that takes longer. NULL: it leaves none. */
     int (*end_former)(const char *lock_path, int timeout_ms);
@@ -149,8 +151,7 @@ bool tfy__budget_read(const char *text, TfyAmount *limit, char *error); /* "cost
 bool tfy__call_read(const TfyCall *call, const struct TfyPayload *payload, TfyValue *out);
 /* When the time of the attempt ends, by the monotonic clock; 0: it has no limit. */
 int64_t tfy__call_deadline_ns(const TfyCall *call);
-/* A digest as records have it. */
-void tfy__digest_text(uint64_t digest, char out[17]);
+void tfy__digest_text(uint64_t digest, char out[17]); /* as records have it */
 
 void tfy__call_panicked(TfyCall *call); /* the performer's own code set task->error (a panic, or tfy_tool_fail) */
 

@@ -426,4 +426,5 @@ const TfyPerformer tfy__perform_commit = {.name = "commit",
                                           .recorded = tfy__wrote_commit_recorded,
                                           .save = tfy__wrote_save,
                                           .restore = tfy__wrote_restore,
+                                          .forget = tfy__wrote_forget,
                                           .end_former = tfy__former_end};

@@ -468,4 +468,5 @@ const TfyPerformer tfy__perform_land = {.name = "land",
                                         .prepare = tfy__canvas_prepare,
                                         .ask = tfy__git_ask,
                                         .recorded = tfy__wrote_land_recorded,
+                                        .forget = tfy__wrote_forget,
                                         .end_former = tfy__former_end};

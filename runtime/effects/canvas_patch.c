@@ -429,5 +429,6 @@ const TfyPerformer tfy__perform_apply = {.name = "apply",
                                          .abort = tfy__canvas_abort,
                                          .close = tfy__canvas_close,
                                          .recorded = apply_recorded,
+                                         .forget = tfy__wrote_forget,
                                          .prepare = prepare_apply,
                                          .end_former = tfy__former_end};

@@ -497,7 +497,8 @@ void tfy__file_close(TfyLoop *loop)
                                               .abort = tfy__file_settle,                                               \
                                               .close = tfy__file_close,                                                \
                                               .prepare = tfy__protect_root,                                            \
-                                              .recorded = tfy__wrote_recorded}
+                                              .recorded = tfy__wrote_recorded,                                         \
+                                              .forget = tfy__wrote_forget}
 
 READER(read_file);
 READER(read_bytes);

@@ -357,7 +357,8 @@ const TfyPerformer tfy__perform_remove_file = {.name = "remove_file",
                                                .abort = tfy__file_settle,
                                                .close = tfy__file_close,
                                                .prepare = tfy__protect_root,
-                                               .recorded = tfy__wrote_recorded};
+                                               .recorded = tfy__wrote_recorded,
+                                               .forget = tfy__wrote_forget};
 const TfyPerformer tfy__perform_make_dir = {.name = "make_dir",
                                             .start = make_start,
                                             .abort = tfy__file_settle,

@@ -809,6 +809,13 @@ static void restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
     tfy__budget_restore(loop, run_uuid, json);
 }
 
+static void forget(TfyLoop *loop, const char *run_uuid)
+{
+    Llm *llm = *tfy__effect_slot(loop, TFY_M_LLM);
+    if (llm) tfy__llm_memory_leave(&llm->memory, run_uuid);
+    tfy__sent_leave(loop, run_uuid);
+}
+
 /* A session or a file of models that the command line names is read before anything runs; whatever the environment says, when it is used. */
 static int prepare_chosen(TfyLoop *loop, char *error_text)
 {
@@ -829,4 +836,5 @@ const TfyPerformer tfy__perform_llm = {.name = "llm",
                                        .recorded = recorded,
                                        .tell = tfy__llm_tell,
                                        .save = save,
-                                       .restore = restore};
+                                       .restore = restore,
+                                       .forget = forget};

@@ -14,10 +14,8 @@
 
 /* A zeroed struct is empty. */
 typedef struct TfyLlmMemory {
-    struct TfyLlmCount *counts; /* in the order of their first use */
-    uint32_t count_used, count_cap;
-    TfyIndex by_key;           /* of the counts */
-    struct TfyLlmTried *tried; /* few: one per task whose prompt is being tried again */
+    TfyTable runs;   /* those that asked */
+    TfyTable counts; /* of all of them */
 } TfyLlmMemory;
 
 /* The highest occurrence of a request that was answered in its run, 0 at first; NULL: no memory. Valid until the next
@@ -37,6 +35,7 @@ void tfy__llm_forget(TfyLlmMemory *memory, TfyTask *task);
 void tfy__llm_memory_save(const TfyLlmMemory *memory, const char *run_uuid, TfyBuffer *out);
 bool tfy__llm_memory_is_saved(const json_t *json); /* there is something to restore */
 void tfy__llm_memory_restore(TfyLlmMemory *memory, TfyLoop *loop, const char *run_uuid, const json_t *json);
+void tfy__llm_memory_leave(TfyLlmMemory *memory, const char *run_uuid); /* the run leaves memory */
 void tfy__llm_memory_close(TfyLlmMemory *memory);
 
 #endif

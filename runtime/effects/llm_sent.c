@@ -400,6 +400,17 @@ void tfy__sent_restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
     }
 }
 
+void tfy__sent_leave(TfyLoop *loop, const char *run_uuid)
+{
+    Sent *sent = *tfy__effect_slot(loop, TFY_M_SENT);
+    const uint64_t run = run_key(run_uuid);
+    for (Known *known = sent ? sent->known.first : NULL, *next; known; known = next) {
+        next = known->next;
+        if (known->run == run) forget_known(sent, known);
+    }
+    if (sent) forget_askings(sent, run);
+}
+
 void tfy__sent_close(TfyLoop *loop)
 {
     Sent **place = (Sent **)tfy__effect_slot(loop, TFY_M_SENT), *sent = *place;

@@ -38,6 +38,7 @@ void tfy__sent_recorded(TfyCall *call, const struct TfyPayload *payload);
 void tfy__sent_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
 void tfy__sent_restore(TfyLoop *loop, const char *run_uuid, const json_t *json);
 
+void tfy__sent_leave(TfyLoop *loop, const char *run_uuid); /* the run leaves memory */
 void tfy__sent_close(TfyLoop *loop);
 
 #endif

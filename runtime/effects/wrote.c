@@ -168,8 +168,9 @@ static void restore_commits(TfyLoop *loop, TfyWroteRun *run, const json_t *json)
 void tfy__wrote_restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
 {
     const json_t *files = tfy__member_get(json, TFY_S_WROTE);
-    const char *last = tfy__member_text(json, TFY_S_LAST);
-    TfyWroteRun *run = last || json_array_size(files) ? make_run(loop, run_uuid) : NULL;
+    const bool began = tfy__member_get(json, TFY_P_BRANCH) || tfy__member_get(json, TFY_P_BASE);
+    const bool any = began || tfy__member_get(json, TFY_S_LAST) || json_array_size(files);
+    TfyWroteRun *run = any ? make_run(loop, run_uuid) : NULL;
     if (run) restore_commits(loop, run, json);
     for (size_t i = 0; run && i < json_array_size(files); i++) {
         const char *path = json_string_value(json_array_get(files, i));
@@ -177,15 +178,28 @@ void tfy__wrote_restore(TfyLoop *loop, const char *run_uuid, const json_t *json)
     }
 }
 
+static void free_run(TfyWroteRun *run)
+{
+    while (run->files.first) forget_file(run, run->files.first);
+    tfy__table_free(&run->by_path);
+    free(run->branch);
+    free(run);
+}
+
+void tfy__wrote_forget(TfyLoop *loop, const char *run_uuid)
+{
+    TfyWroteRun **place = (TfyWroteRun **)tfy__effect_slot(loop, TFY_M_WROTE), *run;
+    while ((run = *place) && strcmp(run->uuid, run_uuid) != 0) place = &run->next;
+    if (!run) return;
+    *place = run->next;
+    free_run(run);
+}
+
 void tfy__wrote_close(TfyLoop *loop)
 {
-    TfyWroteRun **first = (TfyWroteRun **)tfy__effect_slot(loop, TFY_M_WROTE), *run = *first, *next;
-    *first = NULL;
-    for (; run; run = next) {
-        next = run->next;
-        while (run->files.first) forget_file(run, run->files.first);
-        tfy__table_free(&run->by_path);
-        free(run->branch);
-        free(run);
+    TfyWroteRun **first = (TfyWroteRun **)tfy__effect_slot(loop, TFY_M_WROTE), *run;
+    while ((run = *first)) {
+        *first = run->next;
+        free_run(run);
     }
 }

@@ -59,7 +59,8 @@ void tfy__wrote_commit_recorded(TfyCall *call, const struct TfyPayload *payload)
 void tfy__wrote_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out);
 void tfy__wrote_restore(TfyLoop *loop, const char *run_uuid, const json_t *json);
 
-/* For TfyPerformer.close of each that notes. */
+/* For TfyPerformer.forget and .close of each that notes. */
+void tfy__wrote_forget(TfyLoop *loop, const char *run_uuid);
 void tfy__wrote_close(TfyLoop *loop);
 
 #endif

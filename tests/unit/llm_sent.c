@@ -16,7 +16,8 @@
 #include "../llm/fake_loop.h"
 #include "../llm/sites.h"
 
-#define RUN "01234567-0000-7000-8000-000000000001"
+#define RUN   "01234567-0000-7000-8000-000000000001"
+#define OTHER "01234567-0000-7000-8000-000000000002"
 
 typedef struct World {
     TfyLoop loop;
@@ -98,12 +99,29 @@ static void each_text_once(void **state)
     assert_string_equal(world.loop.notes.data, text_of("two", text));
     SEND(&world, 3, "user", "one");
     assert_int_equal(notes(&world), 0);
-    strcpy(world.loop.uuid, "01234567-0000-7000-8000-000000000002"); /* another run has its own */
+    strcpy(world.loop.uuid, OTHER); /* another run has its own */
     SEND(&world, 4, "user", "one");
     assert_int_equal(notes(&world), 1);
     world.loop.keeps = false;
     assert_string_equal(SEND(&world, 5, "user", "three"), "");
     assert_int_equal(notes(&world), 0);
+    world_close(&world);
+}
+
+/* A run leaves memory: what it recorded is written again if it asks once more, and others keep theirs. */
+static void a_run_that_leaves_is_forgotten(void **state)
+{
+    World world;
+    world_open(&world);
+    SEND(&world, 1, "user", "one");
+    strcpy(world.loop.uuid, OTHER);
+    SEND(&world, 1, "user", "one");
+    tfy__sent_leave(&world.loop, RUN);
+    SEND(&world, 2, "user", "one");
+    assert_int_equal(notes(&world), 0);
+    strcpy(world.loop.uuid, RUN);
+    assert_null(strstr(SEND(&world, 2, "user", "one"), "after"));
+    assert_int_equal(notes(&world), 1);
     world_close(&world);
 }
 
@@ -245,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_text_once),
+        cmocka_unit_test(a_run_that_leaves_is_forgotten),
         cmocka_unit_test(a_conversation_names_what_is_new),
         cmocka_unit_test(a_text_that_grows_is_written_from_where_it_grew),
         cmocka_unit_test(secrets_are_masked_first),

@@ -57,6 +57,18 @@ void tfy__run_release(TfyLoop *loop, Run *run)
     free(run->error);
 }
 
+/* Performers that keep things together have the same function. */
+static void have_forgotten(TfyLoop *loop, const Run *run)
+{
+    void (*told)(TfyLoop * loop, const char *run_uuid) = NULL;
+    for (int i = 0; i < TFY_F_COUNT; i++) {
+        const TfyPerformer *performer = loop->performers[i];
+        if (!performer || !performer->forget || performer->forget == told) continue;
+        told = performer->forget;
+        told(loop, run->uuid);
+    }
+}
+
 void tfy__run_discard(TfyLoop *loop, Run *run)
 {
     tfy__park_unlist(run);
@@ -66,6 +78,7 @@ void tfy__run_discard(TfyLoop *loop, Run *run)
     LIST2_REMOVE(&loop->runs, run, prev, next);
     CHECK(run->ended || loop->runs_live > 0);
     if (!run->ended) loop->runs_live--;
+    have_forgotten(loop, run);
     tfy__run_release(loop, run);
     free(run);
 }
