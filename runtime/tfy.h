@@ -385,9 +385,10 @@ typedef struct TfyOptions {
     /* with a log in memory: keeps nothing and cannot be read back, to measure the cost of tasks alone */
     bool forget;
     const TfyWorld *world; /* NULL: the real world */
-    /* the root directory of files, canvas and exec; NULL: the current directory */
+    /* the root directory of files, canvas and exec; NULL: the current directory. Other programs may have others
+     * (tfy_load) */
     const char *root;
-    /* tfy_resume: continues in `root` a run that worked in another directory, and logs the move; otherwise such a
+    /* tfy_resume: continues in its program's root a run that worked in another directory, and logs the move; otherwise such a
      * run is refused */
     bool move_root;
     /* NULL: from the environment; else "cassette:FILE" or "record:FILE" */
@@ -490,12 +491,18 @@ int tfy_open(TfyLoop **loop, const TfyProgram *program, const TfyOptions *option
  * durable after the loop's next sync. */
 int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64_t *tid, char *error_text);
 
+typedef struct TfyLoadOptions {
+    /* the root directory of its files, canvas and exec; NULL: that of the program that the loop was opened for */
+    const char *root;
+} TfyLoadOptions;
+
 /* Another program whose runs this loop runs: it submits, resumes and wakes them like those of the program that it was
  * opened for. Several versions of a program may be loaded; a recorded run continues with the one whose source it was
- * started with. The program must outlive the loop. Performers and secrets that it uses are prepared at once. Returns 0
- * (also when it is loaded already); TFY_E_INVALID: another version of Tiffany compiled it; TFY_E_STATE: another loaded
- * program has its source. */
-int tfy_load(TfyLoop *loop, const TfyProgram *program, char *error_text);
+ * started with. The program must outlive the loop. Performers and secrets that it uses are prepared at once. options:
+ * NULL: all members 0. Returns 0 (also when it is loaded already); TFY_E_INVALID: another version of Tiffany compiled
+ * it; TFY_E_STATE: another loaded program has its source, or it is loaded with another root; or another TFY_E_… code,
+ * after which it is not loaded. */
+int tfy_load(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptions *options, char *error_text);
 /* tfy_submit for a workflow of a loaded program. */
 int tfy_submit_to(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json, int64_t *tid,
                   char *error_text);

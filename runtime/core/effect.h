@@ -100,9 +100,9 @@ struct TfyPerformer {
     /* Ends the processes that it left running for a former owner of the database, which is dead, and waits for
      * their end: 0, or a negative code if that takes longer. NULL: it leaves none. */
     int (*end_former)(const char *lock_path, int timeout_ms);
-    /* Prepares for the first call, so that a wrong setting is reported at once: 0, or a negative code with a
+    /* Prepares for the first call of a program, so that a wrong setting is reported at once: 0, or a negative code with a
      * sentence. NULL: not needed. */
-    int (*prepare)(TfyLoop *loop, char *error_text);
+    int (*prepare)(TfyLoop *loop, const TfyProgram *program, char *error_text);
     /* Asks git about the root while no loop is open; words end with NULL. out (may be NULL) gets what it prints, without
      * its last newline. Returns its exit status; -1: it could not be run. NULL: the performer has nothing to do with git. */
     int (*ask)(const char *root, const char *const *words, const char *input, TfyBuffer *out);
@@ -196,13 +196,13 @@ void tfy__timer_del(TfyLoop *loop, uint64_t handle); /* unknown and fired handle
 /* What is requested at a point of the program of a run; NULL: nothing. */
 const TfySite *tfy__site_at(TfyLoop *loop, const char *run_uuid, uint32_t point);
 int64_t tfy__now_ns(TfyLoop *loop), tfy__wall_ms(TfyLoop *loop); /* of this turn: monotonic, and by the calendar */
-const char *tfy__root(TfyLoop *loop);                            /* the working root, absolute */
-int tfy__root_fd(TfyLoop *loop);                                 /* the root's directory descriptor, opened at start */
+const char *tfy__root(TfyTask *task);                            /* where the task's run works, absolute; NULL: a replay */
+int tfy__root_fd(TfyTask *task);                                 /* a descriptor of it, as long as the loop is open */
+const char *tfy__program_root(TfyLoop *loop, const TfyProgram *program); /* where runs of it work that start now */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
 const char *tfy__llm_option(TfyLoop *loop), *tfy__models_option(TfyLoop *loop); /* TfyOptions.llm, .models, or NULL */
 bool tfy__keeps_prompts(TfyTask *task);          /* whether the log keeps what the task's run sends to models */
-size_t tfy__output_most(TfyLoop *loop);          /* bytes kept of an output or a body */
-size_t tfy__file_most(TfyLoop *loop);            /* bytes of a file */
+size_t tfy__output_most(TfyLoop *loop), tfy__file_most(TfyLoop *loop); /* bytes kept of an output or a body; of a file */
 const char *tfy__secrets_option(TfyLoop *loop);  /* TfyOptions.secrets or NULL */
 const char *tfy__secrets_command(TfyLoop *loop); /* TfyOptions.secrets_from or NULL */
 /* How far tools may go, whatever the program says. Each member: NULL: as the program says. */
@@ -220,7 +220,6 @@ TfyCeiling tfy__ceiling_option(TfyLoop *loop);              /* of runs that star
 const char *tfy__sandbox_level_option(TfyLoop *loop);       /* "full", "partial"; NULL: as far as the kernel goes */
 void tfy__set_cell_level(TfyLoop *loop, const char *level); /* static text: what was found */
 const TfyProgram *tfy__program_of(TfyTask *task);
-const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i); /* the i-th that is loaded, from 0; NULL: there is none */
 const char *tfy__source_name(TfyLoop *loop, uint32_t i);      /* the i-th file of all, as messages name it; or NULL */
 const char *tfy__run_uuid(TfyTask *task);                     /* of the task's run, 36 characters */
 const char *tfy__task_path(TfyTask *task);                    /* "1.3.2" */

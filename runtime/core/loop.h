@@ -73,9 +73,9 @@ int tfy__move_check(const TfyProgram *program, TfyHistory *history, char *error_
 typedef void (*TfyPosted)(TfyLoop *loop, void *arg);
 int tfy__post(TfyLoop *loop, TfyPosted call, void *arg);
 
-/* Lets performers prepare for their first call: 0, or a negative code with a sentence (a recorded session that
- * cannot be read). */
-int tfy__loop_prepare(TfyLoop *loop, char *error_text);
+/* Lets the performers that a program names prepare for their first call: 0, or a negative code with a sentence (a
+ * recorded session that cannot be read). */
+int tfy__loop_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text);
 
 /* Sets a callback that is told once what a drain (tfy_drain) waits for: "pay (task 1), ship (task 1.2)". */
 void tfy__on_drain(TfyLoop *loop, void (*tell)(void *state, const char *calls, int64_t grace_ms), void *state);

@@ -225,7 +225,7 @@ void tfy__git_run(TfyCanvasJob *job, TfyCanvasNext *next, const TfyGit *git)
     TfyProcessSpec spec = {.argv = argv,
                            .env = (const char *const *)job->env,
                            .key = job->call->key,
-                           .cwd_fd = git->cwd_fd ? git->cwd_fd : -1,
+                           .cwd_fd = git->cwd_fd ? git->cwd_fd : tfy__root_fd(job->call->task),
                            .input = git->input,
                            .input_len = git->input_len,
                            .output_cap = DIFF_CAP,
@@ -302,7 +302,7 @@ static int tidy_path(char *path)
 TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *verb)
 {
     TfyCanvasJob *job = tfy__sys_calloc(1, sizeof *job);
-    const char *below = path ? tfy__path_below(call->loop, path) : ".";
+    const char *below = path ? tfy__path_below(call->task, path) : ".";
     if (!job) {
         tfy__call_starved(call);
         return NULL;
@@ -318,7 +318,7 @@ TfyCanvasJob *tfy__canvas_job(TfyCall *call, const TfyObj *path, const char *ver
         return NULL;
     }
     int error = below ? path ? tidy_path(job->path) : 0 : EXDEV;
-    if (!error && !tfy__root_is_gone(call->loop)) return job;
+    if (!error && !tfy__root_is_gone(call->task)) return job;
     tfy__canvas_file_error(job, verb, error);
     return NULL;
 }

@@ -147,7 +147,7 @@ bool tfy__canvas_confine(TfyCanvasJob *job);
 /* The same with the root and its repository; then calls ready. On failure the job is freed. */
 void tfy__canvas_confine_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJob *job));
 /* Finds out before the run starts whether there can be cells. */
-int tfy__canvas_prepare(TfyLoop *loop, char *error_text);
+int tfy__canvas_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text);
 
 /* Closes what is the runtime's in a root to a cell. 0 or ENOMEM. */
 int tfy__canvas_close_own(TfyLoop *loop, const char *root, TfyCellPlan *plan);

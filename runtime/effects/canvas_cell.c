@@ -216,7 +216,7 @@ static int make_plan(TfyCanvasJob *job, bool repository)
     TfyConfined *confined = &job->confined;
     TfyCellPlan *plan = &confined->plan;
     char root[PATH_MAX] = "/usr", dir[PATH_MAX], home[PATH_MAX];
-    if (!path_behind(job->dir_fd, dir) || (repository && !path_behind(tfy__root_fd(job->call->loop), root)))
+    if (!path_behind(job->dir_fd, dir) || (repository && !path_behind(tfy__root_fd(job->call->task), root)))
         return ENOENT;
     tfy__cell_add(plan, TFY_CELL_ROOT, root);
     tfy__cell_add(plan, TFY_CELL_CWD, repository ? root : dir);
@@ -287,7 +287,7 @@ void tfy__canvas_confine_repository(TfyCanvasJob *job, void (*ready)(TfyCanvasJo
     }
 }
 
-int tfy__canvas_prepare(TfyLoop *loop, char *error_text)
+int tfy__canvas_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
     const TfyCeiling ceiling = tfy__ceiling_option(loop);
     uint32_t level;

@@ -147,7 +147,7 @@ static int top_name(const TfyCanvasJob *job, const TfyWrote *file, char real[PAT
 {
     char path[PATH_MAX];
     const size_t len = strcmp(job->tree, "/") == 0 ? 0 : strlen(job->tree);
-    if (snprintf(path, sizeof path, "%s/%s", tfy__root(job->call->loop), file->path) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/%s", tfy__root(job->call->task), file->path) >= (int)sizeof path)
         return -ENAMETOOLONG;
     int error = real_path(path, real);
     if (!error && (strncmp(real, job->tree, len) != 0 || real[len] != '/')) error = -EXDEV;

@@ -175,7 +175,7 @@ static void on_branch_moved(TfyCanvasJob *job, const TfyProcessEnd *end)
 static int make_view(TfyCanvasJob *job)
 {
     TfyGitDirs dirs;
-    if (!tfy__git_dirs_above(tfy__root(job->call->loop), &dirs)) return -ENOENT;
+    if (!tfy__git_dirs_above(tfy__root(job->call->task), &dirs)) return -ENOENT;
     if (mkdirat(job->dir_fd, VIEW, 0700) < 0 && errno != EEXIST) return -errno;
     const int view = openat(job->dir_fd, VIEW, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (view < 0) return -errno;
@@ -347,7 +347,7 @@ static bool use_checkout(TfyCanvasJob *job, const char *path)
     TfyLanding *landing = job->landing;
     TfyGitDirs here, there;
     char root[PATH_MAX];
-    if (!tfy__git_dirs_at(path, &there) || !tfy__git_dirs_above(tfy__root(job->call->loop), &here) ||
+    if (!tfy__git_dirs_at(path, &there) || !tfy__git_dirs_above(tfy__root(job->call->task), &here) ||
         strcmp(here.common, there.common) != 0)
         return true; /* its directory is gone */
     landing->checkout = tfy__sys_strdup(there.top);
@@ -355,7 +355,7 @@ static bool use_checkout(TfyCanvasJob *job, const char *path)
     landing->lock = tfy__sys_printf("%s/index.lock", there.own);
     free(job->tree);
     job->tree = tfy__sys_strdup(there.top);
-    if (!job->confined.open && realpath(tfy__root(job->call->loop), root) && strcmp(root, there.top) != 0)
+    if (!job->confined.open && realpath(tfy__root(job->call->task), root) && strcmp(root, there.top) != 0)
         tfy__cell_add(&job->confined.plan, TFY_CELL_READS, there.top);
     if (landing->checkout && landing->index && landing->lock && job->tree) return true;
     tfy__call_starved(tfy__canvas_leave(job));
@@ -369,7 +369,7 @@ static void on_unborn(TfyCanvasJob *job, const TfyProcessEnd *end)
     const size_t len = end->code ? 0 : tfy__git_line_len(&end->out);
     TfyGitDirs dirs;
     const bool here = len && len == strlen(landing->onto) && memcmp(end->out.data, landing->onto, len) == 0;
-    if (here && tfy__git_dirs_above(tfy__root(job->call->loop), &dirs) && !use_checkout(job, dirs.top)) return;
+    if (here && tfy__git_dirs_above(tfy__root(job->call->task), &dirs) && !use_checkout(job, dirs.top)) return;
     tfy__canvas_identify(job, merge);
 }
 
@@ -412,7 +412,7 @@ static void find_branch(TfyCanvasJob *job)
 {
     TfyLanding *landing = job->landing;
     TfyGitDirs dirs;
-    if (!job->confined.open && tfy__git_dirs_above(tfy__root(job->call->loop), &dirs))
+    if (!job->confined.open && tfy__git_dirs_above(tfy__root(job->call->task), &dirs))
         tfy__git_dirs_branch(&dirs, landing->onto, &job->confined.plan);
     tfy__git_run(
         job, on_branch,

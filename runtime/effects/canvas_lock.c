@@ -79,7 +79,7 @@ bool tfy__git_lock_later(TfyCanvasJob *job, const char *path)
     char root[PATH_MAX];
     look_at(lock, path);
     if (lock->tries > TRIES) {
-        if (lock->seen <= TRIES || !realpath(tfy__root(loop), root) || git_at_work(root, path)) return false;
+        if (lock->seen <= TRIES || !realpath(tfy__root(job->call->task), root) || git_at_work(root, path)) return false;
         if (unlink(path) != 0 && errno != ENOENT) return false;
         tfy__report_text(loop, "removed '%s', which a git that was killed left behind\n", path);
         *lock = (TfyGitLock){0};

@@ -146,8 +146,8 @@ static void on_diff(TfyCanvasJob *job, const TfyProcessEnd *end)
 int tfy__canvas_read_old(TfyCanvasJob *job)
 {
     struct stat info;
-    int root_fd = tfy__root_fd(job->call->loop);
-    TfyProtect *protect = tfy__protect_new(job->call->loop);
+    int root_fd = tfy__root_fd(job->call->task);
+    TfyProtect *protect = tfy__protect_new(job->call->loop, root_fd);
     int error = protect ? tfy__file_may_write(protect, root_fd, job->path) : -ENOMEM;
     if (!error) error = tfy__file_read(protect, root_fd, job->path, false, tfy__file_most(job->call->loop), &job->text);
     tfy__protect_free(protect);
@@ -269,9 +269,9 @@ static void install(TfyCanvasJob *job)
 {
     bool replaced;
     struct stat info;
-    TfyProtect *protect = tfy__protect_new(job->call->loop);
-    int root_fd = tfy__root_fd(job->call->loop),
+    int root_fd = tfy__root_fd(job->call->task),
         error = tfy__file_read(NULL, job->dir_fd, job->path, false, tfy__file_most(job->call->loop), &job->text);
+    TfyProtect *protect = tfy__protect_new(job->call->loop, root_fd);
     if (error == -ENOENT) {
         job->call->outcome = TFY_UNKNOWN;
         error = protect ? tfy__file_remove(protect, root_fd, job->path, &replaced) : -ENOMEM;
@@ -411,10 +411,10 @@ static void apply_start(TfyCall *call)
     tfy__canvas_take_turn(job, begin_apply);
 }
 
-static int prepare_apply(TfyLoop *loop, char *error_text)
+static int prepare_apply(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
-    const int code = tfy__protect_root(loop, error_text);
-    return code ? code : tfy__canvas_prepare(loop, error_text);
+    const int code = tfy__protect_root(loop, program, error_text);
+    return code ? code : tfy__canvas_prepare(loop, program, error_text);
 }
 
 const TfyPerformer tfy__perform_preview = {.name = "preview",

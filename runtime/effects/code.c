@@ -214,7 +214,7 @@ static void run(Code *code, int which, const TfyProcessSpec *wanted, TfyProcessH
     TfyProcessSpec spec = *wanted;
     spec.env = tfy__code_environment;
     spec.key = code->call->key;
-    spec.cwd_fd = -1;
+    spec.cwd_fd = tfy__root_fd(code->call->task);
     spec.output_cap = OUTPUT_MOST;
     spec.confined = &code->cells[which];
     code->process = tfy__process_start(loop, &spec, handler, code);
@@ -474,7 +474,7 @@ static bool confine(Code *code)
         return false;
     }
     for (int i = 0; i < 2; i++) code->cells[i].open = open;
-    int error = is_outline ? 0 : tfy__code_cell_git(loop, level, &code->cells[GIT]);
+    int error = is_outline ? 0 : tfy__code_cell_git(code->call->task, level, &code->cells[GIT]);
     if (error == ENOENT) {
         fail(code, error,
              "the working root is not in a git repository, whose files a code map shows (git init makes one)");
@@ -524,7 +524,7 @@ static bool take_arguments(TfyCall *call, Code *code)
         tfy__call_bad_value(call, bounds[which].name, message);
         return false;
     }
-    if (code->family == TFY_F_CODE_OUTLINE && !(text = tfy__path_below(call->loop, first))) {
+    if (code->family == TFY_F_CODE_OUTLINE && !(text = tfy__path_below(call->task, first))) {
         tfy__file_error(call, "outline", ((const TfyString *)first)->bytes, EXDEV);
         return false;
     }
@@ -546,13 +546,13 @@ static void code_start(TfyCall *call)
     Codes *codes = codes_of(call->loop);
     Code *code = codes ? tfy__sys_calloc(1, sizeof *code) : NULL;
     call->outcome = TFY_NOT_DONE; /* it only reads */
-    if (!code || !(code->scan.protect = tfy__protect_new(call->loop))) {
+    if (!code || !(code->scan.protect = tfy__protect_new(call->loop, tfy__root_fd(call->task)))) {
         free(code);
         tfy__call_starved(call);
         return;
     }
     code->family = call->tool->family;
-    code->scan.root_fd = tfy__root_fd(call->loop);
+    code->scan.root_fd = tfy__root_fd(call->task);
     if (!take_arguments(call, code)) {
         drop(&code->job);
         return;
@@ -560,7 +560,7 @@ static void code_start(TfyCall *call)
     code->call = call;
     call->state = code;
     LIST_APPEND(codes, code, next_code);
-    if (tfy__root_is_gone(call->loop))
+    if (tfy__root_is_gone(call->task))
         tfy__file_error(leave(code), "read", ".", ENOENT);
     else if (codes->first == code)
         begin(code);

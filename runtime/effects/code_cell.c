@@ -38,15 +38,15 @@ static int plan_root(const char *root, uint32_t level, TfyConfined *out)
     return out->variables[0] && out->variables[1] ? 0 : ENOMEM;
 }
 
-int tfy__code_cell_git(TfyLoop *loop, uint32_t level, TfyConfined *out)
+int tfy__code_cell_git(TfyTask *task, uint32_t level, TfyConfined *out)
 {
     char root[PATH_MAX];
     TfyGitDirs dirs;
-    if (!realpath(tfy__root(loop), root)) return errno;
+    if (!realpath(tfy__root(task), root)) return errno;
     if (!tfy__git_dirs_above(root, &dirs)) return ENOENT;
     int error = plan_root(root, level, out);
     plan_limits(TFY_CELL_MEMORY, 0, out);
-    if (!error) error = tfy__canvas_close_own(loop, root, &out->plan);
+    if (!error) error = tfy__canvas_close_own(task->loop, root, &out->plan);
     if (error) return error;
     tfy__cell_add(&out->plan, TFY_CELL_READS, dirs.common);
     if (strcmp(dirs.own, dirs.common) != 0) tfy__cell_add(&out->plan, TFY_CELL_READS, dirs.own);

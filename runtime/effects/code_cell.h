@@ -9,7 +9,7 @@
 
 /* Plans for a level that was found (tfy__sandbox_level). out: zeroed. 0 or an errno value; of git ENOENT: the root is
  * in no repository. */
-int tfy__code_cell_git(TfyLoop *loop, uint32_t level, TfyConfined *out);
+int tfy__code_cell_git(TfyTask *task, uint32_t level, TfyConfined *out);
 int tfy__code_cell_tags(uint32_t level, TfyConfined *out);
 
 /* The environment of both, which NULL ends. */

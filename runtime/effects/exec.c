@@ -383,9 +383,9 @@ static char **c_env(Job *job, const TfyObj *map)
 /* The directory to run in, or -1 after the call has failed. */
 static int open_cwd(TfyCall *call, const TfyObj *cwd)
 {
-    const char *path = cwd ? tfy__path_below(call->loop, cwd) : ".";
-    int fd = path ? tfy__beneath_open(tfy__root_fd(call->loop), path, O_PATH | O_DIRECTORY, true) : -EXDEV;
-    if (fd >= 0 && tfy__root_is_gone(call->loop)) {
+    const char *path = cwd ? tfy__path_below(call->task, cwd) : ".";
+    int fd = path ? tfy__beneath_open(tfy__root_fd(call->task), path, O_PATH | O_DIRECTORY, true) : -EXDEV;
+    if (fd >= 0 && tfy__root_is_gone(call->task)) {
         close(fd);
         fd = -ENOENT;
     }
@@ -450,7 +450,7 @@ static bool start_job(Job *job, const TfyValue args[])
         TfyProcessSpec spec = {.argv = argv,
                                .env = (const char *const *)env,
                                .key = call->key,
-                               .cwd_fd = args[ARG_CWD].o ? cwd_fd : -1,
+                               .cwd_fd = cwd_fd,
                                .input = input.input,
                                .input_len = input.input_len,
                                .output_cap = job->confined.output,
@@ -581,10 +581,10 @@ static void close_loop(TfyLoop *loop)
     tfy__secret_close(loop);
 }
 
-static int prepare(TfyLoop *loop, char *error_text)
+static int prepare(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
-    const int code = tfy__secrets_prepare(loop, error_text);
-    return code == TFY_OK ? tfy__sandbox_prepare(loop, error_text) : code;
+    const int code = tfy__secrets_prepare(loop, program, error_text);
+    return code == TFY_OK ? tfy__sandbox_prepare(loop, program, error_text) : code;
 }
 
 const TfyPerformer tfy__perform_exec = {.name = "exec",

@@ -65,10 +65,10 @@ int tfy__beneath_open(int root_fd, const char *path, int flags, bool links)
     return errno == ENOSYS || errno == EPERM ? tfy__beneath_walk(root_fd, path, flags) : -errno;
 }
 
-const char *tfy__path_below(TfyLoop *loop, const TfyObj *path)
+const char *tfy__path_below(TfyTask *task, const TfyObj *path)
 {
     const TfyString *text = (const TfyString *)path;
-    const char *root = tfy__root(loop), *rest = text->bytes;
+    const char *root = tfy__root(task), *rest = text->bytes;
     if (!text->byte_len || memchr(text->bytes, 0, text->byte_len)) return NULL;
     if (*rest != '/') return rest;
     if (!root) return NULL; /* a replay has no working root, and performs nothing */
@@ -97,19 +97,19 @@ static const char *explain(int error)
     }
 }
 
-bool tfy__root_is_gone(TfyLoop *loop)
+bool tfy__root_is_gone(TfyTask *task)
 {
     struct stat info;
-    return fstat(tfy__root_fd(loop), &info) < 0 || info.st_nlink == 0;
+    return fstat(tfy__root_fd(task), &info) < 0 || info.st_nlink == 0;
 }
 
 void tfy__file_error(TfyCall *call, const char *verb, const char *path, int error)
 {
     if (tfy__is_no_room(error)) {
         tfy__call_no_room(call, error);
-    } else if (tfy__root_is_gone(call->loop)) {
+    } else if (tfy__root_is_gone(call->task)) {
         tfy__call_tool_error(call, ENOENT, "cannot %s '%s': the working root %s is gone", verb, path,
-                             tfy__root(call->loop));
+                             tfy__root(call->task));
     } else if (error == EFBIG) {
         const size_t most = tfy__file_most(call->loop);
         const bool whole = most % (1 << 20) == 0;
@@ -178,7 +178,7 @@ void tfy__file_job_drop(TfyJob *job)
 void tfy__file_begin(TfyCall *call, const char *verb, TfyFileJob wanted)
 {
     call->outcome = TFY_NOT_DONE;
-    const char *path = tfy__path_below(call->loop, call->args[0].o);
+    const char *path = tfy__path_below(call->task, call->args[0].o);
     TfyFileJob *job = path ? tfy__sys_malloc(sizeof *job) : NULL;
     if (!path) {
         tfy__file_error(call, verb, tfy__file_shown(call), EXDEV);
@@ -187,8 +187,8 @@ void tfy__file_begin(TfyCall *call, const char *verb, TfyFileJob wanted)
     if (job) *job = wanted;
     if (job) job->call = call;
     if (job) job->most = tfy__file_most(call->loop);
-    if (job) job->root_fd = tfy__root_fd(call->loop);
-    if (job) job->protect = tfy__protect_new(call->loop);
+    if (job) job->root_fd = tfy__root_fd(call->task);
+    if (job) job->protect = tfy__protect_new(call->loop, job->root_fd);
     if (job) job->job.drop = tfy__file_job_drop;
     const bool made = job && job->protect && (job->path = tfy__sys_strdup(path));
     const int code = made ? tfy__pool_add(call->loop, &job->job) : TFY_E_NOMEM;

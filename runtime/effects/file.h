@@ -16,9 +16,9 @@ int tfy__beneath_open(int root_fd, const char *path, int flags, bool links);
 /* The same without openat2. */
 int tfy__beneath_walk(int root_fd, const char *path, int flags);
 
-/* The part of a path below the root: "." for the root itself; NULL if the path is empty, leads elsewhere, or
- * contains a NUL. */
-const char *tfy__path_below(TfyLoop *loop, const TfyObj *path);
+/* The part of a path below the root of the task's run: "." for the root itself; NULL if the path is empty, leads
+ * elsewhere, or contains a NUL. */
+const char *tfy__path_below(TfyTask *task, const TfyObj *path);
 
 /* In the functions below, protect names what may not be touched (protect.h); NULL: nothing, for a directory of the
  * runtime's own. They return 0 or a negative reason: -errno or -TFY_PROTECT_…. */
@@ -52,8 +52,8 @@ int tfy__file_remove(const TfyProtect *protect, int root_fd, const char *path, b
 /* Makes the missing directories above a path, each synced; the path is as before afterwards. */
 int tfy__file_make_parents(const TfyProtect *protect, int root_fd, char *path);
 
-/* Returns whether the working root was removed since the loop was opened. Opening "." in it still succeeds then. */
-bool tfy__root_is_gone(TfyLoop *loop);
+/* Returns whether the run's working root was removed since it was opened. Opening "." in it still succeeds then. */
+bool tfy__root_is_gone(TfyTask *task);
 
 /* Fails the call with a sentence about the path; error is a positive errno value or TFY_PROTECT_…. */
 void tfy__file_error(TfyCall *call, const char *verb, const char *path, int error);

@@ -817,7 +817,7 @@ static void forget(TfyLoop *loop, const char *run_uuid)
 }
 
 /* A session or a file of models that the command line names is read before anything runs; whatever the environment says, when it is used. */
-static int prepare_chosen(TfyLoop *loop, char *error_text)
+static int prepare_chosen(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
     const bool chosen = tfy__llm_option(loop) || tfy__models_option(loop);
     return chosen ? tfy__llm_prepare(loop, error_text) : TFY_OK;

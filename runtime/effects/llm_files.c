@@ -67,11 +67,11 @@ static const TfyList *paths_of(TfyCall *call)
     return call->tool->files(call->task, call->args, &paths) ? (const TfyList *)paths.o : NULL;
 }
 
-static TfyLlmFiles *new_files(TfyLoop *loop, const TfyList *paths, const TfyObj **outside)
+static TfyLlmFiles *new_files(TfyTask *task, const TfyList *paths, const TfyObj **outside)
 {
     TfyLlmFiles *files = tfy__sys_calloc(1, sizeof *files + paths->len * sizeof files->items[0]);
     for (uint32_t i = 0; files && i < paths->len; i++) {
-        const char *path = tfy__path_below(loop, paths->items[i].o);
+        const char *path = tfy__path_below(task, paths->items[i].o);
         if (!path) *outside = paths->items[i].o;
         if (path && (files->items[i].path = tfy__sys_strdup(path))) {
             files->count++;
@@ -176,10 +176,10 @@ static TfyLlmReading *begin(TfyCall *call, TfyLlmFilesRead done, void (*failed)(
     if (reading)
         *reading = (TfyLlmReading){.job = {.work = work, .done = ended, .drop = drop},
                                    .call = call,
-                                   .root_fd = tfy__root_fd(call->loop),
-                                   .protect = tfy__protect_new(call->loop),
+                                   .root_fd = tfy__root_fd(task),
+                                   .protect = tfy__protect_new(call->loop, tfy__root_fd(task)),
                                    .most = tfy__file_most(call->loop),
-                                   .files = new_files(call->loop, paths, &outside),
+                                   .files = new_files(task, paths, &outside),
                                    .done = done,
                                    .failed = failed,
                                    .arg = arg};
@@ -219,12 +219,12 @@ static bool reserve(TfyCall *call, int64_t *tokens)
 {
     const uint32_t mark = tfy_mark(call->task);
     const TfyList *paths = paths_of(call);
-    TfyProtect *protect = tfy__protect_new(call->loop);
+    const int root_fd = tfy__root_fd(call->task);
+    TfyProtect *protect = tfy__protect_new(call->loop, root_fd);
     *tokens = 0;
     for (uint32_t i = 0; paths && protect && i < paths->len; i++) {
-        const char *path = tfy__path_below(call->loop, paths->items[i].o);
-        const int fd =
-            path ? tfy__file_open(protect, tfy__root_fd(call->loop), path, true, tfy__file_most(call->loop)) : -1;
+        const char *path = tfy__path_below(call->task, paths->items[i].o);
+        const int fd = path ? tfy__file_open(protect, root_fd, path, true, tfy__file_most(call->loop)) : -1;
         if (fd < 0) continue;
         *tokens += tokens_of(fd);
         close(fd);

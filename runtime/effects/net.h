@@ -86,7 +86,7 @@ typedef struct TfyNetAddress {
 } TfyNetAddress;
 /* Parses "host:port", "1.2.3.4:port", "[::1]:port", ":port" or "unix:path". NULL, or a text that says what is
  * wrong. */
-const char *tfy__net_address(TfyLoop *loop, const TfyObj *text, TfyNetAddress *out);
+const char *tfy__net_address(TfyTask *task, const TfyObj *text, TfyNetAddress *out);
 /* In the form that people write; at most size bytes. */
 void tfy__net_address_text(const struct sockaddr_storage *address, socklen_t len, char *out, size_t size);
 /* The socket address of a Unix path. A long path is reached through a descriptor of its directory, which is opened

@@ -15,21 +15,21 @@ static bool is_port(const char *text)
     return digits && digits < 6 && !text[digits] && atoi(text) <= 65535;
 }
 
-static const char *local_address(TfyLoop *loop, const char *path, TfyNetAddress *out)
+static const char *local_address(TfyTask *task, const char *path, TfyNetAddress *out)
 {
     if (!*path) return "the path of the Unix socket is missing";
     int len = *path == '/' ? snprintf(out->path, sizeof out->path, "%s", path)
-                           : snprintf(out->path, sizeof out->path, "%s/%s", tfy__root(loop), path);
+                           : snprintf(out->path, sizeof out->path, "%s/%s", tfy__root(task), path);
     out->local = true;
     return len < (int)sizeof out->path ? NULL : "the path of the Unix socket is too long";
 }
 
-const char *tfy__net_address(TfyLoop *loop, const TfyObj *text, TfyNetAddress *out)
+const char *tfy__net_address(TfyTask *task, const TfyObj *text, TfyNetAddress *out)
 {
     const char *address = ((const TfyString *)text)->bytes;
     *out = (TfyNetAddress){.local = false};
     if (strlen(address) != ((const TfyString *)text)->byte_len) return "there is a NUL in it";
-    if (strncmp(address, "unix:", 5) == 0) return local_address(loop, address + 5, out);
+    if (strncmp(address, "unix:", 5) == 0) return local_address(task, address + 5, out);
     const char *colon = strrchr(address, ':'), *host = address;
     size_t len = colon ? (size_t)(colon - address) : 0;
     if (!colon) return "write host:port, [ipv6]:port, :port or unix:path";

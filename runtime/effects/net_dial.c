@@ -225,7 +225,7 @@ static int listen_local(int fd, const struct sockaddr_un *address)
  * failed. */
 static bool is_forbidden(Dial *dial)
 {
-    TfyProtect *protect = tfy__protect_new(dial->net->loop);
+    TfyProtect *protect = tfy__protect_new(dial->net->loop, tfy__root_fd(dial->call->task));
     int code = protect ? -tfy__protect_path(protect, dial->address.path, dial->listens) : ENOMEM;
     const char *reason = code == ENOMEM ? tfy__net_explain(code) : tfy__protect_reason(code);
     tfy__protect_free(protect);
@@ -372,7 +372,7 @@ void tfy__net_dial(TfyNet *net, TfyCall *call)
     }
     *dial = (Dial){.net = net, .call = call, .listens = call->tool->family == TFY_F_LISTEN, .fd = -1};
     call->state = dial;
-    const char *wrong = tfy__net_address(net->loop, call->args[0].o, &dial->address);
+    const char *wrong = tfy__net_address(call->task, call->args[0].o, &dial->address);
     if (!wrong && !dial->listens && !dial->address.local && !*dial->address.host) wrong = "the host is missing";
     if (wrong) {
         dial_fail(dial, EINVAL, wrong);

@@ -81,7 +81,7 @@ struct TfyProcess {
     TfyBuffer blob; /* what the watcher receives; until it is sent */
     char *input;    /* stdin, until it is sent; NULL: none */
     size_t input_len;
-    int cwd_fd;       /* until it is sent; -1: the working root */
+    int cwd_fd;       /* until it is sent; then -1 */
     TfyBuffer policy; /* for its cell; empty: it has none */
     /* to its cell, which answers there if the tool could not be started; -1: it has none */
     int cell;
@@ -650,8 +650,7 @@ static int open_cell(TfyProcess *process, int *fds)
 /* Opens all descriptors of a SPAWN. 0 or an errno value; fds holds those that were opened either way. */
 static int open_fds(TfyProcess *process, int *fds)
 {
-    int root = tfy__root_fd(process->pool->loop);
-    fds[TFY_W_FD_CWD] = fcntl(process->cwd_fd >= 0 ? process->cwd_fd : root, F_DUPFD_CLOEXEC, 0);
+    fds[TFY_W_FD_CWD] = fcntl(process->cwd_fd, F_DUPFD_CLOEXEC, 0);
     if (fds[TFY_W_FD_CWD] < 0) return errno;
     fds[TFY_W_FD_BLOB] = sealed_file("tfy-spawn", process->blob.data, process->blob.len);
     if (fds[TFY_W_FD_BLOB] < 0) return errno;
@@ -758,8 +757,8 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     process->cell_watch = -1;
     process->name = tfy__sys_strdup(spec->argv[0]);
     process->key = tfy__sys_strdup(spec->key);
-    process->cwd_fd = spec->cwd_fd < 0 ? -1 : fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
-    int error = spec->cwd_fd >= 0 && process->cwd_fd < 0 ? errno : 0;
+    process->cwd_fd = fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
+    int error = process->cwd_fd < 0 ? errno : 0;
     process->output_cap = spec->output_cap ? spec->output_cap : tfy__output_most(pool->loop);
     process->streams[0] =
         (Stream){.process = process, .fd = -1, .kept = &process->end.out, .cut = &process->end.out_cut};

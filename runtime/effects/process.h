@@ -41,7 +41,7 @@ typedef struct TfyProcessSpec {
     const char *const *env;
     /* the step's key; while an aborted process of the same key is still dying, this one waits */
     const char *key;
-    int cwd_fd;        /* directory to run in; duplicated; -1: the working root */
+    int cwd_fd;        /* directory to run in; duplicated */
     const char *input; /* stdin; NULL: /dev/null */
     size_t input_len;  /* bytes */
     size_t output_cap; /* bytes kept of each output; 0: tfy__output_most */

@@ -54,14 +54,14 @@ static bool set_database(TfyProtect *protect, const char *lock_path)
     return protect->db_dir && protect->db_name;
 }
 
-TfyProtect *tfy__protect_new(TfyLoop *loop)
+TfyProtect *tfy__protect_new(TfyLoop *loop, int root_fd)
 {
     TfyProtect *protect = tfy__sys_calloc(1, sizeof *protect);
     if (!protect) return NULL;
     const char *secrets = tfy__secrets_option(loop), *key = getenv("TFY_LLM_KEY_FILE");
     const char *credentials = getenv("CREDENTIALS_DIRECTORY");
     protect->loop = loop;
-    protect->root_fd = tfy__root_fd(loop);
+    protect->root_fd = root_fd;
     protect->closed[0] = joined(getenv("XDG_CACHE_HOME"), "tfy");
     protect->closed[1] = joined(getenv("HOME"), ".cache/tfy");
     protect->closed[2] = secrets ? tfy__sys_strdup(secrets) : NULL;
@@ -95,28 +95,29 @@ const char *tfy__protect_reason(int reason)
     }
 }
 
-/* Is the working root this directory, or below it? */
-static bool is_root_in(TfyLoop *loop, const char *dir)
+/* Is the root this directory, or below it? */
+static bool is_root_in(const char *path, const char *dir)
 {
     char real[PATH_MAX], root[PATH_MAX];
-    if (!dir || !realpath(dir, real) || !realpath(tfy__root(loop), root)) return false;
+    if (!dir || !realpath(dir, real) || !realpath(path, root)) return false;
     const size_t len = strlen(real);
     return strncmp(root, real, len) == 0 && (!root[len] || root[len] == '/');
 }
 
-int tfy__protect_root(TfyLoop *loop, char *error_text)
+int tfy__protect_root(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
     const char *secrets = tfy__secrets_option(loop), *credentials = getenv("CREDENTIALS_DIRECTORY");
-    if (is_root_in(loop, secrets) || is_root_in(loop, credentials)) {
+    const char *path = tfy__program_root(loop, program);
+    if (is_root_in(path, secrets) || is_root_in(path, credentials)) {
         snprintf(error_text, TFY_ERROR_TEXT,
                  "the working root is in the directory of secrets %s, and this program changes files or runs tools; "
                  "keep the secrets elsewhere, or say --root DIR",
-                 is_root_in(loop, secrets) ? secrets : credentials);
+                 is_root_in(path, secrets) ? secrets : credentials);
         return TFY_E_INVALID;
     }
     const char *home = getenv("HOME");
     struct stat root, info;
-    if (fstat(tfy__root_fd(loop), &root) < 0) return TFY_OK;
+    if (stat(path, &root) < 0) return TFY_OK;
     const bool is_home = home && stat(home, &info) == 0 && same_file(&root, &info);
     if (!is_home && !(stat("/", &info) == 0 && same_file(&root, &info))) return TFY_OK;
     snprintf(

@@ -21,8 +21,9 @@ extern const char *const tfy__protect_names[];
 
 typedef struct TfyProtect TfyProtect;
 
-/* What is protected in this loop. One thread at a time may use it, as long as the loop is open. NULL: no memory. */
-TfyProtect *tfy__protect_new(TfyLoop *loop);
+/* What is protected in this loop, for paths beneath this root; root_fd -1: no path is checked, only the closed ones are
+ * visited. One thread at a time may use it, as long as the loop is open. NULL: no memory. */
+TfyProtect *tfy__protect_new(TfyLoop *loop, int root_fd);
 void tfy__protect_free(TfyProtect *protect);
 
 /* Checks a path below the open directory `dir`, itself beneath the root. The first component is the name of an
@@ -37,9 +38,9 @@ int tfy__protect_found(const TfyProtect *protect, int found);
  * the root are checked too, up to the system's root. */
 int tfy__protect_path(const TfyProtect *protect, const char *path, bool write);
 
-/* Refuses a working root that is "/" or the person's home directory: a program that changes files would change what all
- * other programs take their commands from. 0, or TFY_E_INVALID with a sentence. */
-int tfy__protect_root(TfyLoop *loop, char *error_text);
+/* Refuses a program's working root that is "/" or the person's home directory: it changes files, and would change what
+ * all other programs take their commands from. 0, or TFY_E_INVALID with a sentence. */
+int tfy__protect_root(TfyLoop *loop, const TfyProgram *program, char *error_text);
 
 /* Calls visit for each path that exists and is neither read nor written: the database with its companions, the cache,
  * files with secrets. Without links. */

@@ -156,7 +156,7 @@ int tfy__sandbox_level(TfyLoop *loop, uint32_t *level, char *error_text)
 const TfyProtect *tfy__sandbox_protect(TfyLoop *loop)
 {
     Place *place = place_of(loop);
-    if (place && !place->protect) place->protect = tfy__protect_new(loop);
+    if (place && !place->protect) place->protect = tfy__protect_new(loop, -1);
     return place ? place->protect : NULL;
 }
 
@@ -253,7 +253,7 @@ static void make_directory(Making *making, const char *written)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/x", written) < (int)sizeof path)
-        tfy__file_make_parents(NULL, tfy__root_fd(making->call->loop), path);
+        tfy__file_make_parents(NULL, tfy__root_fd(making->call->task), path);
 }
 
 /* The root's own `.git`, which is opened in part. */
@@ -484,9 +484,8 @@ static void set_head(Making *making)
 static int make_plan(Making *making, int cwd_fd)
 {
     TfyConfined *out = making->out;
-    TfyLoop *loop = making->call->loop;
     char cwd[PATH_MAX];
-    if (!path_behind(tfy__root_fd(loop), out->root) || !path_behind(cwd_fd, cwd))
+    if (!path_behind(tfy__root_fd(making->call->task), out->root) || !path_behind(cwd_fd, cwd))
         return refuse(making, ENOENT, "without /proc the working root cannot be found");
     int error = plan_network(making);
     if (!error && making->network == TFY_NETWORK_LIST && making->place->level == TFY_CELL_PARTIAL)
@@ -549,7 +548,7 @@ static int make_runner(Making *making, int cwd_fd)
         return refuse(making, TFY_E_ABSENT, TFY_RUNNER_REFUSED, making->call->tool->name, words[0]);
     if (ceiling && strcmp(ceiling, "open") != 0)
         return refuse(making, EPERM, "no sandbox holds its runner, so '--sandbox %s' cannot hold it", ceiling);
-    if (!path_behind(tfy__root_fd(making->call->loop), out->root) || !path_behind(cwd_fd, cwd))
+    if (!path_behind(tfy__root_fd(making->call->task), out->root) || !path_behind(cwd_fd, cwd))
         return refuse(making, ENOENT, "without /proc the working root cannot be found");
     while (words[count]) count++;
     out->runner = tfy__sys_calloc(count + 1, sizeof *out->runner);
@@ -619,15 +618,14 @@ static void add_needs(Needs *needs, const TfyProgram *program, const TfyCeiling 
             add_need(needs, program, &tfy_effect_exec, ceiling);
 }
 
-int tfy__sandbox_prepare(TfyLoop *loop, char *error_text)
+int tfy__sandbox_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
     const TfyCeiling ceiling = tfy__ceiling_option(loop);
     Place *place = place_of(loop);
     if (!place) return TFY_E_NOMEM;
     Needs needs = {0};
-    const TfyProgram *program;
-    for (uint32_t i = 0; (program = tfy__program_at(loop, i)); i++) add_needs(&needs, program, &ceiling);
-    const int code = needs.held ? tfy__protect_root(loop, error_text) : TFY_OK;
+    add_needs(&needs, program, &ceiling);
+    const int code = needs.held ? tfy__protect_root(loop, program, error_text) : TFY_OK;
     return code == TFY_OK && needs.cell ? make_ready(loop, place, error_text) : code;
 }
 

@@ -44,12 +44,12 @@ typedef struct TfyConfined {
 
 /* Finds the level if a tool of the program needs one, and tells people when it is partial: so that nothing begins that
  * cannot go on. 0, or a negative code with what is missing. */
-int tfy__sandbox_prepare(TfyLoop *loop, char *error_text);
+int tfy__sandbox_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text);
 
 /* Finds the level that cells have here, once for the loop: TFY_CELL_FULL or TFY_CELL_PARTIAL. 0, or a negative code with
  * what is missing: the loop cannot go on. */
 int tfy__sandbox_level(TfyLoop *loop, uint32_t *level, char *error_text);
-/* What is protected in this loop, for plans; the loop's. NULL: no memory. */
+/* What is closed in this loop, for plans; the loop's. NULL: no memory. */
 const struct TfyProtect *tfy__sandbox_protect(TfyLoop *loop);
 
 /* Describes the cell of a call; out is zeroed. granted: what a person lets this call have besides, as in

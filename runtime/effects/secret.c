@@ -146,12 +146,9 @@ static bool learn_all(TfyLoop *loop, const char *const *names)
     return fine;
 }
 
-int tfy__secrets_prepare(TfyLoop *loop, char *error_text)
+int tfy__secrets_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
-    const TfyProgram *program;
-    bool fine = true;
-    for (uint32_t i = 0; fine && (program = tfy__program_at(loop, i)); i++) fine = learn_all(loop, program->secrets);
-    if (fine) return TFY_OK;
+    if (learn_all(loop, program->secrets)) return TFY_OK;
     snprintf(error_text, TFY_ERROR_TEXT, "memory ran out while a secret was read");
     return TFY_E_NOMEM;
 }

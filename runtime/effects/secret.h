@@ -53,7 +53,7 @@ void tfy__secrets_used(TfyCall *call, const TfySecrets *secrets);
 
 /* Learns those secrets of the program that can be read now, so that what a resumed run used before is masked from the
  * start. What cannot be read is reported when it is used. 0, or TFY_E_NOMEM. */
-int tfy__secrets_prepare(TfyLoop *loop, char *error_text);
+int tfy__secrets_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text);
 
 /* Wipes and frees all. */
 void tfy__secrets_free(TfySecrets *secrets);

@@ -74,7 +74,7 @@ static void note_path(TfyLoop *loop, TfyWroteRun *run, const char *path)
 
 void tfy__wrote_note(const TfyCall *call, const TfyObj *path)
 {
-    const char *below = tfy__path_below(call->loop, path);
+    const char *below = tfy__path_below(call->task, path);
     TfyWroteRun *run = below ? make_run(call->loop, tfy__run_uuid(call->task)) : NULL;
     if (run) note_path(call->loop, run, below);
 }

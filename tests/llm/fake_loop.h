@@ -236,11 +236,6 @@ const char *tfy__secrets_command(TfyLoop *loop)
     return NULL;
 }
 
-const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i)
-{
-    abort();
-}
-
 void tfy__call_room_again(TfyLoop *loop)
 {
 }

@@ -38,7 +38,8 @@ static void finish_job(void *arg)
 static void start_job(TfyCall *call)
 {
     if (++working > most) most = working;
-    timer[call->args[0].i] = tfy__timer_add(call->loop, tfy__now_ns(call->loop) + INT64_C(1000000000), finish_job, call);
+    timer[call->args[0].i] =
+        tfy__timer_add(call->loop, tfy__now_ns(call->loop) + INT64_C(1000000000), finish_job, call);
 }
 
 static void abort_job(TfyCall *call)
@@ -65,7 +66,7 @@ static void open_loop(const TfyProgram *program, bool stay)
 static void open_both(void)
 {
     open_loop(&tfyg_program, false);
-    assert_int_equal(tfy_load(loop, &second, NULL), 0);
+    assert_int_equal(tfy_load(loop, &second, NULL, NULL), 0);
 }
 
 static int64_t start(const TfyProgram *program, const char *workflow, int n)
@@ -148,7 +149,7 @@ static void test_a_run_of_a_program_that_is_not_loaded_is_left(void **state)
     open_loop(&tfyg_program, false);
     assert_int_equal(tfy_resume(loop, "last", NULL, error), TFY_E_STATE);
     assert_non_null(strstr(error, "another version of the program"));
-    assert_int_equal(tfy_load(loop, &second, NULL), 0);
+    assert_int_equal(tfy_load(loop, &second, NULL, NULL), 0);
     assert_int_equal(tfy_resume(loop, "last", NULL, error), 0);
     assert_int_equal(tfy_close(loop), 0);
 }
@@ -159,10 +160,10 @@ static void test_what_cannot_be_loaded(void **state)
     TfyProgram copy = tfyg_program;
     (void)state;
     open_loop(&tfyg_program, false);
-    assert_int_equal(tfy_load(loop, &stranger, error), TFY_E_INVALID);
+    assert_int_equal(tfy_load(loop, &stranger, NULL, error), TFY_E_INVALID);
     assert_non_null(strstr(error, "compile it again"));
-    assert_int_equal(tfy_load(loop, &copy, error), TFY_E_STATE);
-    assert_int_equal(tfy_load(loop, &tfyg_program, error), 0); /* it is loaded already */
+    assert_int_equal(tfy_load(loop, &copy, NULL, error), TFY_E_STATE);
+    assert_int_equal(tfy_load(loop, &tfyg_program, NULL, error), 0); /* it is loaded already */
     assert_int_equal(tfy_submit_to(loop, &second, "naps", "{\"n\":1}", NULL, error), TFY_E_ABSENT);
     assert_non_null(strstr(error, "not loaded"));
     assert_int_equal(tfy_close(loop), 0);

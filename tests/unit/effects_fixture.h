@@ -145,14 +145,19 @@ int64_t tfy__wall_ms(TfyLoop *loop)
     return (int64_t)time(NULL) * 1000;
 }
 
-const char *tfy__root(TfyLoop *loop)
+const char *tfy__root(TfyTask *task)
 {
-    return loop->root;
+    return task->loop->root;
 }
 
-int tfy__root_fd(TfyLoop *loop)
+int tfy__root_fd(TfyTask *task)
 {
-    return loop->root_fd;
+    return task->loop->root_fd;
+}
+
+const char *tfy__program_root(TfyLoop *loop, const TfyProgram *program)
+{
+    return loop->root;
 }
 
 enum { OUTPUT_MOST = 1 << 20, FILE_MOST = 16 << 20 };
@@ -214,11 +219,6 @@ static const TfyProgram no_program;
 const TfyProgram *tfy__program_of(TfyTask *task)
 {
     return &no_program;
-}
-
-const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i)
-{
-    return i ? NULL : &no_program;
 }
 
 const char *tfy__run_uuid(TfyTask *task)

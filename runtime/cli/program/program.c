@@ -252,7 +252,7 @@ static int open_session(Session *session)
     int code = open_loop(session, &options, error);
     if (code == TFY_E_HELD && session->may_move) code = open_other(session, &options, error);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
-    code = tfy__loop_prepare(session->loop, error);
+    code = tfy__loop_prepare(session->loop, session->program, error);
     if (code == TFY_OK) code = rehearse(session->loop, error);
     if (code != TFY_OK) { /* an unreadable recorded session: nothing may start with it */
         tfy_close(session->loop);
@@ -573,7 +573,8 @@ static int take_up(Session *session, const char *run, const char *from)
     } else if (code != TFY_OK) {
         tfy__say("%s", error);
     } else if (from) {
-        tfy__say("run %s worked in %s; from now on it works in %s", run, from, tfy__root(session->loop));
+        tfy__say("run %s worked in %s; from now on it works in %s", run, from,
+                 tfy__program_root(session->loop, session->program));
     }
     return code;
 }

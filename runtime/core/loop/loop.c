@@ -77,14 +77,6 @@ int64_t tfy__wall_ms(TfyLoop *loop)
 {
     return loop->now_ms;
 }
-const char *tfy__root(TfyLoop *loop)
-{
-    return loop->root.path;
-}
-int tfy__root_fd(TfyLoop *loop)
-{
-    return loop->root_fd;
-}
 const char *tfy__lock_path(TfyLoop *loop)
 {
     return loop->lock_path;
@@ -250,7 +242,7 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
     if (!options || !options->world) loop->world.poller = tfy__poller_of_choice();
     pthread_mutex_init(&loop->posts.mutex, NULL);
     loop->watch_free = NO_INDEX;
-    loop->root_fd = loop->wake_fd = -1;
+    loop->wake_fd = -1;
     if (tfy__loaded_new(loop, program)) return loop;
     free(loop);
     return NULL;
@@ -306,7 +298,7 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
     tfy__check_place(tell_place, loop);
     int code = open_core(loop, error_text);
-    if (code >= 0) code = tfy__root_open(loop, error_text);
+    if (code >= 0) code = tfy__root_open(loop, loop->options.root, &loop->programs.first->root, error_text);
     if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
     if (code >= 0) code = tfy__prompts_check(loop->options.record_prompts, error_text);
     if (code >= 0) code = open_log(loop, error_text);
@@ -336,12 +328,12 @@ int tfy__loop_open_replay(TfyLoop **out, const TfyProgram *program, const TfyOpt
     return 0;
 }
 
-int tfy__loop_prepare(TfyLoop *loop, char *error_text)
+int tfy__loop_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
     int code = TFY_OK;
     for (int i = 0; i < TFY_F_COUNT && code == TFY_OK; i++) {
-        const TfyPerformer *performer = performer_once(loop, i);
-        if (performer && performer->prepare) code = performer->prepare(loop, error_text);
+        const TfyPerformer *performer = program->performers && program->performers[i] ? performer_once(loop, i) : NULL;
+        if (performer && performer->prepare) code = performer->prepare(loop, program, error_text);
     }
     return code;
 }
@@ -385,7 +377,7 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
     if (run->max_queue) tfy__put_int(&out, TFY_P_MAX_QUEUE, run->max_queue);
     if (run->rooted) {
         tfy__put(&out, TFY_P_ROOT);
-        tfy__root_write(&out, &loop->root);
+        tfy__root_write(&out, &run->loaded->root->at);
     }
     tfy__ceiling_write(run, &out, TFY_P_CEILING);
     if (id) tfy__put_text(&out, TFY_P_ID, id);
@@ -846,7 +838,7 @@ int tfy_close(TfyLoop *loop)
     free(loop->watches);
     if (loop->heap.temps || loop->cells) tfy__heap_deinit(&loop->heap);
     tfy__tasks_deinit(loop);
-    tfy__root_close(loop);
+    tfy__roots_close(loop);
     free(loop->lock_path);
     free(loop->deadlock_text);
     tfy__buffer_free(&loop->payload);

@@ -217,7 +217,7 @@ static int find_due(TfyLoop *loop, int64_t now_ms, TfyLogRun *due, uint32_t room
         int64_t own_ms = INT64_MAX;
         code = row < 0 ? (int)row : catch_up(loop, row);
         if (code >= 0)
-            code = tfy__log_parked_due(loop->log, row, &(TfyDueAt){now_ms, tfy__root_elsewhere, loop}, due + *count,
+            code = tfy__log_parked_due(loop->log, row, &(TfyDueAt){now_ms, tfy__root_elsewhere, loaded}, due + *count,
                                        room - *count, &more, &own_ms);
         *count += more;
         if (own_ms < *next_ms) *next_ms = own_ms;
@@ -249,20 +249,6 @@ static void settle(TfyLoop *loop)
     while (!loop->failure && tfy__step_work(loop)) continue;
 }
 
-static bool reach(TfyLoop *loop, const TfyLogRun *run)
-{
-    if (!run->parked_ms || !tfy__root_has_parked(loop, run) || !bring_back(loop, run)) return false;
-    settle(loop);
-    return !loop->failure;
-}
-
-bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid)
-{
-    TfyLogRun run;
-    return loop->log && !loop->draining && tfy__log_sync(loop->log) >= 0 &&
-           tfy__log_run_of(loop->log, tid, &run) >= 0 && reach(loop, &run);
-}
-
 bool tfy__park_reach(TfyLoop *loop, const char *name)
 {
     TfyHistory *history;
@@ -270,9 +256,22 @@ bool tfy__park_reach(TfyLoop *loop, const char *name)
     if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
     if (tfy__history_read_tail(loop->log, name, &history, text) < 0) return false;
     const TfyLogRun run = history->run;
-    const bool ours = tfy__loaded_of(loop, history);
+    const Loaded *loaded = tfy__loaded_of(loop, history);
+    const bool ours = run.parked_ms && loaded && tfy__root_serves(loaded, &history->root);
     tfy__history_free(history);
-    return ours && reach(loop, &run);
+    if (!ours || !bring_back(loop, &run)) return false;
+    settle(loop);
+    return !loop->failure;
+}
+
+bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid)
+{
+    TfyLogRun run;
+    char name[24];
+    if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
+    if (tfy__log_run_of(loop->log, tid, &run) < 0 || !run.parked_ms) return false;
+    snprintf(name, sizeof name, "%lld", (long long)run.id);
+    return tfy__park_reach(loop, name);
 }
 
 /* ---- opening ---- */
@@ -302,8 +301,8 @@ static int open_program(TfyLoop *loop, Loaded *loaded)
     uint32_t found = 0;
     int code = row < 0 ? (int)row : catch_up(loop, row);
     if (code >= 0)
-        code = tfy__log_parked_due(loop->log, row, &(TfyDueAt){INT64_MAX, tfy__root_elsewhere, loop}, &first, 1, &found,
-                                   &next_ms);
+        code = tfy__log_parked_due(loop->log, row, &(TfyDueAt){INT64_MAX, tfy__root_elsewhere, loaded}, &first, 1,
+                                   &found, &next_ms);
     loop->parked += found; /* or more */
     if (first.parked_ms < loop->park_next_ms) loop->park_next_ms = first.parked_ms;
     return code;

@@ -38,6 +38,7 @@ Loaded *tfy__loaded_new(TfyLoop *loop, const TfyProgram *program)
 {
     Loaded *loaded = calloc(1, sizeof *loaded);
     if (!loaded) return NULL;
+    loaded->loop = loop;
     loaded->program = program;
     loaded->snapshots = program->routines && program->sites;
     loaded->parks = loaded->snapshots && !holds_descriptors(program);
@@ -80,7 +81,40 @@ int64_t tfy__loaded_row(TfyLoop *loop, Loaded *loaded)
     return row;
 }
 
-int tfy_load(TfyLoop *loop, const TfyProgram *program, char *error_text)
+/* Its root, if it names none: that of the program that the loop was opened for. */
+static int root_of(TfyLoop *loop, const TfyLoadOptions *options, Root **out, char *error_text)
+{
+    *out = loop->programs.first->root;
+    return options && options->root ? tfy__root_open(loop, options->root, out, error_text) : TFY_OK;
+}
+
+static int load_new(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptions *options, char *error_text)
+{
+    Root *root;
+    int code = root_of(loop, options, &root, error_text);
+    Loaded *loaded = code ? NULL : tfy__loaded_new(loop, program);
+    if (!loaded) return code ? code : TFY_E_NOMEM;
+    loaded->root = root;
+    code = tfy__loop_prepare(loop, program, error_text);
+    if (!code) return code;
+    LIST_REMOVE(&loop->programs, loaded, next);
+    free(loaded);
+    return code;
+}
+
+static int check_same(TfyLoop *loop, const Loaded *same, const TfyProgram *program, const TfyLoadOptions *options,
+                      char *error_text)
+{
+    Root *root = same->root;
+    const int code = options && options->root ? tfy__root_open(loop, options->root, &root, error_text) : TFY_OK;
+    if (code) return code;
+    if (same->program == program && same->root == root) return TFY_OK;
+    snprintf(error_text, TFY_ERROR_TEXT, "the loop has a program with the source of %s, which works in %.300s",
+             program->name, same->root->at.path);
+    return TFY_E_STATE;
+}
+
+int tfy_load(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptions *options, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
@@ -91,12 +125,9 @@ int tfy_load(TfyLoop *loop, const TfyProgram *program, char *error_text)
         return TFY_E_INVALID;
     }
     const Loaded *same = by_source(loop, program->source);
-    if (same && same->program != program) {
-        snprintf(error_text, TFY_ERROR_TEXT, "the loop has a program with the source of %s", program->name);
-        return TFY_E_STATE;
-    }
-    if (!same && !tfy__loaded_new(loop, program)) return tfy__explained(TFY_E_NOMEM, error_text);
-    return same ? TFY_OK : tfy__loop_prepare(loop, error_text);
+    const int code =
+        same ? check_same(loop, same, program, options, error_text) : load_new(loop, program, options, error_text);
+    return tfy__explained(code, error_text);
 }
 
 /* ---- for effects ---- */
@@ -104,13 +135,6 @@ int tfy_load(TfyLoop *loop, const TfyProgram *program, char *error_text)
 const TfyProgram *tfy__program_of(TfyTask *task)
 {
     return program_of(rest_of(task)->run);
-}
-
-const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i)
-{
-    const Loaded *loaded = loop->programs.first;
-    while (loaded && i--) loaded = loaded->next;
-    return loaded ? loaded->program : NULL;
 }
 
 const char *tfy__source_name(TfyLoop *loop, uint32_t i)
@@ -127,7 +151,8 @@ const char *tfy__source_name(TfyLoop *loop, uint32_t i)
 const TfySite *tfy__site_at(TfyLoop *loop, const char *run_uuid, uint32_t point)
 {
     const Run *run = loop->runs.last;
-    for (const Run *other = loop->runs.first; other && strcmp(run->uuid, run_uuid) != 0; other = other->next) run = other;
+    for (const Run *other = loop->runs.first; other && strcmp(run->uuid, run_uuid) != 0; other = other->next)
+        run = other;
     return run && strcmp(run->uuid, run_uuid) == 0 ? tfy__site_of(program_of(run), point) : NULL;
 }
 

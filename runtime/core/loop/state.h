@@ -61,10 +61,9 @@ struct TfyLoop {
     TfyHeap heap;
     TfyLog *log;                      /* NULL in a replay */
     bool replay_only, keep_sandboxes; /* keep_sandboxes: tfy__keep_sandboxes was called */
-    TfyRoot root;
-    int root_fd;
+    LIST(Root) roots;             /* of the programs, each once (root.c) */
     bool root_known, only_rooted; /* runs record it; also leaves runs that do not record where they work */
-    uint32_t left_elsewhere;      /* by tfy_resume_all: runs of this program that work elsewhere */
+    uint32_t left_elsewhere;      /* by tfy_resume_all: runs of these programs that work elsewhere */
     struct {                      /* the parked runs among them that were found so far, ascending */
         int64_t *ids;
         size_t count, room;

@@ -86,7 +86,7 @@ static int move_run(TfyLoop *loop, const char *which, char *error_text)
     if (code) return code;
     history->log = loop->log;
     const bool same = strcmp(history->program_source, program->source) == 0;
-    code = tfy__root_check(loop, history, error_text);
+    code = tfy__root_check(loop->programs.first, history, error_text);
     if (!code && !same && history->run.state < TFY_TASK_COMPLETED) {
         code = tfy__move_check(program, history, error_text);
         if (!code && (code = tfy__move_write(loop->log, history, &to)))

@@ -619,7 +619,7 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
     int code = tfy__history_read_tail(loop->log, which, &history, error_text);
     if (code < 0) return tfy__explained(code, error_text);
     code = refuse_history(loop, history, error_text);
-    if (code == 0) code = tfy__root_take(loop, history, error_text);
+    if (code == 0) code = tfy__root_take(tfy__loaded_of(loop, history), history, error_text);
     if (code != 0) tfy__history_free(history);
     /* including the move */
     if (code > 0)
@@ -633,8 +633,9 @@ int tfy__resume(TfyLoop *loop, const char *which, char *error_text)
 /* Leaves runs of other programs to those, and runs that work elsewhere to processes there. */
 static int resume_ours(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
-    const bool ours = tfy__loaded_of(loop, history) && !lives_here(loop, history);
-    if (ours && tfy__root_serves(loop, &history->root)) return resume_history(loop, history, error_text);
+    const Loaded *loaded = tfy__loaded_of(loop, history);
+    const bool ours = loaded && !lives_here(loop, history);
+    if (ours && tfy__root_serves(loaded, &history->root)) return resume_history(loop, history, error_text);
     loop->left_elsewhere += ours;
     tfy__history_free(history);
     return 0;

@@ -15,9 +15,18 @@ typedef struct Fork {
     uint64_t seed; /* of random and uuid after it */
 } Fork;
 
+/* A working root (loop/root.c). */
+typedef struct Root {
+    TfyRoot at;
+    int fd; /* of its directory */
+    struct Root *next;
+} Root;
+
 /* A program of the loop (loop/programs.c). */
 typedef struct Loaded {
+    TfyLoop *loop;
     const TfyProgram *program;
+    Root *root;     /* where its runs work; NULL: a replay, which has none */
     int64_t row;    /* its row in the log; 0: not known yet */
     bool snapshots; /* its runs can be written to a snapshot, and restored */
     bool parks;     /* … and leave memory: it opens no descriptors */
@@ -46,7 +55,7 @@ struct Run {
     Fork *forks;           /* the run is a fork, perhaps of a fork: oldest first */
     uint32_t fork_count;
     bool ended;
-    bool rooted;      /* its records say that it works in the loop's root */
+    bool rooted;      /* its records say that it works in its program's root */
     char *result;     /* JSON of the root's value, or NULL */
     char *error;      /* the root's error, for people */
     struct Run *prev, *next; /* all runs of the loop, oldest first */
@@ -155,19 +164,19 @@ bool tfy__is_digests_only(const char *record_prompts);
 int tfy__prompts_check(const char *record_prompts, char *error_text);
 
 /* root.c */
-int tfy__root_open(TfyLoop *loop, char *error_text);
-void tfy__root_close(TfyLoop *loop);
-/* May this process resume a run that works there? */
-bool tfy__root_serves(const TfyLoop *loop, const TfyRoot *recorded);
+/* path NULL: the current directory. *out is the loop's. 0, or TFY_E_ABSENT with a sentence. */
+int tfy__root_open(TfyLoop *loop, const char *path, Root **out, char *error_text);
+void tfy__roots_close(TfyLoop *loop);
+/* May a run that works there continue with this program? */
+bool tfy__root_serves(const Loaded *loaded, const TfyRoot *recorded);
 /* The same for a run requested by name: 0, or a code with a sentence; TfyOptions.move_root allows any. */
-int tfy__root_check(const TfyLoop *loop, const TfyHistory *history, char *error_text);
-/* Records that a run that worked elsewhere continues here. 1: done, and the history is out of date; 0: it works
- * here. */
-int tfy__root_take(TfyLoop *loop, TfyHistory *history, char *error_text);
-/* Whether a parked run works elsewhere, for use while the store is read: 1, 0, or a negative code. state: the
- * loop. */
+int tfy__root_check(const Loaded *loaded, const TfyHistory *history, char *error_text);
+/* Records that a run that worked elsewhere continues in the program's root. 1: done, and the history is out of date;
+ * 0: it works there. */
+int tfy__root_take(const Loaded *loaded, TfyHistory *history, char *error_text);
+/* Whether a parked run of the program works elsewhere, for use while the store is read: 1, 0, or a negative code. state:
+ * its Loaded. */
 int tfy__root_elsewhere(void *state, const TfyLogRun *run);
-bool tfy__root_has_parked(TfyLoop *loop, const TfyLogRun *run); /* for use in between: true: it works here */
 
 /* park.c */
 int tfy__park_init(TfyLoop *loop, char *error_text);

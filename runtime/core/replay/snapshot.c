@@ -642,7 +642,7 @@ static bool write_run(Writer *w)
     /* at the front: a reader that needs only this need not read all of it */
     if (run->rooted) {
         tfy__put(&w->out, TFY_S_ROOT);
-        tfy__root_write(&w->out, &run->loop->root);
+        tfy__root_write(&w->out, &run->loaded->root->at);
     }
     write_number(w, TFY_S_MAX_MEMORY, run->max_memory);
     write_number(w, TFY_S_MAX_QUEUE, run->max_queue);
@@ -720,7 +720,9 @@ void tfy__snapshot_count(Run *run, size_t bytes)
     TfyLoop *loop = run->loop;
     run->since_records++;
     run->since_bytes += bytes;
-    if (!loop->snapshot_every || !run->loaded->snapshots || run->since_records < loop->snapshot_every || run->snapshot_due) return;
+    if (!loop->snapshot_every || !run->loaded->snapshots || run->since_records < loop->snapshot_every ||
+        run->snapshot_due)
+        return;
     if (!loop->snapshot_exactly && run->since_bytes < 2 * run->snapshot_bytes) return;
     run->snapshot_due = true;
     run->due_next = loop->snapshots_due;

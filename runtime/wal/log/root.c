@@ -157,16 +157,3 @@ int tfy__log_root_locked(TfyLog *log, const TfyLogRun *run, TfyRoot *root)
     if (!code) code = tfy__root_of_record(&birth, root);
     return code == TFY_E_ABSENT ? TFY_E_DATA : code;
 }
-
-int tfy__log_root(TfyLog *log, const TfyLogRun *run, TfyRoot *root)
-{
-    *root = (TfyRoot){0};
-    pthread_mutex_lock(&log->store_mutex);
-    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
-    if (!code) {
-        code = tfy__log_root_locked(log, run, root);
-        log->store->ops->look_away(log->store);
-    }
-    pthread_mutex_unlock(&log->store_mutex);
-    return code;
-}

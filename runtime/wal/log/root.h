@@ -30,9 +30,8 @@ int tfy__root_of_json(const json_t *json, TfyRoot *root);
 int tfy__root_of_record(const TfyLogRecord *record, TfyRoot *root);
 void tfy__root_free(TfyRoot *root);
 
-/* Where a run works, without its history. *root is empty if that is unknown. 0, or TFY_E_…. _locked: the caller is
- * already reading the store. */
-int tfy__log_root(TfyLog *log, const TfyLogRun *run, TfyRoot *root);
+/* Where a run works, without its history. *root is empty if that is unknown. 0, or TFY_E_…. The caller is already
+ * reading the store. */
 int tfy__log_root_locked(TfyLog *log, const TfyLogRun *run, TfyRoot *root);
 
 #endif
