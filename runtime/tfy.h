@@ -432,6 +432,10 @@ typedef struct TfyOptions {
      * ended leaves memory at once: tfy_task_result and its like no longer know it, only the log does. A run whose tasks
      * wait for each other for longer than park_after_ms is recorded as deadlocked, and the others continue. */
     bool stay;
+    /* Nobody sits at a terminal: the loop serves many people at once. print writes nothing to stdout, and only the log
+     * has it; stdin() fails; a question waits for tfy_approve and its like. approve_all and approve_trusted are refused:
+     * nobody can say yes for all runs. */
+    bool served;
     /* writes log lines as JSON objects, including the runtime's own lines from level info on */
     bool log_json;
     /* which levels are logged: "info", or "warn,effect=debug"; NULL: all lines of the program from info on */

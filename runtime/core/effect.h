@@ -200,6 +200,7 @@ const char *tfy__root(TfyTask *task);                            /* where the ta
 int tfy__root_fd(TfyTask *task);                                 /* a descriptor of it, as long as the loop is open */
 const char *tfy__program_root(TfyLoop *loop, const TfyProgram *program); /* where runs of it work that start now */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
+bool tfy__is_served(TfyLoop *loop);        /* TfyOptions.served */
 const char *tfy__llm_option(TfyLoop *loop), *tfy__models_option(TfyLoop *loop); /* TfyOptions.llm, .models, or NULL */
 bool tfy__keeps_prompts(TfyTask *task);          /* whether the log keeps what the task's run sends to models */
 size_t tfy__output_most(TfyLoop *loop), tfy__file_most(TfyLoop *loop); /* bytes kept of an output or a body; of a file */

@@ -477,6 +477,10 @@ static int open_input(bool *blocking)
 
 static void begin_stdin(TfyNet *net, TfyCall *call)
 {
+    if (tfy__is_served(net->loop)) {
+        tfy__call_tool_error(call, ENOTTY, "cannot stdin: this process serves many runs, and none of them reads it");
+        return;
+    }
     TfyDescriptor *d = net->standard_in ? by_handle(net, net->standard_in) : NULL;
     if (d && !d->closing && memcmp(d->run, tfy__run_uuid(call->task), 36) == 0) {
         tfy__call_done(call, tfy_of_int(d->handle));

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/seldom.h"
 #include "wal/log/run_id.h"
 #include "core/loop/state.h"
 
@@ -238,6 +239,7 @@ static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
     tfy__sys_watch_json();
     loop->program = program;
     if (options) loop->options = *options;
+    loop->stdout_closed = loop->options.served;
     loop->world = options && options->world ? *options->world : tfy__world_real;
     if (!options || !options->world) loop->world.poller = tfy__poller_of_choice();
     pthread_mutex_init(&loop->posts.mutex, NULL);
@@ -288,6 +290,14 @@ static void tell_place(const void *arg, char *text, size_t size)
     }
 }
 
+/* Options that contradict each other. */
+TFY_SELDOM static int check_served(const TfyOptions *options, char *error_text)
+{
+    if (!options->served || !(options->approve_all || options->approve_trusted)) return TFY_OK;
+    snprintf(error_text, TFY_ERROR_TEXT, "a loop that is served has no one who says yes to everything");
+    return TFY_E_INVALID;
+}
+
 int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
@@ -297,7 +307,8 @@ int tfy_open(TfyLoop **out, const TfyProgram *program, const TfyOptions *options
     TfyLoop *loop = loop_new(program, options);
     if (!loop) return tfy__explained(TFY_E_NOMEM, error_text);
     tfy__check_place(tell_place, loop);
-    int code = open_core(loop, error_text);
+    int code = check_served(&loop->options, error_text);
+    if (code >= 0) code = open_core(loop, error_text);
     if (code >= 0) code = tfy__root_open(loop, loop->options.root, &loop->programs.first->root, error_text);
     if (code >= 0) code = tfy__policy_init(loop, loop->options.policy, error_text);
     if (code >= 0) code = tfy__prompts_check(loop->options.record_prompts, error_text);

@@ -450,7 +450,8 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
         tfy__activity_say(task, point, "Log", level, text->bytes, text->byte_len);
     } else {
         const bool aside = loop->prints_to_stderr;
-        if (!aside && loop->options.quiet && !loop->options.on_output) return; /* there is no listener */
+        const bool heard = !loop->options.quiet && !loop->stdout_closed;
+        if (!aside && !heard && !loop->options.on_output) return; /* there is no listener */
         TfyBuffer line = {0};
         tfy__buffer_add(&line, text->bytes, text->byte_len);
         tfy__buffer_char(&line, '\n');

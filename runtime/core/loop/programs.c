@@ -132,6 +132,11 @@ int tfy_load(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptions *opt
 
 /* ---- for effects ---- */
 
+bool tfy__is_served(TfyLoop *loop)
+{
+    return loop->options.served;
+}
+
 const TfyProgram *tfy__program_of(TfyTask *task)
 {
     return program_of(rest_of(task)->run);

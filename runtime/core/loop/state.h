@@ -115,7 +115,7 @@ struct TfyLoop {
     LIST(Outgoing) out;
     int stdout_error; /* errno of the write that ended it; 0: it works */
     size_t out_bytes; /* bytes of text for stdout and stderr among them */
-    bool prints_to_stderr, stdout_closed;
+    bool prints_to_stderr, stdout_closed; /* stdout_closed: nothing is written to it */
     struct TfyOutlet *outlets[3]; /* by descriptor; NULL: it is written directly */
     bool direct[3];               /* … for good: it never blocks */
     signed char terminal[3];      /* 1: it is a terminal, -1: it is not; 0: not determined yet */
