@@ -162,12 +162,11 @@ int tfy__root_check(const Loaded *loaded, const TfyHistory *history, char *error
 int tfy__root_take(const Loaded *loaded, TfyHistory *history, char *error_text)
 {
     int code = tfy__root_check(loaded, history, error_text);
-    if (code || !history->root.path || tfy__root_serves(loaded, &history->root)) return code;
+    if (code) return code;
+    forget(loaded->loop, history->run.id); /* it may have been found elsewhere, also with another program */
+    if (!history->root.path || tfy__root_serves(loaded, &history->root)) return 0;
     code = tfy__root_move(loaded->loop->log, history, &loaded->root->at);
-    if (code) {
-        snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
-        return code;
-    }
-    forget(loaded->loop, history->run.id);
-    return 1;
+    if (!code) return 1;
+    snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
+    return code;
 }
