@@ -1,4 +1,5 @@
 /* emit_asked.c: the call behind the question of an `approve` policy, as static data. */
+#include "../dsl/check_origin.h"
 #include "emit.h"
 
 /* The name of an argument. */
@@ -33,7 +34,7 @@ static void put_origins(Emit *e, Text *p, const Point *point, const Expr *call)
     for (uint32_t i = 0; i < call->argc; i++) {
         if (!point->origins[i]) continue;
         text_format(&json, "%s[\"%s\",", json.len ? "," : "[", asked_param(call, i));
-        text_quote_json(&json, point->origins[i]);
+        text_quote_json(&json, check_origin_words(e->arena, e->machine->program->sources, point->origins[i]));
         text_put(&json, "]");
     }
     text_put(&json, "]");

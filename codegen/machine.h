@@ -282,7 +282,7 @@ struct Point {
     /* effects: the errors after which `retry N on …` tries again; NULL: all that can be tried again */
     const CatchName *retry_on;
     const Expr *asked;          /* of the policy `approve`: the call, and … */
-    const char *const *origins; /* … where its untrusted arguments come from; NULL: all are trusted */
+    const struct Origin *const *origins; /* … where its untrusted arguments come from; NULL: all are trusted */
     /* effects that start a process: words of its argv that must not begin with '-'; NULL: none */
     const ArgvWord *words;
     /* hash of how the source reads there (lower_origin.c); 0: none was made */

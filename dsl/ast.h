@@ -154,7 +154,7 @@ typedef struct Policy {
     Closure *closure; /* undo; set by check */
     /* approve: by argument of the call, where its untrusted value comes from, or NULL; NULL: all are trusted; set by
      * check */
-    const char **origins;
+    const struct Origin **origins;
     struct Policy *next;
 } Policy;
 

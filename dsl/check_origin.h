@@ -38,6 +38,10 @@ typedef struct Reach {
     Label *sent;          /* by parameter: what goes into its channels */
     Label *given;         /* by parameter: what any caller gives for it */
     uint32_t count;
+    /* What it calls, and when, by Trust.clock: what callers read of it changed; its body was walked last, 0: never. */
+    struct Reach **callees;
+    uint32_t callee_count, callee_cap, changed, walked;
+    bool unsettled; /* something that only its body reads has changed since */
     struct Sight *sight; /* of a workflow, in programs with agents (agent_trust.c) */
 } Reach;
 

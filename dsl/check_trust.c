@@ -8,7 +8,8 @@
  * Choosing does not count: a condition, an index, a key, find and filter give the label of what is chosen from. So
  * a model may choose among what the program wrote, and may not write it.
  *
- * All labels only grow, and there are finitely many, so the rounds end. */
+ * All labels only grow, and there are finitely many, so the rounds end. A round walks the bodies that read what has
+ * changed since their last walk; the others would come to the same labels again. */
 #include "check_trust.h"
 
 /* ---- labels ---- */
@@ -50,9 +51,18 @@ static bool grow(Label *kept, Label label)
     return grows;
 }
 
+/* What callers of the declaration at hand read. */
 static void keep(Trust *t, Label *kept, Label label)
 {
-    t->changed |= grow(kept, label);
+    if (grow(kept, label)) t->reach->changed = ++t->clock;
+}
+
+/* A variable of the body at hand. What nobody has read yet is read as it is then. */
+static void keep_own(Trust *t, const Variable *variable, Label label)
+{
+    if (!grow(variable->label, label) || !variable->label_read) return;
+    if (t->shared) t->common = ++t->clock;
+    t->reach->unsettled = true;
 }
 
 /* A value that others choose, where the span is. It stays trusted, but a report names the choice. */
@@ -75,11 +85,18 @@ static Label *label_of_variable(Trust *t, const Variable *variable)
     return variable->label;
 }
 
+static Label read_variable(Trust *t, const Variable *variable)
+{
+    const Label label = *label_of_variable(t, variable);
+    ((Variable *)variable)->label_read = true;
+    return label;
+}
+
 static void into_variable(Trust *t, const Variable *variable, Label label)
 {
     Label *kept = label_of_variable(t, variable);
     const bool first = label.from && !kept->from;
-    keep(t, kept, first && variable->name ? through(t, label, variable->name, variable->span) : label);
+    keep_own(t, variable, first && variable->name ? through(t, label, variable->name, variable->span) : label);
 }
 
 static void *per_param(Trust *t, const Decl *decl, size_t size)
@@ -150,7 +167,7 @@ void into_place(Trust *t, Span span, Label label, const Place *place)
         const bool is_stricter = !kept || (kept->unless_approved && !place->unless_approved);
         if (!(label.params & param_bit(i)) || !is_stricter) continue;
         t->reach->places[i] = place;
-        t->changed = true;
+        t->reach->changed = ++t->clock;
     }
 }
 
@@ -163,7 +180,7 @@ void into_word(Trust *t, Label label, const Expr *word)
     for (uint32_t i = 0; t->reach && i < t->reach->count; i++) {
         if (!(label.params & param_bit(i)) || t->reach->words[i]) continue;
         t->reach->words[i] = word;
-        t->changed = true;
+        t->reach->changed = ++t->clock;
     }
 }
 
@@ -211,7 +228,7 @@ static Label bind(Trust *t, const Variable *variable, const Expr *value)
     const Label label = value ? label_expr(t, value) : clean;
     if (!variable) return label;
     into_variable(t, variable, label);
-    if (value && has_handle(t, value)) into_handles(t, value, *label_of_variable(t, variable));
+    if (value && has_handle(t, value)) into_handles(t, value, read_variable(t, variable));
     return label;
 }
 
@@ -279,10 +296,19 @@ static void note_reached(Trust *t, const char *tool, const char *param, const Ex
                 .kind = TRUST_REACHES, .span = arg->span, .from = from, .in = t->decl, .tool = tool, .param = param});
 }
 
+static void note_callee(Trust *t, Reach *callee)
+{
+    Reach *by = t->reach;
+    if (by->callee_count && by->callees[by->callee_count - 1] == callee) return;
+    by->callees = arena_grow(t->arena, by->callees, &by->callee_cap, by->callee_count + 1, sizeof *by->callees);
+    by->callees[by->callee_count++] = callee;
+}
+
 static Label label_call(Trust *t, const Expr *e, const Decl *decl)
 {
     Reach *reach = reach_of(t, decl);
     Label *args = arena_alloc(t->arena, (reach->count + 1) * sizeof *args);
+    note_callee(t, reach);
     for (uint32_t i = 0; i < reach->count; i++) {
         const Expr *arg = i < e->argc ? e->argv[i] : NULL;
         args[i] = arg ? label_expr(t, arg) : clean;
@@ -291,8 +317,9 @@ static Label label_call(Trust *t, const Expr *e, const Decl *decl)
         if (arg && place && !is_waived(t, decl, place)) into_place(t, arg->span, args[i], place);
         const Expr *begin = arg && reach->words[i] ? check_argv_begin(arg) : NULL;
         if (begin) into_word(t, label_expr(t, begin), reach->words[i]);
-        keep(t, &reach->given[i],
-             (Label){.from = origin_of(t, args[i]), .chosen = arg ? chosen_from(t, args[i], arg->span) : NULL});
+        reach->unsettled |= grow(
+            &reach->given[i],
+            (Label){.from = origin_of(t, args[i]), .chosen = arg ? chosen_from(t, args[i], arg->span) : NULL});
         if (t->notes && t->reports && decl->dangerous && arg)
             note_reached(t, decl->full_name, param_name(decl, i), arg, args[i]);
     }
@@ -318,6 +345,8 @@ static Label label_args(Trust *t, const Expr *e, uint32_t from)
 static void label_lambda(Trust *t, const Expr *lambda, Label element, Label initial, Label *result)
 {
     const Variable *first = lambda->variable, *second = lambda->variable2;
+    const bool outer = t->shared;
+    t->shared = true;
     if (second) {
         if (first) into_variable(t, first, initial);
         into_variable(t, second, element);
@@ -326,6 +355,7 @@ static void label_lambda(Trust *t, const Expr *lambda, Label element, Label init
     }
     *result = label_expr(t, lambda->left);
     if (second && first) into_variable(t, first, *result);
+    t->shared = outer;
 }
 
 /* The ways out that are written: what is checked or vouched for comes from outside. */
@@ -441,10 +471,11 @@ static Label label_error(Trust *t, const Expr *e, const Decl *error)
     Label *kept = name_table_get(&t->error_labels, error->full_name);
     if (!kept) name_table_put(t->c, &t->error_labels, error->full_name, kept = arena_new(t->arena, Label));
     const Label label = label_args(t, e, 0);
-    keep(t, kept, (Label){.from = label.from});
+    bool grows = grow(kept, (Label){.from = label.from});
     if (label.params && !kept->from)
-        keep(t, kept,
-             from_outside(t, e->span, "this was in an error", "it comes from what was put into an error", NULL));
+        grows |= grow(
+            kept, from_outside(t, e->span, "this was in an error", "it comes from what was put into an error", NULL));
+    if (grows) t->common = ++t->clock;
     return label;
 }
 
@@ -509,11 +540,11 @@ static Label label_parallel_for(Trust *t, const Expr *e)
 /* For the question of an `approve` policy: where the arguments of its call come from. */
 static void note_origins(Trust *t, const Expr *call, Policy *policy)
 {
-    const char **origins = arena_alloc(t->arena, (call->argc + 1) * sizeof *origins);
+    const Origin **origins = arena_alloc(t->arena, (call->argc + 1) * sizeof *origins);
     for (uint32_t i = 0; i < call->argc; i++) {
         const Origin *from = call->argv[i] ? origin_of(t, label_expr(t, call->argv[i])) : NULL;
         if (!from) continue;
-        origins[i] = check_origin_words(t->arena, t->program->sources, from);
+        origins[i] = from;
         policy->origins = origins;
     }
 }
@@ -546,7 +577,7 @@ static Label label_name(Trust *t, const Expr *e)
     if (!e->variable) return clean; /* a constant */
     for (uint32_t i = 0; t->decl->lambda && i < t->decl->capture_count; i++)
         if (t->decl->captures[i] == e->variable) return (Label){.params = param_bit(first_capture(t->decl) + i)};
-    return *label_of_variable(t, e->variable);
+    return read_variable(t, e->variable);
 }
 
 static Label label_member(Trust *t, const Expr *e)
@@ -652,8 +683,8 @@ static void walk_for(Trust *t, const Stmt *s)
     const Label label = label_range(t, s->value, s->range_end);
     if (s->variable) into_variable(t, s->variable, label);
     if (s->variable2) into_variable(t, s->variable2, label);
-    if (s->variable2 && has_handle(t, s->value)) into_handles(t, s->value, *label_of_variable(t, s->variable2));
-    if (s->variable && has_handle(t, s->value)) into_handles(t, s->value, *label_of_variable(t, s->variable));
+    if (s->variable2 && has_handle(t, s->value)) into_handles(t, s->value, read_variable(t, s->variable2));
+    if (s->variable && has_handle(t, s->value)) into_handles(t, s->value, read_variable(t, s->variable));
     walk_block(t, s->block);
 }
 
@@ -706,7 +737,7 @@ static void begin_params(Trust *t, const Decl *decl)
                 from_outside(t, f->name.span, "this comes from a stranger", "declared untrusted here", NULL).from;
         Label *kept = label_of_variable(t, f->variable);
         if (!kept->from && label.from)
-            keep(t, kept, label); /* without a note for itself */
+            keep_own(t, f->variable, label); /* without a note for itself */
         else
             into_variable(t, f->variable, label);
     }
@@ -717,7 +748,7 @@ static void end_params(Trust *t, const Decl *decl)
     uint32_t index = 0;
     for (const Field *f = decl->params; f; f = f->next, index++) {
         if (!f->variable || !t->c->has_handle_types || !type_has_handle(t->c, f->type)) continue;
-        Label label = *label_of_variable(t, f->variable);
+        Label label = read_variable(t, f->variable);
         label.params &= ~param_bit(index);
         keep(t, &t->reach->sent[index], label);
     }
@@ -732,13 +763,28 @@ static void walk_lambda(Trust *t, const Decl *decl)
     keep(t, &t->reach->result, label_expr(t, e->left));
 }
 
-static void walk_decl(Trust *t, const Decl *decl)
+/* Has something changed that the declaration at hand reads, since it was walked? */
+static bool is_stale(const Trust *t)
 {
-    if (decl->generic || decl->kind == DECL_TEST || decl->kind == DECL_IMPORT) return;
+    const Reach *reach = t->reach;
+    bool stale = !reach->walked || reach->unsettled || t->common > reach->walked;
+    for (uint32_t i = 0; !stale && i < reach->callee_count; i++) stale = reach->callees[i]->changed > reach->walked;
+    return stale;
+}
+
+/* False: it has no body, or that was up to date. */
+static bool walk_decl(Trust *t, const Decl *decl)
+{
+    if (decl->generic || decl->kind == DECL_TEST || decl->kind == DECL_IMPORT) return false;
     if (decl->kind != DECL_FN && decl->kind != DECL_WORKFLOW && decl->kind != DECL_TOOL && decl->kind != DECL_PROMPT)
-        return;
+        return false;
     t->decl = decl;
     t->reach = reach_of(t, decl);
+    if (!t->reports && !is_stale(t)) return false;
+    t->reach->unsettled = false;
+    t->reach->walked = t->clock;
+    t->reach->callee_count = 0;
+    t->shared = decl->lambda;
     t->given = NULL;
     t->approved = false;
     t->decides = clean;
@@ -748,23 +794,25 @@ static void walk_decl(Trust *t, const Decl *decl)
     if (decl->kind == DECL_PROMPT) places_of_prompt(t, decl);
     walk_block(t, decl->block);
     end_params(t, decl);
+    return true;
 }
 
-static void walk_program(Trust *t)
+/* False: nothing was left to walk. */
+static bool walk_program(Trust *t)
 {
-    t->changed = false;
-    for (uint32_t i = 0; i < t->program->decl_count; i++) walk_decl(t, t->program->decls[i]);
+    bool walked = false;
+    for (uint32_t i = 0; i < t->program->decl_count; i++) walked |= walk_decl(t, t->program->decls[i]);
+    return walked;
 }
 
 void check_trust(Check *c, TrustReport *report)
 {
     TrustReport calls = {0};
-    Trust trust = {.c = c, .program = c->program, .arena = c->arena, .notes = report, .calls = report};
+    Trust trust = {.c = c, .program = c->program, .arena = c->arena, .notes = report, .calls = report, .clock = 1};
     const bool has_agents = agents_offer(c->program);
     if (has_agents && !report) trust.calls = &calls;
-    do walk_program(&trust);
-    while (trust.changed);
+    while (walk_program(&trust)) continue;
     trust.reports = true;
-    walk_program(&trust);
+    (void)walk_program(&trust);
     if (has_agents) agents_trust(&trust);
 }

@@ -22,7 +22,10 @@ typedef struct Trust {
     TrustReport *notes; /* NULL: nobody asks for them */
     TrustReport *calls; /* where calls are noted; NULL: nowhere */
     Label decides;      /* what decides whether the statement at hand is reached; only for notes */
-    bool changed;
+    /* What changed last, and when something did that every declaration may read: a body is walked again only if what it
+     * reads has changed since. */
+    uint32_t clock, common;
+    bool shared;  /* variables at hand are those of an inline function, which is a declaration of its own, too */
     bool reports; /* the last round */
 } Trust;
 

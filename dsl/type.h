@@ -98,6 +98,7 @@ struct Variable {
     bool param;
     bool used;     /* some expression reads it */
     bool assigned; /* behind its declaration */
+    bool label_read; /* by check_trust */
     /* how warnings call it: "variable", "parameter", "loop variable" … ; NULL: nobody wrote its declaration */
     const char *role;
     /* a parameter that is a function: its type as written */
