@@ -11,7 +11,9 @@
  *             "callee": what is asked for: a workflow, tool, prompt or effect, "class": of a tool, "sandbox": that a
  *             tool names, "args": [{"name", "type"}] of what differs from program to program, "result": the type that
  *             the place wants, "live": [[slot, "name", "type", order], …], "dead": [slot, …]}],
- *  "types": [{"name", "kind", "fields" or "cases"}]}
+ *  "types": [{"name", "kind", "fields" or "cases"}],
+ *  "sandboxes": of a program that declares some: [{"name", "root", …}] as emit_sandbox.c writes them, for
+ *             `tfy sandbox NAME`; also those that no tool names}
  *
  * A field is {"name", "type"}, and "default": true where it has one. A callee or result that a point has not is left
  * out. A point's "live" and "dead" say what changed since the workflow's last point that can be resumed: what the
@@ -22,8 +24,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../dsl/sandbox.h"
-#include "ctext.h"
+#include "emit_sandbox.h"
 #include "machine.h"
 
 static void put_name(Text *out, const char *key, const char *value)
@@ -264,6 +265,18 @@ static bool is_carried(const Machine *machine, const Type *type)
     return false;
 }
 
+/* Without the bracket behind them. */
+static void put_sandboxes(Text *out, const Program *program)
+{
+    const char *before = "],\n\"sandboxes\":[\n";
+    for (uint32_t i = 0; i < program->decl_count; i++) {
+        if (program->decls[i]->kind != DECL_SANDBOX) continue;
+        text_put(out, before);
+        put_json_sandbox(out, program->decls[i]->sandbox);
+        before = ",\n";
+    }
+}
+
 char *emit_layout(const Machine *machine, const char *file)
 {
     Text out = {.arena = machine->arena};
@@ -294,6 +307,7 @@ char *emit_layout(const Machine *machine, const char *file)
         put_type(&out, type);
         comma = ",\n";
     }
+    put_sandboxes(&out, machine->program);
     text_put(&out, "]}\n");
     return out.data;
 }

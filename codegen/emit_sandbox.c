@@ -1,10 +1,10 @@
-/* emit_sandbox.c: what the processes of tools may reach, as static data: a TfySandbox for each sandbox that a tool or
- * the program names. */
+/* emit_sandbox.c: what the processes of tools may reach: as static data, a TfySandbox for each sandbox that a tool or
+ * the program names; and as JSON, for people and programs that ask. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "emit.h"
-#include "../dsl/sandbox.h"
+#include "emit_sandbox.h"
 
 /* A list that NULL ends, and the member that refers to it; nothing for an empty one. */
 static void put_list(Emit *e, Text *p, const Sandbox *sandbox, const char *member, const SandboxTexts *texts)
@@ -69,4 +69,43 @@ void emit_sandboxes(Emit *e)
 void put_sandbox(Text *p, const char *before, const Sandbox *sandbox, const char *behind)
 {
     if (sandbox) text_format(p, "%s.sandbox = &tfyg_sandbox_%s%s", before, sandbox->c_name, behind);
+}
+
+/* ---- as JSON ---- */
+
+void put_json_texts(Text *out, const char *key, const SandboxTexts *texts)
+{
+    text_format(out, "\"%s\": [", key);
+    for (uint32_t i = 0; i < texts->count; i++) {
+        if (i) text_put(out, ", ");
+        text_quote_json(out, texts->items[i]);
+    }
+    text_put(out, "]");
+}
+
+void put_json_network(Text *out, SandboxNetwork network, const SandboxTexts *hosts)
+{
+    if (network == NETWORK_LIST)
+        put_json_texts(out, "network", hosts);
+    else
+        text_format(out, "\"network\": \"%s\"", network == NETWORK_ANY ? "any" : "none");
+}
+
+void put_json_sandbox(Text *out, const Sandbox *sandbox)
+{
+    static const char *const roots[] = {
+        [SANDBOX_WORKSPACE] = "workspace", [SANDBOX_READONLY] = "readonly", [SANDBOX_OPEN] = "open"};
+    const SandboxLimits *limits = &sandbox->limits;
+    text_format(out, "{\"name\": \"%s\", \"root\": \"%s\", ", sandbox->name, roots[sandbox->root]);
+    put_json_texts(out, "reads", &sandbox->reads);
+    text_put(out, ", ");
+    put_json_texts(out, "writes", &sandbox->writes);
+    text_put(out, ", ");
+    put_json_network(out, sandbox->network, &sandbox->hosts);
+    text_put(out, ", ");
+    put_json_texts(out, "runner", &sandbox->runner);
+    text_format(out,
+                ", \"memory\": %" PRId64 ", \"processes\": %" PRId64 ", \"cpu_ms\": %" PRId64 ", \"files\": %" PRId64
+                ", \"output\": %" PRId64 "}",
+                limits->memory, limits->processes, limits->cpu_ms, limits->files, limits->output);
 }

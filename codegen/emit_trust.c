@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ctext.h"
+#include "emit_sandbox.h"
 #include "emit_trust.h"
 
 enum { SHOWN_MAX = 60, NAME_MAX = 40 };
@@ -291,24 +292,6 @@ static void put_json_place(Show *s, Span span)
     text_format(&s->out, ", \"line\": %u, \"col\": %u", at.line, at.col);
 }
 
-static void put_json_texts(Show *s, const char *key, const SandboxTexts *texts)
-{
-    text_format(&s->out, "\"%s\": [", key);
-    for (uint32_t i = 0; i < texts->count; i++) {
-        if (i) text_put(&s->out, ", ");
-        text_quote_json(&s->out, texts->items[i]);
-    }
-    text_put(&s->out, "]");
-}
-
-static void put_json_network(Show *s, SandboxNetwork network, const SandboxTexts *hosts)
-{
-    if (network == NETWORK_LIST)
-        put_json_texts(s, "network", hosts);
-    else
-        put_string(s, "network", network == NETWORK_ANY ? "any" : "none");
-}
-
 static void put_json_tool(Show *s, const TrustTool *tool)
 {
     static const char *const providers[] = {
@@ -324,34 +307,12 @@ static void put_json_tool(Show *s, const TrustTool *tool)
     text_format(&s->out, ", \"dangerous\": %s, ", tool->dangerous ? "true" : "false");
     put_string(s, "sandbox", tool->keeper == KEPT_BY_CELL ? tool->sandbox->name : NULL);
     text_put(&s->out, ", ");
-    put_json_network(s, tool->network, &tool->hosts);
+    put_json_network(&s->out, tool->network, &tool->hosts);
     text_put(&s->out, ", ");
-    put_json_texts(s, "secrets", &tool->secrets);
+    put_json_texts(&s->out, "secrets", &tool->secrets);
     text_put(&s->out, ", ");
     put_string(s, "function", c_function(s, tool));
     text_put(&s->out, "}");
-}
-
-static void put_json_sandbox(Show *s, const Sandbox *sandbox)
-{
-    static const char *const roots[] = {"workspace", "readonly", "open"};
-    const SandboxLimits *limits = &sandbox->limits;
-    text_put(&s->out, "{");
-    put_string(s, "name", sandbox->name);
-    text_put(&s->out, ", ");
-    put_string(s, "root", roots[sandbox->root]);
-    text_put(&s->out, ", ");
-    put_json_texts(s, "reads", &sandbox->reads);
-    text_put(&s->out, ", ");
-    put_json_texts(s, "writes", &sandbox->writes);
-    text_put(&s->out, ", ");
-    put_json_network(s, sandbox->network, &sandbox->hosts);
-    text_put(&s->out, ", ");
-    put_json_texts(s, "runner", &sandbox->runner);
-    text_format(&s->out,
-                ", \"memory\": %" PRId64 ", \"processes\": %" PRId64 ", \"cpu_ms\": %" PRId64 ", \"files\": %" PRId64
-                ", \"output\": %" PRId64 "}",
-                limits->memory, limits->processes, limits->cpu_ms, limits->files, limits->output);
 }
 
 /* null where the value was trusted already, else the source and what came behind it. */
@@ -471,7 +432,7 @@ static void put_json(Show *s)
         const Sandbox *sandbox = report->tools[i].sandbox;
         if (!sandbox || is_shown_before(report, i, sandbox)) continue;
         text_put(&s->out, between(&is_first));
-        put_json_sandbox(s, sandbox);
+        put_json_sandbox(&s->out, sandbox);
     }
     put_json_notes(s, "dangerous", true);
     put_json_notes(s, "ways_out", false);

@@ -384,6 +384,21 @@ static int try_cell(int program, TfyCellPlan *plan, int *handout, TfyCellAnswer 
     return result == 0 && status ? -EPROTO : result; /* neither an answer nor done */
 }
 
+bool tfy__cell_absolute(const char *root, const char *path, char out[PATH_MAX])
+{
+    const char *home = getenv("HOME");
+    int len;
+    if (*path == '/')
+        len = snprintf(out, PATH_MAX, "%s", path);
+    else if (*path != '~')
+        len = snprintf(out, PATH_MAX, "%s/%s", root, path);
+    else if (home && *home == '/')
+        len = snprintf(out, PATH_MAX, "%s%s", home, path + 1);
+    else
+        return false;
+    return len < PATH_MAX;
+}
+
 int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer)
 {
     TfyCellPlan plan = {.head = {.level = level}};

@@ -84,6 +84,9 @@ bool tfy__cell_reads_system(const char *path);
  * then the variable leads to /tmp, which is empty, too. */
 bool tfy__cell_home(const char *root, char home[PATH_MAX]);
 
+/* A path as a sandbox writes it (TfySandbox.reads), absolute. False: it is too long, or there is no home. */
+bool tfy__cell_absolute(const char *root, const char *path, char out[PATH_MAX]);
+
 /* Builds a cell for nothing, with a root that is only read: 0: all its walls stand; 1: *answer says which one does
  * not; or -errno: it could not be tried. */
 int tfy__cell_probe(uint32_t level, TfyCellAnswer *answer);

@@ -195,22 +195,6 @@ static bool path_behind(int fd, char path[PATH_MAX])
     return *path == '/';
 }
 
-/* A path of a sandbox as it is written, absolute; false: it is too long, or there is no home. */
-static bool absolute(const Making *making, const char *path, char out[PATH_MAX])
-{
-    const char *home = getenv("HOME");
-    int len;
-    if (*path == '/')
-        len = snprintf(out, PATH_MAX, "%s", path);
-    else if (*path != '~')
-        len = snprintf(out, PATH_MAX, "%s/%s", making->out->root, path);
-    else if (home && *home == '/')
-        len = snprintf(out, PATH_MAX, "%s%s", home, path + 1);
-    else
-        return false;
-    return len < PATH_MAX;
-}
-
 /* What tools can write can hold a link that one of them made. Such a link must not widen what the next one reaches: a
  * path below what can be written leads to a place below it. */
 static bool leads_out(const Making *making, const char *path, const char *real)
@@ -219,7 +203,7 @@ static bool leads_out(const Making *making, const char *path, const char *real)
     char above[PATH_MAX], real_above[PATH_MAX];
     if (tfy__cell_within(path, making->out->root) && !tfy__cell_within(real, making->out->root)) return true;
     for (; writes && *writes; writes++)
-        if (absolute(making, *writes, above) && strcmp(above, path) != 0 && tfy__cell_within(path, above) &&
+        if (tfy__cell_absolute(making->out->root, *writes, above) && strcmp(above, path) != 0 && tfy__cell_within(path, above) &&
             realpath(above, real_above) && !tfy__cell_within(real, real_above))
             return true;
     return false;
@@ -238,7 +222,7 @@ static const char protected_kinds[] = {TFY_CELL_PROTECTED, TFY_CELL_CLOSED, 0};
 static int add_reads(Making *making, const char *written)
 {
     char path[PATH_MAX], real[PATH_MAX];
-    if (!absolute(making, written, path) || !realpath(path, real)) return 0; /* what does not exist is not read */
+    if (!tfy__cell_absolute(making->out->root, written, path) || !realpath(path, real)) return 0; /* what does not exist is not read */
     if (leads_out(making, path, real))
         return refuse(making, EXDEV, "'%s' leads out of what it is in, to '%s'", written, real);
     if (tfy__cell_within(real, making->out->root)) return 0; /* that is read anyway */
@@ -273,7 +257,7 @@ static bool is_repository(const Making *making, const char *written)
     char path[PATH_MAX];
     const char *root = making->out->root;
     const size_t len = strlen(root);
-    return absolute(making, written, path) && strncmp(path, root, len) == 0 && strcmp(path + len, "/.git") == 0;
+    return tfy__cell_absolute(making->out->root, written, path) && strncmp(path, root, len) == 0 && strcmp(path + len, "/.git") == 0;
 }
 
 static int add_writes(Making *making, const char *written)
@@ -282,7 +266,7 @@ static int add_writes(Making *making, const char *written)
     const char *root = making->out->root;
     if (is_repository(making, written)) return open_repository(making);
     if (*written != '/' && *written != '~') make_directory(making, written);
-    if (!absolute(making, written, path) || !realpath(path, real))
+    if (!tfy__cell_absolute(making->out->root, written, path) || !realpath(path, real))
         return refuse(making, ENOENT, "'%s', which the tool may write, cannot be found: %s", written, strerror(errno));
     if (leads_out(making, path, real))
         return refuse(making, EXDEV, "'%s' leads out of what it is in, to '%s'", written, real);

@@ -68,3 +68,86 @@ check "one of another file has the name of that file" says '{.name = "walls.same
 check "the program names its default" says '.sandbox = &tfyg_sandbox_default,'
 run tfyc --layout main.tfy
 check "the layout shows them" grep -q '"callee":"theirs","class":"idempotent","sandbox":"walls.wide"' out
+
+# `tfy sandbox` with a name: a command in the sandbox that a program declares.
+mkdir -p ../try/sub && cp main.tfy walls.tfy ../try && cd ../try || exit 1
+cat >named.tfy <<'END'
+import "walls.tfy"
+sandbox builds {
+    reads ["~/seen"]
+    writes ["made/here"]
+    files "2 KiB"
+    cpu 1m
+}
+sandbox keeps { writes [".git"] }
+sandbox looks {
+    root readonly
+    writes ["sub"]
+}
+sandbox boxed { runner ["sh", "./box", "{root}"] }
+sandbox web { network ["a.example:443"] }
+workflow main() {}
+END
+tfy build named.tfy -o named && strip named || exit 1
+mkdir -p "$HOME/seen" && echo hidden >"$HOME/seen/text"
+for program in named.tfy named; do
+    run tfy sandbox builds --program "$program" -- sh -c 'cat "$0" && echo x >made/here/x && echo y >y && ulimit -f && ulimit -t' "$HOME/seen/text"
+    check "a command runs in a sandbox of $program: what it reads, writes, and its limits" printed_exactly "hidden
+4
+60"
+    run tfy sandbox builds --program "$program" --files 4K --network none -- sh -c 'ulimit -f'
+    check "... where an option takes the place of a row" printed_exactly 8
+    run tfy sandbox builds --program "$program" --sandbox readonly -- sh -c 'cat made/here/x; echo z >made/here/x'
+    check "... and --sandbox narrows what it writes" printed_exactly x
+    run tfy sandbox looks --program "$program" --sandbox workspace -- sh -c 'echo x >sub/x || echo x >x || echo shut'
+    check "... and does not widen it" printed_exactly shut
+    run tfy sandbox builds --program "$program" --sandbox open -- sh -c "echo x >>$program || echo shut"
+    check "... nor does open; its own file is shut" printed_exactly shut
+    run tfy sandbox bulds --program "$program" -- true
+    check "... an unknown name is told, with those that there are" ended 64 "there is no sandbox 'bulds' in $program; did you mean 'builds'?
+there are: workspace, readonly, open, "
+    run tfy sandbox walls.wide --program "$program" -- sh -c 'echo x >wide && cat wide'
+    check "... those of an imported file have its name" printed_exactly x
+    run tfy sandbox boxed --program "$program" -- true
+    check "... one with a runner is refused" ended 69 "the tools of 'boxed' are run by 'sh', which no sandbox holds"
+    run tfy sandbox keeps --program "$program" -- true
+    check "... one that writes a repository needs one" ended 69 "'.git', which the command may write, is not a repository's"
+    run tfy sandbox web --program "$program" --sandbox-level partial -- true
+    check "... and a list of hosts a full one" ended 64 "a partial sandbox has no list of hosts"
+done
+git init -q .
+run tfy sandbox keeps --program named --sandbox-level partial -- true
+check "a partial sandbox does not open a repository" ended 64 "a partial sandbox does not open '.git'"
+if tfy sandbox --sandbox-level full -- true 2>said; then
+    run tfy sandbox keeps --program named -- sh -c 'echo x >.git/x && ! echo x >>.git/config'
+    check "a full one does, without its settings" ended 0 ''
+    run tfy sandbox keeps --program named -- sh -c 'echo x >.git/commondir'
+    check "... and says what came to be in it" ended 1 "'sh' made '.git/commondir', from which programs outside take commands"
+    rm -f .git/commondir
+    run tfy sandbox web --program named -- sh -c 'env | grep -c "^http_proxy="'
+    check "the hosts of a sandbox are reached by a proxy" printed_exactly 1
+else
+    echo "# skipped: no full sandbox here, so neither a repository nor a list of hosts: $(cat said)"
+fi
+run tfy sandbox --program main.tfy -- sh -c 'echo x >x || echo shut'
+check "without a name it is the program's default" printed_exactly shut
+run tfy sandbox readonly -- sh -c 'echo x >x || echo shut'
+check "without a program the given ones have their names" printed_exactly shut
+run tfy sandbox builds -- true
+check "... and there are no others" ended 64 "there is no sandbox 'builds'
+there are: workspace, readonly, open; --program FILE adds those that a program declares"
+run tfy sandbox open -- sh -c 'echo "$HOME"'
+check "... open is none" printed_exactly "$HOME"
+run tfy sandbox open --network a.b:443 -- true
+check "... and has no list of hosts" ended 64 "'open' has no list of hosts"
+run tfy sandbox one two -- true
+check "there is one name" ended 64 "sandbox takes one NAME before --, not 'two' too"
+run tfy sandbox readonly --
+check "... and a command after it" ended 64 "sandbox needs a command after --"
+ln -s "$HOME/seen" leads && printf 'sandbox links { writes ["leads"] }\nworkflow main() {}\n' >links.tfy
+run tfy sandbox links --program links.tfy -- true
+check "a link does not widen it" ended 64 "'leads' leads out of what it is in, to '"
+run tfy sandbox --program "$(command -v sh)" -- true
+check "a program is one that tfy built" ended 65 "is neither FILE.tfy nor a program that tfy built"
+run tfy sandbox --program absent -- true
+check "... and there" ended 69 "cannot read absent: No such file or directory"

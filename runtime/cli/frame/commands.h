@@ -41,9 +41,10 @@
             OPT(CEILING_NETWORK) | OPT(BUDGET) | OPT(RUNNERS) | OPT(CELL_LEVEL) | OPT(POLICY) | OPT(KILL_AT) |         \
             OPT(REAL) | OPT(COPY) | OPT(JOBS) | OPT(LOOSE) | OPT(JSON),                                                \
         1, -1, .takes_params = true)                                                                                   \
-    ROW(sandbox, "sandbox", "-- COMMAND [ARGUMENT ...]", "run a command in a sandbox around the current directory",    \
-        OPT(CELL) | OPT(CELL_NETWORK) | OPT(CELL_LEVEL) | OPT(CELL_READS) | OPT(CELL_WRITES) | OPT(CELL_MEMORY) |      \
-            OPT(CELL_PROCESSES) | OPT(CELL_CPU) | OPT(CELL_FILES),                                                     \
+    ROW(sandbox, "sandbox", "[NAME] -- COMMAND [ARGUMENT ...]",                                                        \
+        "run a command in a sandbox around the current directory",                                                     \
+        OPT(CELL_PROGRAM) | OPT(DIR) | OPT(CELL) | OPT(CELL_NETWORK) | OPT(CELL_LEVEL) | OPT(CELL_READS) |             \
+            OPT(CELL_WRITES) | OPT(CELL_MEMORY) | OPT(CELL_PROCESSES) | OPT(CELL_CPU) | OPT(CELL_FILES),               \
         1, -1)                                                                                                         \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \

@@ -110,6 +110,8 @@
     O(BUDGET, "budget", "cost=5,tokens=1M,calls=50", "the most that the run may ask of models")                        \
     O(GRANT, "grant", "TOOL:reads=PATH",                                                                               \
       "let a tool do this too, also writes=PATH, network=HOST:PORT; may be given several times")                       \
+    O(CELL_PROGRAM, "program", "FILE",                                                                                 \
+      "the program that declares the sandbox: FILE.tfy, or one that was built")                                        \
     O(CELL_NETWORK, "network", "none|any|HOSTS",                                                                       \
       "no network (the default), that of this machine, or only these hosts: crates.io:443,*.crates.io:443")            \
     O(CELL_LEVEL, "sandbox-level", "full|partial",                                                                     \

@@ -1,4 +1,4 @@
-/* sandbox.c: tfy sandbox: runs one command in the sandbox of tools.
+/* sandbox.c: tfy sandbox: runs one command in the sandbox of tools, or in one that a program declares.
  *
  *   tfy ── tfy-cell ── … the command        its status is ours, and what it leaves running is ended
  *    ├──── caretaker                         partial: removes the private directory, however tfy ends
@@ -8,8 +8,11 @@
 #include "cli/frame/commands.h"
 #include "effects/caretaker.h"
 #include "cli/make/sandbox_hosts.h"
+#include "cli/make/sandbox_named.h"
 #include "effects/cell.h"
 #include "effects/family.h"
+#include "effects/file.h"
+#include "effects/git_dirs.h"
 #include "effects/proc.h"
 #include "effects/process.h"
 #include "base/sys_memory.h"
@@ -37,8 +40,17 @@ extern char **environ;
 #define NOT_FOUND      127
 #define NOT_EXECUTABLE 126
 
+/* What --sandbox lists, in its order. */
+enum { WRITES_NOTHING, WRITES_ROOT, IS_OPEN, NOT_GIVEN };
+
 typedef struct Sandbox {
     const TfyArgs *args;
+    const char **words; /* the command */
+    int word_count;
+    json_t *named;     /* what the program says of it (sandbox_named.h); owned */
+    int writing;       /* WRITES_… or IS_OPEN */
+    const char *needs; /* only a full sandbox has this; NULL: nothing */
+    TfyGitNames git;   /* of `writes [".git"]` */
     TfyCellPlan plan;
     int program; /* tfy-cell */
     char root[PATH_MAX];
@@ -96,13 +108,21 @@ static int plan_given(Sandbox *sandbox, const TfyGiven *given)
     return EXIT_DONE;
 }
 
-static bool plan_limits(const TfyArgs *args, TfyCellHead *head)
+/* A limit of its own; otherwise what every sandbox has. */
+static uint64_t named_limit(const Sandbox *sandbox, const char *row, uint64_t usual)
 {
+    const json_int_t own = json_integer_value(json_object_get(sandbox->named, row));
+    return own > 0 ? (uint64_t)own : usual;
+}
+
+static bool plan_limits(const Sandbox *sandbox, TfyCellHead *head)
+{
+    const TfyArgs *args = sandbox->args;
     const char *cpu = args->option[OPT_CELL_CPU];
-    int64_t ms = 0;
-    head->memory = TFY_CELL_MEMORY;
-    head->processes = TFY_CELL_PROCESSES;
-    head->file_bytes = TFY_CELL_FILE;
+    int64_t ms = (int64_t)named_limit(sandbox, "cpu_ms", 0);
+    head->memory = named_limit(sandbox, "memory", TFY_CELL_MEMORY);
+    head->processes = named_limit(sandbox, "processes", TFY_CELL_PROCESSES);
+    head->file_bytes = named_limit(sandbox, "files", TFY_CELL_FILE);
     if (!tfy__args_limit(args, OPT_CELL_MEMORY, UINT64_C(1) << 46, true, &head->memory) ||
         !tfy__args_limit(args, OPT_CELL_PROCESSES, UINT32_MAX, false, &head->processes) ||
         !tfy__args_limit(args, OPT_CELL_FILES, UINT64_C(1) << 46, true, &head->file_bytes))
@@ -122,15 +142,141 @@ static const char *given_hosts(const TfyArgs *args)
     return network && strcmp(network, "none") != 0 && strcmp(network, "any") != 0 ? network : NULL;
 }
 
+/* "none", "any" or a list of hosts, for which a buffer is used: what the option says, else the sandbox. */
+static const char *network_of(const Sandbox *sandbox, TfyBuffer *list)
+{
+    const json_t *own = json_object_get(sandbox->named, "network"), *host;
+    size_t i;
+    if (sandbox->args->option[OPT_CELL_NETWORK]) return sandbox->args->option[OPT_CELL_NETWORK];
+    json_array_foreach(own, i, host) tfy__buffer_printf(list, "%s%s", i ? "," : "", json_string_value(host));
+    return json_is_string(own) ? json_string_value(own) : list->failed ? NULL : list->data;
+}
+
 static int plan_network(Sandbox *sandbox, int level)
 {
-    const char *network = sandbox->args->option[OPT_CELL_NETWORK], *hosts = given_hosts(sandbox->args);
+    TfyBuffer list = {0};
     TfyCellHead *head = &sandbox->plan.head;
-    if (network && strcmp(network, "any") == 0) head->flags |= TFY_CELL_HOST_NETWORK;
-    if (!hosts) return EXIT_DONE;
-    if (level == 1) return tfy__fail(EXIT_USAGE, "a partial sandbox has no list of hosts; leave --sandbox-level out");
-    head->flags |= TFY_CELL_LISTENER;
-    return tfy__sandbox_hosts_open(&sandbox->hosts, hosts);
+    const char *network = network_of(sandbox, &list);
+    int status = EXIT_DONE;
+    if (!network) {
+        status = tfy__fail(EXIT_BUG, "memory ran out");
+    } else if (strcmp(network, "any") == 0) {
+        head->flags |= TFY_CELL_HOST_NETWORK;
+    } else if (strcmp(network, "none") != 0 && level == 1) {
+        status = tfy__fail(EXIT_USAGE, "a partial sandbox has no list of hosts; leave --sandbox-level out");
+    } else if (strcmp(network, "none") != 0) {
+        head->flags |= TFY_CELL_LISTENER;
+        sandbox->needs = "a list of hosts";
+        status = tfy__sandbox_hosts_open(&sandbox->hosts, network);
+    }
+    tfy__buffer_free(&list);
+    return status;
+}
+
+/* ---- the rows of a sandbox that a program declares (as effects/sandbox.c does it for tools) ---- */
+
+/* What can be written can hold a link that a tool made. It must not widen what the next one reaches. */
+static bool leads_out(const Sandbox *sandbox, const char *path, const char *real)
+{
+    char above[PATH_MAX], real_above[PATH_MAX];
+    size_t i;
+    const json_t *written;
+    if (tfy__cell_within(path, sandbox->root) && !tfy__cell_within(real, sandbox->root)) return true;
+    json_array_foreach(json_object_get(sandbox->named, "writes"), i, written)
+    {
+        if (tfy__cell_absolute(sandbox->root, json_string_value(written), above) && strcmp(above, path) != 0 &&
+            tfy__cell_within(path, above) && realpath(above, real_above) && !tfy__cell_within(real, real_above))
+            return true;
+    }
+    return false;
+}
+
+/* What does not exist is not read. */
+static int plan_reads(Sandbox *sandbox, const char *written)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    if (!tfy__cell_absolute(sandbox->root, written, path) || !realpath(path, real)) return EXIT_DONE;
+    if (leads_out(sandbox, path, real))
+        return tfy__fail(EXIT_USAGE, "'%s' leads out of what it is in, to '%s'", written, real);
+    if (tfy__cell_within(real, sandbox->root)) return EXIT_DONE; /* that is read anyway */
+    if (tfy__cell_within(sandbox->root, real))
+        return tfy__fail(EXIT_USAGE, "'%s' is above the current directory; a sandbox may not be given all of it",
+                         written);
+    tfy__cell_add(&sandbox->plan, TFY_CELL_READS, real);
+    return EXIT_DONE;
+}
+
+static int plan_repository(Sandbox *sandbox, int level)
+{
+    TfyGitDirs dirs;
+    if (level == 1)
+        return tfy__fail(EXIT_USAGE, "a partial sandbox does not open '.git'; leave --sandbox-level out");
+    if (!tfy__git_dirs_at(sandbox->root, &dirs))
+        return tfy__fail(EXIT_MISSING,
+                         "'.git', which the command may write, is not a repository's; git init makes one");
+    sandbox->needs = "a '.git' that can be written";
+    return tfy__git_dirs_open(&dirs, sandbox->root, &sandbox->plan, &sandbox->git)
+               ? tfy__fail(EXIT_BUG, "memory ran out")
+               : EXIT_DONE;
+}
+
+/* Makes a directory below the root, with those above it. */
+static void make_directory(const Sandbox *sandbox, const char *written)
+{
+    char inside[PATH_MAX];
+    const int root = open(sandbox->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root >= 0 && snprintf(inside, sizeof inside, "%s/x", written) < (int)sizeof inside)
+        tfy__file_make_parents(NULL, root, inside);
+    if (root >= 0) close(root);
+}
+
+static int plan_writes(Sandbox *sandbox, const char *written, int level)
+{
+    char path[PATH_MAX], real[PATH_MAX];
+    if (!tfy__cell_absolute(sandbox->root, written, path))
+        return tfy__fail(EXIT_MISSING, "'%s', which the command may write, cannot be found", written);
+    if (tfy__cell_within(path, sandbox->root) && strcmp(path + strlen(sandbox->root), "/.git") == 0)
+        return plan_repository(sandbox, level);
+    if (*written != '/' && *written != '~') make_directory(sandbox, written);
+    if (!realpath(path, real))
+        return tfy__fail(EXIT_MISSING, "'%s', which the command may write, cannot be found: %s", written,
+                         strerror(errno));
+    if (leads_out(sandbox, path, real))
+        return tfy__fail(EXIT_USAGE, "'%s' leads out of what it is in, to '%s'", written, real);
+    const char *what = tfy__cell_unwritable(real, sandbox->root);
+    if (strcmp(real, sandbox->root) == 0) return EXIT_DONE;
+    if (what) return tfy__fail(EXIT_USAGE, "'%s' is %s; a sandbox may not write there", written, what);
+    tfy__cell_add(&sandbox->plan, TFY_CELL_WRITES, real);
+    return EXIT_DONE;
+}
+
+/* The file that declares the sandbox is a part of the program, which no tool can change. */
+static void plan_program(Sandbox *sandbox)
+{
+    char real[PATH_MAX];
+    const char *file = sandbox->args->option[OPT_CELL_PROGRAM];
+    if (file && realpath(file, real) && tfy__cell_within(real, sandbox->root))
+        tfy__cell_add(&sandbox->plan, TFY_CELL_PROTECTED, real);
+}
+
+/* Where nothing is written, what the sandbox writes is read. */
+static int plan_rows(Sandbox *sandbox, int level)
+{
+    size_t i;
+    const json_t *path;
+    int status = EXIT_DONE;
+    json_array_foreach(json_object_get(sandbox->named, "reads"), i, path)
+    {
+        if (status == EXIT_DONE) status = plan_reads(sandbox, json_string_value(path));
+    }
+    json_array_foreach(json_object_get(sandbox->named, "writes"), i, path)
+    {
+        if (status == EXIT_DONE)
+            status = sandbox->writing == WRITES_NOTHING ? plan_reads(sandbox, json_string_value(path))
+                                                        : plan_writes(sandbox, json_string_value(path), level);
+    }
+    plan_program(sandbox);
+    return status;
 }
 
 /* What the kernel's limits leave to us: all processes together. */
@@ -142,14 +288,15 @@ static void keep_limits(Sandbox *sandbox)
 }
 
 /* The whole plan but for what the level adds. Returns an exit status. */
-static int plan(Sandbox *sandbox, int writing, int level)
+static int plan(Sandbox *sandbox, int level)
 {
     TfyCellHead *head = &sandbox->plan.head;
-    if (writing == 1) head->flags |= TFY_CELL_ROOT_WRITABLE;
-    if (!plan_limits(sandbox->args, head)) return EXIT_USAGE;
+    if (sandbox->writing == WRITES_ROOT) head->flags |= TFY_CELL_ROOT_WRITABLE;
+    if (!plan_limits(sandbox, head)) return EXIT_USAGE;
     keep_limits(sandbox);
     int status = plan_network(sandbox, level);
     if (status == EXIT_DONE) status = plan_root(sandbox);
+    if (status == EXIT_DONE) status = plan_rows(sandbox, level);
     for (int i = 0; i < sandbox->args->given_count && status == EXIT_DONE; i++)
         status = plan_given(sandbox, &sandbox->args->given[i]);
     return status;
@@ -218,7 +365,7 @@ static int start(Sandbox *sandbox, uint32_t level)
 {
     int ends[2], result = -ENOMEM;
     sandbox->plan.head.level = level;
-    char **words = tfy__cell_words(CELL_FD, (const char *const *)sandbox->args->words, sandbox->args->word_count),
+    char **words = tfy__cell_words(CELL_FD, (const char *const *)sandbox->words, sandbox->word_count),
          **env = environment(sandbox);
     if (!words || !env || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) goto done;
     const pid_t parent = getpid();
@@ -248,7 +395,7 @@ static uint32_t lacking(uint32_t level, TfyCellAnswer *answer)
 static int tell_failure(const Sandbox *sandbox, int result)
 {
     const TfyCellAnswer *answer = &sandbox->answer;
-    const char *name = sandbox->args->words[0], *path;
+    const char *name = sandbox->words[0], *path;
     if (result < 0)
         return tfy__fail(EXIT_MISSING,
                          result == -EMSGSIZE ? "the sandbox cannot be described: %s"
@@ -322,10 +469,10 @@ static int start_level(Sandbox *sandbox, int wanted)
     const uint32_t lacks_stage = built ? 0 : lacking(TFY_CELL_FULL, &lacks);
     if (!lacks_stage) return tell_failure(sandbox, result);
     if (lacks_stage > TFY_CELL_MOUNTS) return tell_none(&lacks); /* a partial cell needs it, too */
-    if (wanted == 0 || sandbox->hosts.rules)
-        return tfy__fail(EXIT_MISSING, "the sandbox would only be partial here%s (%s: %s); tfy doctor --sandbox",
-                         wanted == 0 ? "" : ", without a list of hosts", tfy__cell_stage_lacks(lacks.stage),
-                         strerror(lacks.error));
+    if (wanted == 0 || sandbox->needs)
+        return tfy__fail(EXIT_MISSING, "the sandbox would only be partial here%s%s (%s: %s); tfy doctor --sandbox",
+                         wanted == 0 ? "" : ", without ", wanted == 0 ? "" : sandbox->needs,
+                         tfy__cell_stage_lacks(lacks.stage), strerror(lacks.error));
     TfyCellAnswer none;
     if (lacking(TFY_CELL_PARTIAL, &none)) return tell_none(&none);
     tell_partial(&lacks);
@@ -393,7 +540,7 @@ static void tell_limit(const Sandbox *sandbox, int status)
                             : WIFSIGNALED(status) ? tfy__family_signal(WTERMSIG(status), &sandbox->limits)
                                                   : TFY_LIMIT_NONE;
     tfy__family_say(passed, &sandbox->limits, what, sizeof what);
-    if (passed) tfy__say("'%s' was ended: it %s", sandbox->args->words[0], what);
+    if (passed) tfy__say("'%s' was ended: it %s", sandbox->words[0], what);
 }
 
 static int wait_command(Sandbox *sandbox)
@@ -404,20 +551,24 @@ static int wait_command(Sandbox *sandbox)
     end_left(sandbox);
     tell_limit(sandbox, status);
     tfy__sandbox_hosts_tell(&sandbox->hosts);
-    const char *made = tfy__cell_made(sandbox->root, &sandbox->names);
+    const char *made = tfy__git_names_made(&sandbox->git);
+    if (!made)
+        made = tfy__cell_made(sandbox->root, &sandbox->names);
+    else if (tfy__cell_within(made, sandbox->root))
+        made += strlen(sandbox->root) + 1;
     if (made)
         return tfy__fail(
             EXIT_RUN_FAILED,
             "'%s' made '%s', from which programs outside take commands; look at it before you use them here",
-            sandbox->args->words[0], made);
+            sandbox->words[0], made);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Without a cell. */
-static int run_open(const TfyArgs *args)
+static int run_open(const Sandbox *sandbox)
 {
-    execvp(args->words[0], (char **)(uintptr_t)args->words);
-    return tfy__fail(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE, "'%s' cannot be started: %s", args->words[0],
+    execvp(sandbox->words[0], (char **)(uintptr_t)sandbox->words);
+    return tfy__fail(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE, "'%s' cannot be started: %s", sandbox->words[0],
                      strerror(errno));
 }
 
@@ -436,18 +587,73 @@ static int run_confined(Sandbox *sandbox, int level)
     return status;
 }
 
+/* ---- which sandbox ---- */
+
+/* Words before "--" name a sandbox. Without a "--" all words are the command. */
+static int words_before(const TfyArgs *args)
+{
+    int count = 0;
+    for (int i = 1; i < args->argc; i++) {
+        if (strcmp(args->argv[i], "--") == 0) return count;
+        if (count < args->word_count && args->words[count] == args->argv[i]) count++;
+    }
+    return 0;
+}
+
+/* The stricter of the sandbox and --sandbox; `open` only lifts the default. */
+static int writing_of(const Sandbox *sandbox, int given, bool by_default)
+{
+    const char *root = json_string_value(json_object_get(sandbox->named, "root"));
+    const int own = strcmp(root, "readonly") == 0 ? WRITES_NOTHING : strcmp(root, "open") == 0 ? IS_OPEN : WRITES_ROOT;
+    return given == IS_OPEN ? (by_default ? IS_OPEN : own) : given < own ? given : own;
+}
+
+/* Nothing here starts a runner. */
+static int check_runner(const Sandbox *sandbox)
+{
+    const json_t *runner = json_array_get(json_object_get(sandbox->named, "runner"), 0);
+    if (!runner || sandbox->writing == IS_OPEN) return EXIT_DONE;
+    return tfy__fail(EXIT_MISSING, "the tools of '%s' are run by '%s', which no sandbox holds; only 'tfy run' starts it",
+                     json_string_value(json_object_get(sandbox->named, "name")), json_string_value(runner));
+}
+
+/* Finds the sandbox, and the command that runs in it. */
+static int choose(Sandbox *sandbox)
+{
+    const TfyArgs *args = sandbox->args;
+    const int before = words_before(args), given = tfy__args_choice(args, OPT_CELL, NOT_GIVEN);
+    if (given < 0) return EXIT_USAGE;
+    if (before > 1) return tfy__fail(EXIT_USAGE, "sandbox takes one NAME before --, not '%s' too", args->words[1]);
+    sandbox->words = args->words + before;
+    sandbox->word_count = args->word_count - before;
+    if (!sandbox->word_count) return tfy__fail(EXIT_USAGE, "sandbox needs a command after --");
+    const int status = tfy__sandbox_named(args, before ? args->words[0] : NULL, &sandbox->named);
+    if (status != EXIT_DONE) return status;
+    sandbox->writing = writing_of(sandbox, given, !before);
+    if (sandbox->writing == IS_OPEN && given_hosts(args))
+        return tfy__fail(EXIT_USAGE, "%s has no list of hosts", before ? "'open'" : "--sandbox open");
+    return check_runner(sandbox);
+}
+
+static void free_all(Sandbox *sandbox)
+{
+    for (int i = 0; i < 2; i++) free((char *)(uintptr_t)sandbox->variables[i]);
+    tfy__cell_plan_free(&sandbox->plan);
+    tfy__sandbox_hosts_close(&sandbox->hosts);
+    tfy__git_names_free(&sandbox->git);
+    json_decref(sandbox->named);
+}
+
 int tfy__cmd_sandbox(const TfyArgs *args)
 {
-    const int writing = tfy__args_choice(args, OPT_CELL, 1);
     const int level = args->option[OPT_CELL_LEVEL] ? tfy__args_choice(args, OPT_CELL_LEVEL, 0) : -1;
-    if (writing < 0 || (args->option[OPT_CELL_LEVEL] && level < 0)) return EXIT_USAGE;
-    if (writing == 2 && given_hosts(args)) return tfy__fail(EXIT_USAGE, "--sandbox open has no list of hosts");
-    if (writing == 2) return run_open(args);
+    if (args->option[OPT_CELL_LEVEL] && level < 0) return EXIT_USAGE;
     Sandbox sandbox = {.args = args};
-    int status = plan(&sandbox, writing, level);
-    if (status == EXIT_DONE) status = run_confined(&sandbox, level);
-    for (int i = 0; i < 2; i++) free((char *)(uintptr_t)sandbox.variables[i]);
-    tfy__cell_plan_free(&sandbox.plan);
-    tfy__sandbox_hosts_close(&sandbox.hosts);
+    int status = choose(&sandbox);
+    if (status == EXIT_DONE && sandbox.writing == IS_OPEN)
+        status = run_open(&sandbox);
+    else if (status == EXIT_DONE && (status = plan(&sandbox, level)) == EXIT_DONE)
+        status = run_confined(&sandbox, level);
+    free_all(&sandbox);
     return status;
 }
