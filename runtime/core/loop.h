@@ -69,10 +69,6 @@ int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text);
 /* The verdict of that alone, on a history that was read whole and has its `log`; changes the history. */
 int tfy__move_check(const TfyProgram *program, TfyHistory *history, char *error_text);
 
-/* From any thread: has the loop's call this function at the start of a turn; with NULL in tfy_close. TFY_E_NOMEM or 0. */
-typedef void (*TfyPosted)(TfyLoop *loop, void *arg);
-int tfy__post(TfyLoop *loop, TfyPosted call, void *arg);
-
 /* Lets the performers that a program names prepare for their first call: 0, or a negative code with a sentence (a
  * recorded session that cannot be read). */
 int tfy__loop_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text);

@@ -32,8 +32,14 @@ int tfy_submit_to(TfyLoop *loop, const TfyProgram *program, const char *workflow
     return tfy__submit_named(loop, program, workflow, args_json, NULL, tid, error_text);
 }
 
-int tfy__submit_named(TfyLoop *loop, const TfyProgram *program, const char *workflow_name, const char *args_json,
+int tfy__submit_named(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json,
                       const char *id, int64_t *tid, char *error_text)
+{
+    return tfy__submit_start(loop, program, workflow, args_json, &(TfyStart){.id = id}, tid, error_text);
+}
+
+int tfy__submit_start(TfyLoop *loop, const TfyProgram *program, const char *workflow_name, const char *args_json,
+                      const TfyStart *start, int64_t *tid, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
     if (!error_text) error_text = scratch;
@@ -65,7 +71,7 @@ int tfy__submit_named(TfyLoop *loop, const TfyProgram *program, const char *work
     int code = TFY_E_INVALID;
     if (tfy__decode_args(&task, workflow->params, workflow->param_count, args_json, strlen(args_json), values,
                          error_text))
-        code = tfy__submit(loop, loaded, workflow, values, id, tid);
+        code = tfy__submit(loop, loaded, workflow, values, start, tid);
     tfy_drop(&task, tfy_take_error(&task));
     tfy__cut(&loop->heap, 0);
     free(values);

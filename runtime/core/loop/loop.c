@@ -371,7 +371,7 @@ static void make_uuid(TfyLoop *loop, uint8_t uuid[16])
     uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
 }
 
-static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const TfyValue *args, const char *id)
+static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const TfyValue *args, const TfyStart *start)
 {
     const TfyWorkflow *workflow = root->workflow;
     TfyBuffer out = {0};
@@ -391,25 +391,26 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
         tfy__root_write(&out, &run->loaded->root->at);
     }
     tfy__ceiling_write(run, &out, TFY_P_CEILING);
-    if (id) tfy__put_text(&out, TFY_P_ID, id);
+    if (start->id) tfy__put_text(&out, TFY_P_ID, start->id);
     if (run->digests_only) tfy__put_text(&out, TFY_P_PROMPTS, DIGESTS_ONLY);
     tfy__put_true(&out, TFY_P_YOLO, loop->options.approve_all);
+    if (start->facts) start->facts(start->arg, &out);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
     return lsn;
 }
 
-int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const char *id,
-                int64_t *tid)
+int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args,
+                const TfyStart *start, int64_t *tid)
 {
     TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
     log.program = tfy__loaded_row(loop, loaded);
     if (log.program < 0) return (int)log.program;
     make_uuid(loop, log.uuid);
-    if (id) tfy__run_id_of("", loaded->program->name, workflow->name, id, log.uuid);
+    if (start->id) tfy__run_id_of("", loaded->program->name, workflow->name, start->id, log.uuid);
     TfyLogRun other;
-    if (id && tfy__log_find_run(loop->log, log.uuid, &other) == TFY_OK) return TFY_E_STATE;
+    if (start->id && tfy__log_find_run(loop->log, log.uuid, &other) == TFY_OK) return TFY_E_STATE;
     log.root = *tid = tfy__log_next_tid(loop->log);
     Run *run = tfy__run_new(loop, loaded, &log);
     if (!run) return TFY_E_NOMEM;
@@ -428,7 +429,7 @@ int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, cons
         return TFY_E_NOMEM;
     }
     tfy__log_add_task(loop->log, &root->log);
-    int64_t lsn = record_instruction(loop, run, root, args, id);
+    int64_t lsn = record_instruction(loop, run, root, args, start);
     if (lsn < 0) return (int)lsn;
     root->log.born = lsn;
     tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
@@ -494,6 +495,7 @@ static void release_durable(TfyLoop *loop)
     if (loop->on_notice && tfy__log_notice(loop->log, text)) loop->on_notice(loop->notice_state, text);
     tfy__step_synced(loop);
     tfy__out_flush(loop);
+    tfy__posts_durable(loop);
 }
 
 /* Before the poll: a step whose record is durable starts now, and its call runs while the loop sleeps. Steps that

@@ -13,6 +13,7 @@ struct Post {
     struct Post *next;
     TfyPosted call;
     void *arg;
+    int64_t lsn; /* that must be durable before */
 };
 
 int tfy__post(TfyLoop *loop, TfyPosted call, void *arg)
@@ -55,8 +56,41 @@ int tfy__posts_run(TfyLoop *loop)
     return count;
 }
 
+/* ---- what waits for the disk ---- */
+
+int tfy__when_durable(TfyLoop *loop, TfyPosted call, void *arg)
+{
+    Post *post = malloc(sizeof *post);
+    if (!post) return TFY_E_NOMEM;
+    *post = (Post){.call = call, .arg = arg, .lsn = tfy__out_lsn(loop)};
+    LIST_APPEND(&loop->posts.undurable, post, next);
+    return TFY_OK;
+}
+
+void tfy__on_durable(TfyLoop *loop, TfyPosted call, void *arg)
+{
+    loop->posts.moved = call;
+    loop->posts.moved_arg = arg;
+}
+
+void tfy__posts_durable(TfyLoop *loop)
+{
+    const int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
+    if (loop->posts.moved && durable != loop->posts.seen) loop->posts.moved(loop, loop->posts.moved_arg);
+    loop->posts.seen = durable;
+    while (loop->posts.undurable.first && loop->posts.undurable.first->lsn <= durable) {
+        Post *post = LIST_TAKE(&loop->posts.undurable, next);
+        post->call(loop, post->arg);
+        free(post);
+    }
+}
+
 void tfy__posts_close(TfyLoop *loop)
 {
+    for (Post *post; (post = LIST_TAKE(&loop->posts.undurable, next));) {
+        post->call(NULL, post->arg);
+        free(post);
+    }
     for (Post *post; (post = take(loop));) {
         post->call(NULL, post->arg);
         free(post);

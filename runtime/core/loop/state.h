@@ -26,6 +26,7 @@
 #include "base/sys_memory.h"
 #include "base/grow.h"
 #include "core/loop.h"
+#include "core/served.h"
 #include "core/loop/leaving.h"
 #include "core/loop/test.h"
 #include "core/replay/run.h"
@@ -97,7 +98,11 @@ struct TfyLoop {
     struct {
         pthread_mutex_t mutex;
         LIST(Post) waiting;
-    } posts; /* by other threads (post.c) */
+        LIST(Post) undurable; /* the loop's own: what is called when their records are durable */
+        TfyPosted moved;      /* … when any are; NULL: nothing */
+        void *moved_arg;
+        int64_t seen;         /* the durable lsn at the last call */
+    } posts;                  /* by other threads (post.c) */
 
     void *poller;
     Watch *watches;
@@ -216,8 +221,8 @@ static inline int64_t tfy__task_handle(const TaskRest *rest)
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
-int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const char *id,
-                int64_t *tid);
+int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args,
+                const TfyStart *start, int64_t *tid);
 /* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or
  * recorded. */
 bool tfy__loop_starved(TfyLoop *loop);

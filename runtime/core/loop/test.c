@@ -808,7 +808,7 @@ int tfy__test_run(const TfyProgram *program, const TfyWorkflow *test, TfyTestRep
     int64_t tid;
     *report = (TfyTestReport){0};
     int code = open_test(&loop, &world, program);
-    if (code >= 0) code = tfy__submit(loop, loop->programs.first, test, NULL, NULL, &tid);
+    if (code >= 0) code = tfy__submit(loop, loop->programs.first, test, NULL, &(TfyStart){.id = NULL}, &tid);
     if (code >= 0) report_test(loop, run_turns(loop), report);
     tfy_close(loop);
     tfy__world_free(world);

@@ -240,6 +240,18 @@ int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *r
     return code;
 }
 
+int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLogRecord *record), void *state)
+{
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, see_records, from, see, state);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
 /* ---- programs ---- */
 
 int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33], char **layout)

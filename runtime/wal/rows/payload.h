@@ -73,6 +73,7 @@
     M(IN_SLICE, "in_slice", FLAG)                                                                                      \
     M(KEY, "key", TEXT)                                                                                                \
     M(KILL, "kill", TEXT)                                                                                              \
+    M(LABELS, "labels", OBJECT)                                                                                        \
     M(LEVEL, "level", TEXT)                                                                                            \
     M(LINE, "line", INT)                                                                                               \
     M(LSN, "lsn", INT)                                                                                                 \
@@ -97,6 +98,7 @@
     M(PERMITS, "permits", INT)                                                                                         \
     M(PID, "pid", INT)                                                                                                 \
     M(PRIORITY, "priority", INT)                                                                                       \
+    M(PROGRAM_NAME, "program_name", TEXT)                                                                              \
     M(PROMPT_TOKENS, "prompt_tokens", INT)                                                                             \
     M(PROMPTS, "prompts", TEXT)                                                                                        \
     M(QUESTION, "question", TEXT)                                                                                      \
@@ -129,6 +131,7 @@
     M(LOST, "lost", FLAG)                                                                                              \
     M(TYPE, "type", ANY)                                                                                               \
     M(VALUE, "value", ANY)                                                                                             \
+    M(VIA, "via", OBJECT)                                                                                              \
     M(VERSION, "version", TEXT)                                                                                        \
     M(TOO_LONG, "too_long", TEXT)                                                                                      \
     M(KEPT, "kept", INT)                                                                                               \

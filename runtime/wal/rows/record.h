@@ -9,10 +9,10 @@
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?,
  *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?},
  *                     "id"?, "prompts"?: "digest", "ceiling"?: {"sandbox"?, "network"?, "grants"?, "runners"?: true, "level"?},
- *                     "yolo"?: true}
+ *                     "yolo"?: true, "by"?, "via"?: {"how"}, "labels"?: {name: text}, "program_name"?}
  *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h; id:
  *                       wal/log/run_id.h; prompts: the run keeps no Texts; ceiling: how far its tools may go; yolo:
- *                       every approval is answered with yes
+ *                       every approval is answered with yes; by, via: who started it at a server, and how
  *   TaskSpawn         {"tid", "path", "workflow", "args": {…}, "body"?, "detached"?}
  *                       in the parent's chain; body: of parallel or race
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive

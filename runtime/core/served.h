@@ -1,0 +1,30 @@
+/* served.h: what a server needs of its loop: to be called from other threads, and when something is durable; and runs that
+ * others start. Only the loop's own thread may do anything else with it. */
+#ifndef CORE_SERVED_H
+#define CORE_SERVED_H
+
+#include "base/buffer.h"
+#include "tfy.h"
+
+/* From any thread: has the loop's call this function at the start of a turn; with NULL in tfy_close. TFY_E_NOMEM or 0. */
+typedef void (*TfyPosted)(TfyLoop *loop, void *arg);
+int tfy__post(TfyLoop *loop, TfyPosted call, void *arg);
+
+/* On the loop's thread: has the loop call this function once all that was appended so far is durable; with NULL in
+ * tfy_close. TFY_E_NOMEM or 0. */
+int tfy__when_durable(TfyLoop *loop, TfyPosted call, void *arg);
+
+/* Sets a callback on the loop's thread for turns in which more records are found durable than before. */
+void tfy__on_durable(TfyLoop *loop, TfyPosted call, void *arg);
+
+/* How a run starts that somebody else wants. All zero: like tfy_submit. */
+typedef struct TfyStart {
+    const char *id; /* its starter's own name for it (wal/log/run_id.h); NULL: none */
+    void (*facts)(void *arg, TfyBuffer *members); /* adds members to InstructionStart (wal/rows/payload.h); NULL: none */
+    void *arg;
+} TfyStart;
+/* tfy_submit for such a run. TFY_E_STATE: the log has a run of that id. */
+int tfy__submit_start(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json,
+                      const TfyStart *start, int64_t *tid, char *error_text);
+
+#endif
