@@ -46,6 +46,8 @@
         OPT(CELL_PROGRAM) | OPT(DIR) | OPT(CELL) | OPT(CELL_NETWORK) | OPT(CELL_LEVEL) | OPT(CELL_READS) |             \
             OPT(CELL_WRITES) | OPT(CELL_MEMORY) | OPT(CELL_PROCESSES) | OPT(CELL_CPU) | OPT(CELL_FILES),               \
         1, -1)                                                                                                         \
+    ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
+        "run programs in one process that is always there, and take requests over HTTP", OPT(DB) | OPT(DIR), 1, -1)    \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \
         0)                                                                                                             \

@@ -1,0 +1,26 @@
+/* command.c: what changes something. The thread of HTTP leaves a command behind, the loop carries it out, and what it
+ * records is durable before the answer leaves. */
+#include "serve/serve.h"
+
+static void refuse(TfyRequest *request)
+{
+    tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "ask again once it runs again");
+    tfy__request_done(request);
+}
+
+static void obey(TfyLoop *loop, void *arg)
+{
+    TfyRequest *request = arg;
+    if (!loop || request->server->draining) {
+        refuse(request);
+        return;
+    }
+    request->route->serve(request);
+}
+
+void tfy__command_ask(TfyServer *server, TfyRequest *request)
+{
+    if (tfy__post(server->loop, obey, request) == TFY_OK) return;
+    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    tfy__request_done(request);
+}

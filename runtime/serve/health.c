@@ -1,0 +1,48 @@
+/* health.c: whether the process works, for those that restart it, and whether it may be asked, for those that send requests
+ * to it. The loop answers by itself: it is asked to, and does so within some seconds. */
+#include <time.h>
+
+#include "serve/serve.h"
+
+enum { LATE_MS = 5000 };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void note_turn(TfyLoop *loop, void *arg)
+{
+    TfyServer *server = arg;
+    server->asked_ms = 0;
+}
+
+/* One question at a time is on its way to the loop. */
+static bool turns(TfyServer *server)
+{
+    const int64_t asked = server->asked_ms;
+    if (asked) return now_ms() - asked < LATE_MS;
+    server->asked_ms = now_ms();
+    return tfy__post(server->loop, note_turn, server) == TFY_OK;
+}
+
+void tfy__serve_health(TfyRequest *request)
+{
+    if (!turns(request->server))
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the loop has not turned for %d s", LATE_MS / 1000);
+    else
+        tfy__request_json(request, 200, json_pack("{s:s}", "status", "ok"));
+}
+
+void tfy__serve_ready(TfyRequest *request)
+{
+    TfyServer *server = request->server;
+    if (server->draining)
+        tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "it ends once what is under way has ended");
+    else if (tfy__log_full(tfy__loop_log(server->loop)))
+        tfy__problem(&request->problem, TFY_PROBLEM_LOG_FULL, "the disk is full; runs pause");
+    else
+        tfy__serve_health(request);
+}

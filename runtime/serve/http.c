@@ -1,0 +1,349 @@
+/* http.c: the thread of HTTP, by libmicrohttpd in its poll mode (its epoll mode loses wake-ups of suspended connections).
+ *
+ * One request after the other on a connection, in these steps:
+ *
+ *   on_target    the first line came: the request is made, with the target as it was sent
+ *   examine      all headers came: gate, caller, route, role. A refusal is answered at once, and ends the connection
+ *                together with whatever it was going to send
+ *   take_body    pieces of the body, up to a bound
+ *   hand_over    all is there: the connection is suspended, and a reader or the loop has the request
+ *   answer       tfy__request_done has resumed the connection */
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/frame/cli.h"
+#include "serve/body.h"
+#include "serve/serve.h"
+
+enum {
+    CONNECTIONS_MOST = 2048,
+    SILENCE_S = 30,    /* a connection may be silent for so long */
+    MEMORY = 32 << 10, /* of a connection, for its headers */
+    PROBLEM_ROOM = 2048,
+};
+
+struct TfyHttp {
+    TfyServer *server;
+    struct MHD_Daemon *daemon;
+    TfyGate gate;
+    uint64_t count;        /* of requests */
+    pthread_mutex_t mutex; /* held for: */
+    pthread_cond_t idle;
+    uint32_t away; /* requests that others have */
+};
+
+/* ---- the start of a request ---- */
+
+static void *on_target(void *arg, const char *target, struct MHD_Connection *connection)
+{
+    struct TfyHttp *http = arg;
+    TfyRequest *request = calloc(1, sizeof *request);
+    if (!request) return NULL;
+    request->server = http->server;
+    request->connection = connection;
+    request->target = strdup(target);
+    snprintf(request->number, sizeof request->number, "r-%llx", (unsigned long long)++http->count & 0xffffffff);
+    return request;
+}
+
+/* The gate wants texts as they were sent. */
+static size_t leave_escaped(void *arg, struct MHD_Connection *connection, char *text)
+{
+    return strlen(text);
+}
+
+static void on_end(void *arg, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode code)
+{
+    tfy__request_free(*place);
+    *place = NULL;
+}
+
+/* ---- the answer ---- */
+
+static void add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+    if (value && *value) MHD_add_response_header(response, name, value);
+}
+
+static void add_headers(struct MHD_Response *response, const TfyRequest *request, bool last)
+{
+    char number[32] = "";
+    const bool refused = request->problem.kind;
+    add_header(response, "Content-Type",
+               refused         ? "application/problem+json"
+               : request->type ? request->type
+                               : "application/json");
+    add_header(response, "X-Content-Type-Options", "nosniff");
+    add_header(response, "Cache-Control", "no-store");
+    add_header(response, "ETag", request->etag);
+    add_header(response, "Location", request->location);
+    if (request->replayed) add_header(response, "Idempotency-Replayed", "true");
+    add_header(response, "Allow", request->problem.allow);
+    if (request->retry_after_s) snprintf(number, sizeof number, "%d", request->retry_after_s);
+    add_header(response, "Retry-After", number);
+    *number = '\0';
+    if (request->lsn) snprintf(number, sizeof number, "%lld", (long long)request->lsn);
+    add_header(response, "Tfy-Lsn", number);
+    if (last) add_header(response, "Connection", "close");
+}
+
+/* last: the connection ends with it. */
+static enum MHD_Result answer(TfyRequest *request, bool last)
+{
+    int status = request->status ? request->status : MHD_HTTP_OK;
+    if (request->answer.failed) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    if (request->problem.kind) {
+        status = tfy__problem_status(request->problem.kind);
+        tfy__buffer_reset(&request->answer);
+        tfy__problem_text(&request->problem, request->number, &request->answer);
+    }
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        request->answer.len, request->answer.len ? request->answer.data : (char *)"", MHD_RESPMEM_MUST_COPY);
+    if (!response) return MHD_NO;
+    add_headers(response, request, last);
+    const enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* A body grows beyond its bound while it comes: the library takes no answer in the middle of one, so it is written here. */
+static enum MHD_Result cut_off(const TfyRequest *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    TfyBuffer text = {0}, out = {0};
+    tfy__problem_text(&request->problem, request->number, &text);
+    tfy__buffer_printf(&out,
+                       "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/problem+json\r\n"
+                       "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                       text.len, text.data ? text.data : "");
+    if (info && !out.failed) (void)!send(info->connect_fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    tfy__buffer_free(&text);
+    tfy__buffer_free(&out);
+    return MHD_NO;
+}
+
+/* ---- what the headers say ---- */
+
+typedef struct Headers {
+    TfyHeader items[TFY_HEADERS_MAX];
+    size_t count;
+    bool too_many;
+} Headers;
+
+static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    Headers *headers = arg;
+    headers->too_many |= headers->count == TFY_HEADERS_MAX;
+    if (!headers->too_many) headers->items[headers->count++] = (TfyHeader){name, value ? value : ""};
+    return MHD_YES;
+}
+
+/* On a Unix socket the kernel says who it is. */
+static void find_caller(TfyRequest *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0) return;
+    if (peer.uid != geteuid() && peer.uid != 0) return;
+    request->caller.how = "unix";
+    request->caller.roles = TFY_ROLE_VIEWER | TFY_ROLE_APPROVER | TFY_ROLE_OPERATOR | TFY_ROLE_ADMIN;
+    tfy__user_name(peer.uid, request->caller.name, sizeof request->caller.name);
+}
+
+static bool may(TfyRequest *request)
+{
+    const TfyCaller *caller = &request->caller;
+    if (!request->route->role) return true;
+    if (!caller->roles) return tfy__problem(&request->problem, TFY_PROBLEM_UNAUTHENTICATED, "%s", "");
+    if (caller->roles & (request->route->role | TFY_ROLE_ADMIN)) return true;
+    return tfy__problem(&request->problem, TFY_PROBLEM_FORBIDDEN, "%s may not do this", caller->name);
+}
+
+static bool read_query(TfyRequest *request, char *query)
+{
+    for (char *at = query, *next; at && *at; at = next) {
+        next = strchr(at, '&');
+        if (next) *next++ = '\0';
+        char *value = strchr(at, '=');
+        if (value) *value++ = '\0';
+        if (request->parameter_count == TFY_PARAMETERS_MAX)
+            return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the query has more than %d parameters",
+                                TFY_PARAMETERS_MAX);
+        tfy__decode_percent(at, strlen(at), true);
+        if (value) tfy__decode_percent(value, strlen(value), true);
+        if (tfy__request_parameter(request, at))
+            return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the parameter '%.80s' is there twice", at);
+        request->parameters[request->parameter_count++] = (TfyParameter){.name = at, .value = value ? value : ""};
+    }
+    return true;
+}
+
+static bool find_route(TfyRequest *request)
+{
+    char *query = strchr(request->target, '?');
+    if (query) *query++ = '\0';
+    request->route = tfy__route_find(tfy__routes, request->method, request->target, &request->names, &request->problem);
+    return request->route && read_query(request, query);
+}
+
+static bool fits_body(TfyRequest *request, const TfyRequestHead *asked)
+{
+    const char *length = tfy__header(asked, "Content-Length");
+    const size_t digits = length ? strlen(length) : 0;
+    if (!length || (digits < 10 && strtoll(length, NULL, 10) <= TFY_BODY_MAX)) return true;
+    return tfy__problem(&request->problem, TFY_PROBLEM_TOO_LARGE, "a body has %d bytes at most", TFY_BODY_MAX);
+}
+
+static bool keep(char **place, const char *value)
+{
+    return !value || (*place = strdup(value));
+}
+
+/* What the routes want of the headers. */
+static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
+{
+    const char *after = tfy__header(asked, "Tfy-After");
+    if (after && (!*after || strlen(after) > 18 || after[strspn(after, "0123456789")]))
+        return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "Tfy-After is what Tfy-Lsn said");
+    request->after = after ? strtoll(after, NULL, 10) : 0;
+    return (keep(&request->key, tfy__header(asked, "Idempotency-Key")) &&
+            keep(&request->match, tfy__header(asked, "If-None-Match"))) ||
+           tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+}
+
+static bool passes(struct TfyHttp *http, TfyRequest *request, const TfyRequestHead *asked)
+{
+    if (!tfy__gate(&http->gate, asked, &request->method, &request->problem)) return false;
+    find_caller(request);
+    return find_route(request) && may(request) && fits_body(request, asked) && keep_headers(request, asked);
+}
+
+static enum MHD_Result examine(struct TfyHttp *http, TfyRequest *request, const char *method)
+{
+    Headers headers = {.count = 0};
+    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, note_header, &headers);
+    request->checked = true;
+    if (headers.too_many) {
+        tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "there are more than %d headers", TFY_HEADERS_MAX);
+        return answer(request, true);
+    }
+    const TfyRequestHead asked = {method, request->target, headers.items, headers.count};
+    return passes(http, request, &asked) ? MHD_YES : answer(request, true);
+}
+
+/* ---- the rest ---- */
+
+static enum MHD_Result take_body(TfyRequest *request, const char *bytes, size_t *len)
+{
+    if (request->body.len + *len > TFY_BODY_MAX) {
+        tfy__problem(&request->problem, TFY_PROBLEM_TOO_LARGE, "a body has %d bytes at most", TFY_BODY_MAX);
+        return cut_off(request);
+    }
+    tfy__buffer_add(&request->body, bytes, *len);
+    *len = 0;
+    return request->body.failed ? MHD_NO : MHD_YES;
+}
+
+static bool parse_body(TfyRequest *request)
+{
+    if (!tfy__method_changes(request->method)) return true;
+    request->json = tfy__body_read(request->body.data, request->body.len, &request->problem);
+    return request->json;
+}
+
+static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
+{
+    if (!parse_body(request)) return answer(request, false);
+    if (request->route->where == TFY_AT_ONCE) {
+        request->route->serve(request);
+        return answer(request, false);
+    }
+    pthread_mutex_lock(&http->mutex);
+    http->away++;
+    pthread_mutex_unlock(&http->mutex);
+    MHD_suspend_connection(request->connection);
+    if (request->route->where == TFY_BY_READER)
+        tfy__readers_ask(http->server->readers, request);
+    else
+        tfy__command_ask(http->server, request);
+    return MHD_YES;
+}
+
+void tfy__request_done(TfyRequest *request)
+{
+    struct TfyHttp *http = request->server->http;
+    request->done = true;
+    MHD_resume_connection(request->connection);
+    pthread_mutex_lock(&http->mutex);
+    http->away--;
+    pthread_cond_signal(&http->idle);
+    pthread_mutex_unlock(&http->mutex);
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *bytes, size_t *len, void **place)
+{
+    struct TfyHttp *http = arg;
+    TfyRequest *request = *place;
+    if (!request || !request->target) return MHD_NO;
+    if (!request->checked) return examine(http, request, method);
+    if (*len) return take_body(request, bytes, len);
+    return request->done ? answer(request, false) : hand_over(http, request);
+}
+
+/* ---- opening and closing ---- */
+
+static void say(void *arg, const char *format, va_list args)
+{
+    char text[512];
+    vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
+    tfy__say("HTTP: %s", text);
+}
+
+struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *gate, char *error)
+{
+    struct TfyHttp *http = calloc(1, sizeof *http);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (!http) return NULL;
+    *http = (struct TfyHttp){.server = server, .gate = *gate};
+    pthread_mutex_init(&http->mutex, NULL);
+    pthread_cond_init(&http->idle, NULL);
+    http->daemon = MHD_start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
+        MHD_OPTION_EXTERNAL_LOGGER, say, NULL, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_END); /* the gate is stricter, and says why */
+    if (http->daemon) return http;
+    snprintf(error, TFY_ERROR_TEXT, "HTTP cannot be served: %s", strerror(errno));
+    free(http);
+    return NULL;
+}
+
+void tfy__http_quit(struct TfyHttp *http)
+{
+    const MHD_socket listener = MHD_quiesce_daemon(http->daemon);
+    if (listener != MHD_INVALID_SOCKET) close(listener);
+    pthread_mutex_lock(&http->mutex);
+    while (http->away) pthread_cond_wait(&http->idle, &http->mutex);
+    pthread_mutex_unlock(&http->mutex);
+}
+
+void tfy__http_close(struct TfyHttp *http)
+{
+    if (!http) return;
+    MHD_stop_daemon(http->daemon);
+    pthread_mutex_destroy(&http->mutex);
+    pthread_cond_destroy(&http->idle);
+    free(http);
+}

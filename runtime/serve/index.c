@@ -1,0 +1,442 @@
+/* index.c: see index.h: the one that follows the log. A transaction is not synced: after a crash the file is older than the
+ * log, or torn, and following the log mends the one, making it anew the other. */
+#include "serve/index.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "core/loop.h"
+#include "serve/index_file.h"
+#include "wal/rows/payload.h"
+
+enum {
+    PAGE = 2000,      /* records of one transaction */
+    KNOWN = 4096,     /* tasks whose run is remembered, a power of two */
+    WORDS_MOST = 4096 /* bytes of a run's words, before and after its end */
+};
+
+static const char schema[] =
+    "CREATE TABLE run(id INTEGER PRIMARY KEY,uuid TEXT NOT NULL UNIQUE,root INT NOT NULL,program TEXT NOT NULL,"
+    "version TEXT NOT NULL,workflow TEXT NOT NULL,started_by TEXT NOT NULL,labels TEXT,state TEXT NOT NULL,"
+    "questions INT NOT NULL DEFAULT 0,doubts INT NOT NULL DEFAULT 0,stuck INT NOT NULL DEFAULT 0,"
+    "started_ms INT NOT NULL,ended_ms INT NOT NULL DEFAULT 0,tokens_in INT NOT NULL DEFAULT 0,"
+    "tokens_out INT NOT NULL DEFAULT 0,cost INT NOT NULL DEFAULT -1,records INT NOT NULL DEFAULT 0,"
+    "lsn INT NOT NULL DEFAULT 0,result TEXT,error TEXT);"
+    "CREATE INDEX run_state ON run(state,id);"
+    "CREATE INDEX run_workflow ON run(workflow,state,id);"
+    "CREATE INDEX run_attention ON run(id) WHERE questions+doubts+stuck>0;"
+    "CREATE TABLE label(name TEXT,value TEXT,run INT,PRIMARY KEY(name,value,run))WITHOUT ROWID;"
+    "CREATE TABLE waits(tid INTEGER PRIMARY KEY,run INT NOT NULL,doubt INT NOT NULL);"
+    "CREATE VIRTUAL TABLE words USING fts5(text,content='',columnsize=0);";
+
+typedef enum Statement {
+    ADD_RUN,
+    ADD_LABEL,
+    ADD_WORDS,
+    SEE_RECORD,
+    SPENT,
+    END_RUN,
+    ADD_WAIT,
+    END_WAIT,
+    COUNT_WAIT,
+    STUCK,
+    DROP_LABELS,
+    DROP_RUN,
+    KEEP_CURSOR,
+    STATEMENTS
+} Statement;
+
+static const char *const texts[STATEMENTS] = {
+    [ADD_RUN] = "INSERT INTO run(id,uuid,root,program,version,workflow,started_by,labels,state,started_ms)"
+                "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,'running',?9)",
+    [ADD_LABEL] = "INSERT INTO label VALUES(?1,?2,?3)",
+    [ADD_WORDS] = "INSERT INTO words(rowid,text)VALUES(?1,?2)",
+    [SEE_RECORD] = "UPDATE run SET records=records+1,lsn=?2 WHERE id=?1",
+    [SPENT] = "UPDATE run SET tokens_in=tokens_in+?2,tokens_out=tokens_out+?3,"
+              "cost=CASE WHEN ?4<0 THEN cost WHEN cost<0 THEN ?4 ELSE cost+?4 END WHERE id=?1",
+    [END_RUN] = "UPDATE run SET state=?2,ended_ms=?3,result=?4,error=?5,questions=0,doubts=0,stuck=0 WHERE id=?1",
+    [ADD_WAIT] = "INSERT OR REPLACE INTO waits VALUES(?1,?2,?3)",
+    [END_WAIT] = "DELETE FROM waits WHERE tid=?1 RETURNING doubt",
+    [COUNT_WAIT] = "UPDATE run SET questions=max(0,questions+?2),doubts=max(0,doubts+?3)WHERE id=?1",
+    [STUCK] = "UPDATE run SET stuck=?2 WHERE id=?1 AND stuck<>?2",
+    [DROP_LABELS] = "DELETE FROM label WHERE run=?1",
+    [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
+    [KEEP_CURSOR] = "UPDATE meta SET cursor=?1",
+};
+
+/* Of a task: the row id of its run. */
+typedef struct Known {
+    int64_t tid, run, root;
+} Known;
+
+struct TfyIndexer {
+    sqlite3 *db;
+    TfyLog *log;   /* whose records are read … */
+    TfyLog *names; /* … and whose runs are looked up meanwhile */
+    sqlite3_stmt *statements[STATEMENTS];
+    _Atomic int64_t cursor;
+    Known known[KNOWN];
+    int64_t program; /* the row whose version and name these are */
+    char version[13], name[128];
+    int code; /* of the page that is being followed */
+    int count;
+    int64_t newest;
+};
+
+/* ---- statements ---- */
+
+static sqlite3_stmt *statement(TfyIndexer *indexer, Statement which)
+{
+    sqlite3_stmt *stmt = indexer->statements[which];
+    if (!stmt && sqlite3_prepare_v3(indexer->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK)
+        indexer->code = TFY_E_IO;
+    return indexer->statements[which] = stmt;
+}
+
+static void text(sqlite3_stmt *stmt, int at, const char *bytes)
+{
+    if (bytes)
+        sqlite3_bind_text(stmt, at, bytes, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(stmt, at);
+}
+
+/* Runs a statement that was bound, to its end. *out gets the first column of its first row; NULL: it has none. Returns
+ * whether there was a row. */
+static bool run(TfyIndexer *indexer, Statement which, int64_t *out)
+{
+    sqlite3_stmt *stmt = indexer->statements[which];
+    int code = sqlite3_step(stmt);
+    const bool row = code == SQLITE_ROW;
+    if (row && out) *out = sqlite3_column_int64(stmt, 0);
+    while (code == SQLITE_ROW) code = sqlite3_step(stmt);
+    if (code != SQLITE_DONE) indexer->code = TFY_E_IO;
+    sqlite3_reset(stmt);
+    return row;
+}
+
+/* Up to four numbers. */
+static bool change(TfyIndexer *indexer, Statement which, const int64_t *numbers, int count, int64_t *out)
+{
+    sqlite3_stmt *stmt = statement(indexer, which);
+    for (int i = 0; stmt && i < count; i++) sqlite3_bind_int64(stmt, i + 1, numbers[i]);
+    return stmt && run(indexer, which, out);
+}
+#define CHANGE(indexer, which, ...)                                                                                    \
+    change(indexer, which, (const int64_t[]){__VA_ARGS__}, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),  \
+           NULL)
+
+/* ---- runs ---- */
+
+static const Known *known_of(TfyIndexer *indexer, int64_t tid)
+{
+    Known *known = &indexer->known[tid & (KNOWN - 1)];
+    TfyLogRun row;
+    if (known->tid == tid) return known;
+    if (tfy__log_run_of(indexer->names, tid, &row) != TFY_OK) return NULL;
+    *known = (Known){tid, row.id, row.root};
+    return known;
+}
+
+static void read_program(TfyIndexer *indexer, int64_t program)
+{
+    char hash[33], *layout = NULL;
+    if (indexer->program == program || tfy__log_program_hash(indexer->names, program, hash, &layout) != TFY_OK) return;
+    json_t *json = json_loads(layout, 0, NULL);
+    const char *file = json_string_value(json_object_get(json, "file"));
+    const size_t len = file ? strlen(file) : 0;
+    indexer->program = program;
+    snprintf(indexer->version, sizeof indexer->version, "%.12s", hash);
+    snprintf(indexer->name, sizeof indexer->name, "%.*s",
+             (int)(len > 4 && strcmp(file + len - 4, ".tfy") == 0 ? len - 4 : len), file ? file : "");
+    json_decref(json);
+    free(layout);
+}
+
+static void add_words(TfyIndexer *indexer, int64_t id, bool after, const char *bytes, size_t len)
+{
+    sqlite3_stmt *stmt = statement(indexer, ADD_WORDS);
+    if (!stmt || !len) return;
+    sqlite3_bind_int64(stmt, 1, 2 * id + after);
+    sqlite3_bind_text(stmt, 2, bytes, (int)(len < WORDS_MOST ? len : WORDS_MOST), SQLITE_STATIC);
+    run(indexer, ADD_WORDS, NULL);
+}
+
+static void add_labels(TfyIndexer *indexer, int64_t id, const json_t *labels, TfyBuffer *words)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)labels, name, value)
+    {
+        sqlite3_stmt *stmt = statement(indexer, ADD_LABEL);
+        if (!stmt) return;
+        text(stmt, 1, name);
+        text(stmt, 2, json_string_value(value));
+        sqlite3_bind_int64(stmt, 3, id);
+        run(indexer, ADD_LABEL, NULL);
+        tfy__buffer_printf(words, " %s", json_string_value(value) ? json_string_value(value) : "");
+    }
+}
+
+static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
+{
+    TfyLogRun row;
+    TfyPayload payload;
+    TfyBuffer words = {0};
+    size_t len = 0;
+    const char *raw = tfy__record_raw(record, TFY_P_ARGS, &len);
+    sqlite3_stmt *stmt = statement(indexer, ADD_RUN);
+    if (!stmt || tfy__log_run_of(indexer->names, record->tid, &row) != TFY_OK) return;
+    char uuid[37];
+    tfy__uuid_text(row.uuid, uuid);
+    tfy__payload_open(&payload, record);
+    read_program(indexer, row.program);
+    const json_t *labels = tfy__payload_get(&payload, TFY_P_LABELS);
+    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = tfy__payload_text(&payload, TFY_P_BY);
+    char *label_text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
+    indexer->known[record->tid & (KNOWN - 1)] = (Known){record->tid, row.id, row.root};
+    sqlite3_bind_int64(stmt, 1, row.id);
+    text(stmt, 2, uuid);
+    sqlite3_bind_int64(stmt, 3, row.root);
+    text(stmt, 4, name ? name : indexer->name);
+    text(stmt, 5, indexer->version);
+    text(stmt, 6, tfy__payload_text(&payload, TFY_P_WORKFLOW));
+    text(stmt, 7, by ? by : "");
+    text(stmt, 8, label_text);
+    sqlite3_bind_int64(stmt, 9, row.started_ms);
+    run(indexer, ADD_RUN, NULL);
+    if (raw) tfy__buffer_add(&words, raw, len);
+    add_labels(indexer, row.id, labels, &words);
+    add_words(indexer, row.id, false, words.data, words.len);
+    tfy__buffer_free(&words);
+    free(label_text);
+    tfy__payload_close(&payload);
+}
+
+static void end_run(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record)
+{
+    size_t value_len = 0, error_len = 0;
+    const char *value = tfy__record_raw(record, TFY_P_VALUE, &value_len),
+               *error = tfy__record_raw(record, TFY_P_ERROR, &error_len);
+    sqlite3_stmt *stmt = statement(indexer, END_RUN);
+    TfyLogRun row;
+    if (!stmt || tfy__log_run_of(indexer->names, record->tid, &row) != TFY_OK) return;
+    const char *state = row.state == TFY_TASK_COMPLETED   ? "completed"
+                        : row.state == TFY_TASK_CANCELLED ? "cancelled"
+                                                          : "failed";
+    sqlite3_bind_int64(stmt, 1, known->run);
+    text(stmt, 2, state);
+    sqlite3_bind_int64(stmt, 3, row.ended_ms);
+    if (value && value_len <= WORDS_MOST)
+        sqlite3_bind_text(stmt, 4, value, (int)value_len, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(stmt, 4);
+    if (error && error_len <= WORDS_MOST)
+        sqlite3_bind_text(stmt, 5, error, (int)error_len, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(stmt, 5);
+    run(indexer, END_RUN, NULL);
+    add_words(indexer, known->run, true, error ? error : value, error ? error_len : value_len);
+}
+
+/* ---- what waits for people ---- */
+
+static void wait_ends(TfyIndexer *indexer, const Known *known, int64_t tid)
+{
+    int64_t doubt = 0;
+    if (change(indexer, END_WAIT, (const int64_t[]){tid}, 1, &doubt))
+        CHANGE(indexer, COUNT_WAIT, known->run, doubt ? 0 : -1, doubt ? -1 : 0);
+}
+
+static void wait_begins(TfyIndexer *indexer, const Known *known, int64_t tid, bool doubt)
+{
+    CHANGE(indexer, ADD_WAIT, tid, known->run, doubt);
+    CHANGE(indexer, COUNT_WAIT, known->run, !doubt, doubt);
+}
+
+/* Records in a task's chain that are not the task's: it may wait on. */
+static bool is_others(const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_SIGNAL:
+    case TFY_R_SNAPSHOT:
+    case TFY_R_TEXT:
+    case TFY_R_SECRET:
+    case TFY_R_MOVED:
+    case TFY_R_SHUTDOWN_MARKER: return true;
+    default: return false;
+    }
+}
+
+/* ---- records ---- */
+
+static int64_t number(const TfyPayload *payload, TfyMember member, int64_t usual)
+{
+    return tfy__payload_get(payload, member) ? tfy__payload_int(payload, member) : usual;
+}
+
+static void spent(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    CHANGE(indexer, SPENT, known->run, number(&payload, TFY_P_PROMPT_TOKENS, 0),
+           number(&payload, TFY_P_COMPLETION_TOKENS, 0), number(&payload, TFY_P_COST, -1));
+    tfy__payload_close(&payload);
+}
+
+/* Runs that retention removed. */
+static void drop_runs(TfyIndexer *indexer, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    const json_t *uuid;
+    size_t i;
+    tfy__payload_open(&payload, record);
+    const char *why = tfy__payload_text(&payload, TFY_P_WHY);
+    const bool gone = why && strcmp(why, "compacted") != 0;
+    json_array_foreach(gone ? tfy__payload_get(&payload, TFY_P_RUNS) : NULL, i, uuid)
+    {
+        sqlite3_stmt *stmt = statement(indexer, DROP_RUN);
+        int64_t id;
+        if (!stmt) break;
+        text(stmt, 1, json_string_value(uuid));
+        if (run(indexer, DROP_RUN, &id)) CHANGE(indexer, DROP_LABELS, id);
+    }
+    tfy__payload_close(&payload);
+}
+
+static void follow_task(TfyIndexer *indexer, const TfyLogRecord *record)
+{
+    if (record->type == TFY_R_INSTRUCTION_START) add_run(indexer, record);
+    const Known *known = known_of(indexer, record->tid);
+    if (!known) return; /* its run was removed since */
+    CHANGE(indexer, SEE_RECORD, known->run, record->lsn);
+    if (!is_others(record)) wait_ends(indexer, known, record->tid);
+    switch (record->type) {
+    case TFY_R_LLM_PLAN: spent(indexer, known, record); break;
+    case TFY_R_STEP_START:
+        if (tfy__record_has(record, TFY_P_QUESTION)) wait_begins(indexer, known, record->tid, false);
+        break;
+    case TFY_R_IN_DOUBT: wait_begins(indexer, known, record->tid, true); break;
+    case TFY_R_TASK_COMPLETE: end_run(indexer, known, record); break;
+    default: break;
+    }
+    CHANGE(indexer, STUCK, known->run, record->type == TFY_R_SHUTDOWN_MARKER && tfy__record_has(record, TFY_P_GRAPH));
+}
+
+static int follow(void *state, const TfyLogRecord *record)
+{
+    TfyIndexer *indexer = state;
+    if (indexer->count == PAGE || indexer->code) return 1;
+    if (record->tid)
+        follow_task(indexer, record);
+    else if (record->type == TFY_R_COMPACTED)
+        drop_runs(indexer, record);
+    indexer->newest = record->lsn;
+    indexer->count++;
+    return 0;
+}
+
+int tfy__indexer_follow(TfyIndexer *indexer)
+{
+    indexer->code = indexer->count = 0;
+    indexer->newest = indexer->cursor;
+    if (sqlite3_exec(indexer->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) return TFY_E_IO;
+    int code = tfy__log_see(indexer->log, indexer->cursor + 1, follow, indexer);
+    if (code < 0 && !indexer->code) indexer->code = code;
+    if (indexer->count) CHANGE(indexer, KEEP_CURSOR, indexer->newest);
+    if (indexer->code || sqlite3_exec(indexer->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
+        sqlite3_exec(indexer->db, "ROLLBACK", NULL, NULL, NULL);
+        memset(indexer->known, 0, sizeof indexer->known);
+        return indexer->code ? indexer->code : TFY_E_IO;
+    }
+    indexer->cursor = indexer->newest;
+    return indexer->count;
+}
+
+int64_t tfy__indexer_cursor(const TfyIndexer *indexer)
+{
+    return indexer->cursor;
+}
+
+/* ---- opening ---- */
+
+static bool make(TfyIndexer *indexer, const char *path)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (tfy__index_file_open(path, false, &indexer->db) != SQLITE_OK) return false;
+    bool ok = sqlite3_exec(indexer->db, schema, NULL, NULL, NULL) == SQLITE_OK;
+    ok = ok && sqlite3_prepare_v2(indexer->db, "INSERT INTO meta VALUES(?1,?2,abs(random()),0)", -1, &stmt, NULL) ==
+                   SQLITE_OK;
+    if (ok) {
+        sqlite3_bind_blob(stmt, 1, tfy__log_uuid(indexer->log), 16, SQLITE_STATIC);
+        sqlite3_bind_int(stmt, 2, TFY_INDEX_VERSION);
+        ok = sqlite3_step(stmt) == SQLITE_DONE;
+    }
+    sqlite3_finalize(stmt);
+    indexer->cursor = 0;
+    return ok;
+}
+
+/* A file that is whole, and of this log and version, and not ahead of it. */
+static bool take(TfyIndexer *indexer, const char *path)
+{
+    TfyIndexMeta meta;
+    if (access(path, F_OK) != 0 || tfy__index_file_open(path, false, &indexer->db) != SQLITE_OK) return false;
+    if (tfy__index_file_meta(indexer->db, &meta) != SQLITE_OK) return false;
+    indexer->cursor = meta.cursor;
+    return meta.version == TFY_INDEX_VERSION && memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 &&
+           meta.cursor <= tfy__log_last(indexer->log) && tfy__index_file_is_whole(indexer->db);
+}
+
+static void remove_files(const char *path)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+    char name[4096];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (snprintf(name, sizeof name, "%s%s", path, ends[i]) < (int)sizeof name) unlink(name);
+}
+
+static bool open_logs(TfyIndexer *indexer, const char *db_path, char *error)
+{
+    const TfyLogOptions options = {.path = db_path, .read_only = true, .existing = true};
+    return tfy__log_open(&indexer->log, &options, error) == TFY_OK &&
+           tfy__log_open(&indexer->names, &options, error) == TFY_OK;
+}
+
+/* Takes the file that is there, or makes it anew. */
+static bool open_file(TfyIndexer *indexer, const char *db_path, char *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s-index", db_path);
+    if (take(indexer, path)) return true;
+    sqlite3_close(indexer->db);
+    indexer->db = NULL;
+    remove_files(path);
+    if (make(indexer, path)) return true;
+    snprintf(error, TFY_ERROR_TEXT, "the index %.300s cannot be made: %s", path,
+             indexer->db ? sqlite3_errmsg(indexer->db) : strerror(errno));
+    return false;
+}
+
+TfyIndexer *tfy__indexer_open(const char *db_path, char *error)
+{
+    TfyIndexer *indexer = calloc(1, sizeof *indexer);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (indexer && open_logs(indexer, db_path, error) && open_file(indexer, db_path, error)) return indexer;
+    tfy__indexer_close(indexer);
+    return NULL;
+}
+
+void tfy__indexer_close(TfyIndexer *indexer)
+{
+    if (!indexer) return;
+    for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(indexer->statements[i]);
+    sqlite3_close(indexer->db);
+    if (indexer->names) tfy__log_close(indexer->names, false);
+    if (indexer->log) tfy__log_close(indexer->log, false);
+    free(indexer);
+}

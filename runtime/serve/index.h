@@ -1,0 +1,60 @@
+/* index.h: "<db>-index": what lists and searches need, drawn from the log. It is derived: made anew when it is missing, torn,
+ * of another version or of another database, and deleted at will. The log itself has no index besides those that it needs
+ * to write.
+ *
+ * One thread follows the log, record by record behind a cursor, and writes what up to 2,000 of them change in one
+ * transaction. Readers have handles of their own. A row has no text of more than 4 KiB; the log has the whole. */
+#ifndef SERVE_INDEX_H
+#define SERVE_INDEX_H
+
+#include <jansson.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wal/log/log.h"
+
+typedef struct TfyIndexer TfyIndexer;
+
+/* Opens it for the one that follows. NULL: error (TFY_ERROR_TEXT bytes) says why. */
+TfyIndexer *tfy__indexer_open(const char *db_path, char *error);
+/* Follows up to so many records. Returns their number, or a negative code. */
+int tfy__indexer_follow(TfyIndexer *indexer);
+int64_t tfy__indexer_cursor(const TfyIndexer *indexer); /* the newest record that is in it */
+void tfy__indexer_close(TfyIndexer *indexer);
+
+/* A run, as lists show it. */
+typedef struct TfyRunShown {
+    const char *id, *program, *version, *workflow, *by; /* by, program: "" where the log does not say */
+    const char *state;                                  /* "running", "completed", "failed", "cancelled" */
+    const char *attention;                              /* "question", "in_doubt", "deadlock"; NULL: none */
+    int64_t started_ms, ended_ms;                       /* ended_ms 0: it has not */
+    const json_t *labels;                               /* NULL: none */
+    int64_t tokens_in, tokens_out;
+    int64_t cost; /* in millionths; -1: nothing has a price */
+    int64_t records, lsn;
+    const char *result, *error; /* JSON; NULL: none */
+} TfyRunShown;
+
+/* Which runs, newest first. */
+typedef struct TfyRunsWanted {
+    const char *words; /* of arguments, result, error and labels; NULL: all */
+    const char *state, *attention, *program, *version, *workflow, *by; /* NULL: all */
+    const char *label, *label_value;                                   /* NULL: all */
+    int64_t before_ms, after_ms;                                       /* when they started; 0: whenever */
+    int64_t below; /* the cursor: runs that started before this one; 0: from the newest */
+    uint32_t limit;
+} TfyRunsWanted;
+
+typedef struct TfyIndexReader TfyIndexReader;
+TfyIndexReader *tfy__index_reader_open(const char *db_path, char *error);
+void tfy__index_reader_close(TfyIndexReader *reader);
+int64_t tfy__index_made(TfyIndexReader *reader);   /* a number of this making of the index; cursors name it */
+int64_t tfy__index_cursor(TfyIndexReader *reader); /* the newest record that is in it; negative: a code */
+/* Shows the runs to the callback. *next: the cursor of the next page, 0: this is the last. 0 or a negative code. */
+int tfy__index_runs(TfyIndexReader *reader, const TfyRunsWanted *wanted,
+                    void (*show)(void *arg, const TfyRunShown *run), void *arg, int64_t *next);
+/* The run with that uuid, or with a unique start of it. TFY_E_ABSENT: none; TFY_E_INVALID: several. */
+int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg);
+
+#endif

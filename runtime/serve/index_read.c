@@ -1,0 +1,257 @@
+/* index_read.c: see index.h: lists of runs. A page is found by its place in an index, never by counting from the start, so
+ * the last page of a million runs costs what the first one does. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "serve/index_file.h"
+#include "tfy.h"
+
+#define COLUMNS                                                                                                        \
+    "r.id,r.uuid,r.program,r.version,r.workflow,r.started_by,r.labels,r.state,r.questions,r.doubts,r.stuck,"           \
+    "r.started_ms,r.ended_ms,r.tokens_in,r.tokens_out,r.cost,r.records,r.lsn,r.result,r.error"
+
+struct TfyIndexReader {
+    sqlite3 *db;
+    char path[4096];
+};
+
+/* What a query is bound to, in its order. */
+typedef struct Bound {
+    const char *text; /* NULL: a number */
+    int64_t number;
+} Bound;
+
+typedef struct Query {
+    TfyBuffer sql;
+    Bound bound[16];
+    int count;
+} Query;
+
+static void bind_text(Query *query, const char *condition, const char *value)
+{
+    if (!value) return;
+    tfy__buffer_printf(&query->sql, " AND %s", condition);
+    query->bound[query->count++] = (Bound){.text = value};
+}
+
+static void bind_number(Query *query, const char *condition, int64_t value)
+{
+    tfy__buffer_printf(&query->sql, " AND %s", condition);
+    query->bound[query->count++] = (Bound){.number = value};
+}
+
+/* ---- words ---- */
+
+/* Each word as a quoted string, the last one as the start of one: "ann" "te"*. */
+static bool write_words(const char *words, TfyBuffer *out)
+{
+    bool any = false;
+    while (*words) {
+        const size_t blanks = strspn(words, " \t\n\r\""), len = strcspn(words + blanks, " \t\n\r\"");
+        words += blanks;
+        if (!len) break;
+        tfy__buffer_printf(out, "%s\"%.*s\"", any ? " " : "", (int)len, words);
+        words += len;
+        any = true;
+    }
+    if (any) tfy__buffer_char(out, '*');
+    return any;
+}
+
+/* ---- which runs ---- */
+
+static const char *attention_condition(const char *attention)
+{
+    if (strcmp(attention, "question") == 0) return " AND r.questions>0";
+    if (strcmp(attention, "in_doubt") == 0) return " AND r.doubts>0";
+    if (strcmp(attention, "deadlock") == 0) return " AND r.stuck>0";
+    return " AND r.questions+r.doubts+r.stuck>0";
+}
+
+static void write_conditions(Query *query, const TfyRunsWanted *wanted)
+{
+    if (wanted->attention) tfy__buffer_text(&query->sql, attention_condition(wanted->attention));
+    bind_text(query, "r.state=?", wanted->state);
+    bind_text(query, "r.program=?", wanted->program);
+    bind_text(query, "r.version=?", wanted->version);
+    bind_text(query, "r.workflow=?", wanted->workflow);
+    bind_text(query, "r.started_by=?", wanted->by);
+    if (wanted->before_ms) bind_number(query, "r.started_ms<?", wanted->before_ms);
+    if (wanted->after_ms) bind_number(query, "r.started_ms>=?", wanted->after_ms);
+}
+
+/* words: quoted; NULL: none. */
+static void write_query(Query *query, const TfyRunsWanted *wanted, const char *words)
+{
+    const int64_t below = wanted->below ? wanted->below : INT64_MAX / 4;
+    if (words) {
+        tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM words w CROSS JOIN run r ON r.id=w.rowid>>1 WHERE 1");
+        bind_text(query, "w.words MATCH ?", words);
+        bind_number(query, "w.rowid<?", 2 * below);
+    } else if (wanted->label) {
+        tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM label l CROSS JOIN run r ON r.id=l.run WHERE 1");
+        bind_text(query, "l.name=?", wanted->label);
+        bind_text(query, "l.value=?", wanted->label_value);
+        bind_number(query, "l.run<?", below);
+    } else {
+        tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM run r WHERE 1");
+        bind_number(query, "r.id<?", below);
+    }
+    if (words && wanted->label) {
+        tfy__buffer_text(&query->sql, " AND EXISTS(SELECT 1 FROM label l WHERE l.run=r.id");
+        bind_text(query, "l.name=?", wanted->label);
+        bind_text(query, "l.value=?", wanted->label_value);
+        tfy__buffer_char(&query->sql, ')');
+    }
+    write_conditions(query, wanted);
+    tfy__buffer_printf(&query->sql, " ORDER BY %s DESC", words ? "w.rowid" : wanted->label ? "l.run" : "r.id");
+}
+
+/* ---- showing ---- */
+
+static const char *column_text(sqlite3_stmt *row, int at)
+{
+    return (const char *)sqlite3_column_text(row, at);
+}
+
+static void show_row(sqlite3_stmt *row, void (*show)(void *arg, const TfyRunShown *run), void *arg)
+{
+    const char *labels = column_text(row, 6);
+    json_t *json = labels ? json_loads(labels, 0, NULL) : NULL;
+    const TfyRunShown shown = {
+        .id = column_text(row, 1),
+        .program = column_text(row, 2),
+        .version = column_text(row, 3),
+        .workflow = column_text(row, 4),
+        .by = column_text(row, 5),
+        .labels = json,
+        .state = column_text(row, 7),
+        .attention = sqlite3_column_int64(row, 8)    ? "question"
+                     : sqlite3_column_int64(row, 9)  ? "in_doubt"
+                     : sqlite3_column_int64(row, 10) ? "deadlock"
+                                                     : NULL,
+        .started_ms = sqlite3_column_int64(row, 11),
+        .ended_ms = sqlite3_column_int64(row, 12),
+        .tokens_in = sqlite3_column_int64(row, 13),
+        .tokens_out = sqlite3_column_int64(row, 14),
+        .cost = sqlite3_column_int64(row, 15),
+        .records = sqlite3_column_int64(row, 16),
+        .lsn = sqlite3_column_int64(row, 17),
+        .result = column_text(row, 18),
+        .error = column_text(row, 19),
+    };
+    show(arg, &shown);
+    json_decref(json);
+}
+
+static int bind_all(sqlite3_stmt *row, const Query *query)
+{
+    int code = SQLITE_OK;
+    for (int i = 0; i < query->count && code == SQLITE_OK; i++)
+        code = query->bound[i].text ? sqlite3_bind_text(row, i + 1, query->bound[i].text, -1, SQLITE_STATIC)
+                                    : sqlite3_bind_int64(row, i + 1, query->bound[i].number);
+    return code;
+}
+
+/* A run that is found by its arguments and by its result is there twice, one after the other. */
+static int show_page(sqlite3_stmt *row, uint32_t limit, void (*show)(void *arg, const TfyRunShown *run), void *arg,
+                     int64_t *next)
+{
+    int64_t last = 0;
+    uint32_t count = 0;
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        const int64_t id = sqlite3_column_int64(row, 0);
+        if (id == last) continue;
+        if (count++ == limit) {
+            *next = last;
+            return TFY_OK;
+        }
+        last = id;
+        show_row(row, show, arg);
+    }
+    return code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
+}
+
+int tfy__index_runs(TfyIndexReader *reader, const TfyRunsWanted *wanted,
+                    void (*show)(void *arg, const TfyRunShown *run), void *arg, int64_t *next)
+{
+    Query query = {.count = 0};
+    TfyBuffer words = {0};
+    sqlite3_stmt *row = NULL;
+    int code = TFY_OK;
+    *next = 0;
+    const bool has_words = wanted->words && write_words(wanted->words, &words);
+    if (!wanted->words || has_words) {
+        write_query(&query, wanted, has_words ? words.data : NULL);
+        code = query.sql.failed || words.failed ? TFY_E_NOMEM : TFY_E_IO;
+        if (code == TFY_E_IO && sqlite3_prepare_v2(reader->db, query.sql.data, -1, &row, NULL) == SQLITE_OK &&
+            bind_all(row, &query) == SQLITE_OK)
+            code = show_page(row, wanted->limit, show, arg, next);
+    }
+    sqlite3_finalize(row);
+    tfy__buffer_free(&query.sql);
+    tfy__buffer_free(&words);
+    return code;
+}
+
+int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg)
+{
+    sqlite3_stmt *row = NULL;
+    char beyond[40];
+    int code = TFY_E_IO;
+    snprintf(beyond, sizeof beyond, "%.36s~", id);
+    if (sqlite3_prepare_v2(reader->db, "SELECT " COLUMNS " FROM run r WHERE uuid>=?1 AND uuid<?2 LIMIT 2", -1, &row,
+                           NULL) == SQLITE_OK &&
+        sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC) == SQLITE_OK &&
+        sqlite3_bind_text(row, 2, beyond, -1, SQLITE_STATIC) == SQLITE_OK) {
+        code = sqlite3_step(row) == SQLITE_ROW ? TFY_OK : TFY_E_ABSENT;
+        if (code == TFY_OK) show_row(row, show, arg);
+        if (code == TFY_OK && sqlite3_step(row) == SQLITE_ROW) {
+            show_row(row, show, arg);
+            code = TFY_E_INVALID;
+        }
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+/* ---- opening ---- */
+
+TfyIndexReader *tfy__index_reader_open(const char *db_path, char *error)
+{
+    TfyIndexReader *reader = calloc(1, sizeof *reader);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (!reader) return NULL;
+    snprintf(reader->path, sizeof reader->path, "%s-index", db_path);
+    if (tfy__index_file_open(reader->path, true, &reader->db) == SQLITE_OK) return reader;
+    snprintf(error, TFY_ERROR_TEXT, "the index %.300s cannot be read: %s", reader->path, sqlite3_errmsg(reader->db));
+    tfy__index_reader_close(reader);
+    return NULL;
+}
+
+void tfy__index_reader_close(TfyIndexReader *reader)
+{
+    if (!reader) return;
+    sqlite3_close(reader->db);
+    free(reader);
+}
+
+static bool read_meta(TfyIndexReader *reader, TfyIndexMeta *meta)
+{
+    return tfy__index_file_meta(reader->db, meta) == SQLITE_OK && meta->version == TFY_INDEX_VERSION;
+}
+
+int64_t tfy__index_made(TfyIndexReader *reader)
+{
+    TfyIndexMeta meta;
+    return read_meta(reader, &meta) ? meta.made : 0;
+}
+
+int64_t tfy__index_cursor(TfyIndexReader *reader)
+{
+    TfyIndexMeta meta;
+    return read_meta(reader, &meta) ? meta.cursor : TFY_E_IO;
+}

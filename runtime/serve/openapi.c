@@ -1,0 +1,223 @@
+/* openapi.c: the OpenAPI document (3.1), made of the table of routes and of the programs: each workflow has a path of its own
+ * to start it, with its parameters, its result and its doc comment. It is made once, before anybody asks. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "serve/openapi.h"
+#include "value/json.h"
+
+/* ---- schemas ---- */
+
+/* Named types of a program are components named PROGRAM.TYPE, so references are written anew. */
+static void point_to_components(json_t *schema, const char *program)
+{
+    const char *name, *ref = json_string_value(json_object_get(schema, "$ref"));
+    json_t *part;
+    size_t i;
+    if (ref && strncmp(ref, "#/$defs/", 8) == 0)
+        json_object_set_new(schema, "$ref", json_sprintf("#/components/schemas/%s.%s", program, ref + 8));
+    json_object_foreach(schema, name, part) point_to_components(part, program);
+    json_array_foreach(schema, i, part) point_to_components(part, program);
+}
+
+static void take_definitions(json_t *schema, const char *program, json_t *components)
+{
+    const char *name;
+    json_t *part;
+    char full[256];
+    json_object_foreach(json_object_get(schema, "$defs"), name, part)
+    {
+        snprintf(full, sizeof full, "%s.%s", program, name);
+        json_object_set(components, full, part);
+        point_to_components(part, program);
+    }
+    json_object_del(schema, "$defs");
+    point_to_components(schema, program);
+}
+
+/* The schema of a type; named types go to the components. */
+static json_t *schema_of(const TfyType *type, const char *program, json_t *components)
+{
+    TfyBuffer text = {0};
+    json_t *schema = type && tfy__schema(&text, type) ? json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL) : NULL;
+    tfy__buffer_free(&text);
+    if (!schema) return json_object();
+    take_definitions(schema, program, components);
+    return schema;
+}
+
+static json_t *reference(const char *name)
+{
+    return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", name));
+}
+
+static json_t *content(json_t *schema)
+{
+    return json_pack("{s:{s:o}}", "application/json", "schema", schema);
+}
+
+static json_t *problem_answer(void)
+{
+    return json_pack("{s:s, s:{s:{s:o}}}", "description", "why not", "content", "application/problem+json", "schema",
+                     reference("Problem"));
+}
+
+/* ---- what all routes share ---- */
+
+static const char shared[] =
+    "{\"Problem\":{\"type\":\"object\",\"required\":[\"type\",\"title\",\"status\",\"request\"],\"properties\":{"
+    "\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},"
+    "\"detail\":{\"type\":\"string\"},\"request\":{\"type\":\"string\"},\"errors\":{\"type\":\"array\",\"items\":{"
+    "\"type\":\"object\",\"required\":[\"path\",\"detail\"],\"properties\":{\"path\":{\"type\":\"string\"},"
+    "\"detail\":{\"type\":\"string\"}}}}}},"
+    "\"Run\":{\"type\":\"object\",\"required\":[\"id\",\"program\",\"version\",\"workflow\",\"state\",\"attention\","
+    "\"by\","
+    "\"started\",\"ended\",\"labels\",\"tokens\",\"cost\",\"records\"],\"properties\":{\"id\":{\"type\":\"string\","
+    "\"format\":\"uuid\"},"
+    "\"program\":{\"type\":[\"string\",\"null\"]},\"version\":{\"type\":[\"string\",\"null\"]},\"workflow\":{\"type\":["
+    "\"string\",\"null\"]},"
+    "\"state\":{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"]},"
+    "\"attention\":{\"enum\":[\"question\",\"in_doubt\",\"deadlock\",\"diverged\",null]},\"by\":{\"type\":[\"string\","
+    "\"null\"]},"
+    "\"started\":{\"type\":\"string\",\"format\":\"date-time\"},\"ended\":{\"type\":[\"string\",\"null\"],\"format\":"
+    "\"date-time\"},"
+    "\"labels\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
+    "\"tokens\":{\"type\":\"object\",\"required\":[\"in\",\"out\"],\"properties\":{\"in\":{\"type\":\"integer\"},"
+    "\"out\":{\"type\":\"integer\"}}},"
+    "\"cost\":{\"type\":[\"number\",\"null\"]},\"records\":{\"type\":\"integer\"},\"result\":true,\"error\":{\"type\":"
+    "\"object\"}}},"
+    "\"Runs\":{\"type\":\"object\",\"required\":[\"runs\",\"next\"],\"properties\":{\"runs\":{\"type\":\"array\","
+    "\"items\":{"
+    "\"$ref\":\"#/components/schemas/Run\"}},\"next\":{\"type\":[\"string\",\"null\"]}}},"
+    "\"Programs\":{\"type\":\"object\",\"required\":[\"programs\",\"next\"],\"properties\":{\"programs\":{\"type\":"
+    "\"array\",\"items\":{"
+    "\"type\":\"object\",\"required\":[\"name\",\"version\",\"workflows\"],\"properties\":{\"name\":{\"type\":"
+    "\"string\"},"
+    "\"version\":{\"type\":\"string\"},\"workflows\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}},\"next\":{"
+    "\"type\":\"null\"}}},"
+    "\"Status\":{\"type\":\"object\",\"required\":[\"status\"],\"properties\":{\"status\":{\"const\":\"ok\"}}},"
+    "\"Any\":{\"type\":\"object\"}}";
+
+static const char *answer_of(const TfyRoute *route)
+{
+    static const char *const of[][2] = {{"health", "Status"}, {"ready", "Status"}, {"programs", "Programs"},
+                                        {"runs", "Runs"},     {"run", "Run"},      {"start", "Run"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (strcmp(of[i][0], route->id) == 0) return of[i][1];
+    return "Any";
+}
+
+/* ---- operations ---- */
+
+static json_t *parameter(const char *name, const char *in, bool required, const char *text)
+{
+    return json_pack("{s:s, s:s, s:b, s:s, s:{s:s}}", "name", name, "in", in, "required", required, "description", text,
+                     "schema", "type", "string");
+}
+
+static json_t *path_parameters(const char *pattern)
+{
+    json_t *list = json_array();
+    for (const char *brace = strchr(pattern, '{'); brace; brace = strchr(brace + 1, '{')) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(brace + 1, "}"), brace + 1);
+        json_array_append_new(list, parameter(name, "path", true, "a part of the path"));
+    }
+    return list;
+}
+
+static void add_query(const TfyRoute *route, json_t *parameters)
+{
+    const char *const *name = strcmp(route->id, "runs") == 0 ? tfy__runs_parameters : NULL;
+    for (; name && *name; name++)
+        if ((*name)[strlen(*name) - 1] != '.')
+            json_array_append_new(parameters, parameter(*name, "query", false, "see the guide"));
+}
+
+static void add_start_headers(json_t *parameters)
+{
+    json_array_append_new(parameters, parameter("Idempotency-Key", "header", false,
+                                                "the same key starts once, however often it is sent"));
+}
+
+static json_t *operation(const TfyRoute *route)
+{
+    const bool starts = strcmp(route->id, "start") == 0;
+    json_t *parameters = path_parameters(route->pattern);
+    add_query(route, parameters);
+    if (starts) add_start_headers(parameters);
+    return json_pack("{s:s, s:s, s:o, s:{s:{s:s, s:o}, s:o}}", "operationId", route->id, "summary", route->summary,
+                     "parameters", parameters, "responses", starts ? "201" : "200", "description", route->summary,
+                     "content", content(reference(answer_of(route))), "default", problem_answer());
+}
+
+static void add_routes(json_t *paths)
+{
+    static const char *const methods[] = {"get", "head", "post", "put", "delete"};
+    for (const TfyRoute *route = tfy__routes; route->pattern; route++) {
+        json_t *path = json_object_get(paths, route->pattern);
+        if (!path) {
+            path = json_object();
+            json_object_set_new(paths, route->pattern, path);
+        }
+        json_t *made = operation(route);
+        if (strcmp(route->id, "start") == 0)
+            json_object_set_new(made, "requestBody",
+                                json_pack("{s:b, s:o}", "required", 1, "content", content(reference("Any"))));
+        json_object_set_new(path, methods[route->method], made);
+    }
+}
+
+static json_t *start_body(const TfyServed *served, const TfyWorkflow *workflow, json_t *components)
+{
+    const TfyType params = {
+        .kind = TFY_RECORD, .name = workflow->name, .fields = workflow->params, .field_count = workflow->param_count};
+    json_t *args = schema_of(&params, served->name, components);
+    return json_pack("{s:s, s:b, s:{s:o, s:{s:s, s:{s:s, s:i}}}, s:o}", "type", "object", "additionalProperties", 0,
+                     "properties", "args", args, "labels", "type", "object", "additionalProperties", "type", "string",
+                     "maxLength", 256, "required", workflow->param_count ? json_pack("[s]", "args") : json_array());
+}
+
+/* A run whose result is of the workflow's type. */
+static json_t *run_of(const TfyServed *served, const TfyWorkflow *workflow, json_t *components)
+{
+    json_t *result = workflow->result ? schema_of(workflow->result, served->name, components) : json_true();
+    return json_pack("{s:[o, {s:{s:o}}]}", "allOf", reference("Run"), "properties", "result", result);
+}
+
+static void add_workflow(const TfyServed *served, const TfyWorkflow *workflow, json_t *paths, json_t *components)
+{
+    char path[256], id[256];
+    json_t *parameters = json_array(), *run = run_of(served, workflow, components);
+    snprintf(path, sizeof path, "/v1/programs/%s/workflows/%s/runs", served->name, workflow->name);
+    snprintf(id, sizeof id, "start_%s_%s", served->name, workflow->name);
+    add_start_headers(parameters);
+    json_t *made =
+        json_pack("{s:s, s:s, s:o, s:{s:b, s:o}, s:{s:{s:s, s:o}, s:{s:s, s:o}, s:o}}", "operationId", id, "summary",
+                  workflow->doc ? workflow->doc : "start a run", "parameters", parameters, "requestBody", "required", 1,
+                  "content", content(start_body(served, workflow, components)), "responses", "201", "description",
+                  "it has started", "content", content(json_incref(run)), "200", "description",
+                  "the key's run, which had started before", "content", content(run), "default", problem_answer());
+    json_object_set_new(paths, path, json_pack("{s:o}", "post", made));
+}
+
+char *tfy__openapi_text(const TfyServer *server)
+{
+    json_t *paths = json_object(), *components = json_loads(shared, 0, NULL);
+    add_routes(paths);
+    for (const TfyServed *served = server->programs.first; served; served = served->next)
+        for (uint32_t i = 0; i < served->program->workflow_count; i++)
+            add_workflow(served, served->program->workflows[i], paths, components);
+    json_t *whole =
+        json_pack("{s:s, s:{s:s, s:s}, s:[{s:s}], s:o, s:{s:o}}", "openapi", "3.1.0", "info", "title", "tfy", "version",
+                  tfy_version(), "servers", "url", "/", "paths", paths, "components", "schemas", components);
+    char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+    json_decref(whole);
+    return text;
+}
+
+void tfy__serve_openapi(TfyRequest *request)
+{
+    tfy__buffer_text(&request->answer, request->server->openapi);
+}

@@ -1,0 +1,70 @@
+/* problem.c: see problem.h. */
+#include "serve/problem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct Kind {
+    int status;
+    const char *id, *title;
+} Kind;
+
+static const Kind kinds[] = {{200, "none", ""},
+#define TFY__PROBLEM(Name, Status, Id, Title) {Status, Id, Title},
+                             TFY_PROBLEMS(TFY__PROBLEM)
+#undef TFY__PROBLEM
+};
+
+bool tfy__problem(TfyProblem *problem, TfyProblemKind kind, const char *format, ...)
+{
+    va_list args;
+    if (problem->kind) return false;
+    problem->kind = kind;
+    va_start(args, format);
+    vsnprintf(problem->detail, sizeof problem->detail, format, args);
+    va_end(args);
+    return false;
+}
+
+void tfy__problem_clear(TfyProblem *problem)
+{
+    json_decref(problem->errors);
+    *problem = (TfyProblem){TFY_NO_PROBLEM};
+}
+
+int tfy__problem_status(TfyProblemKind kind)
+{
+    return kinds[kind].status;
+}
+
+const char *tfy__problem_id(TfyProblemKind kind)
+{
+    return kinds[kind].id;
+}
+
+static void add_errors(TfyBuffer *out, const json_t *errors)
+{
+    char *text = json_dumps(errors, JSON_COMPACT);
+    tfy__buffer_text(out, ",\"errors\":");
+    if (text)
+        tfy__buffer_text(out, text);
+    else
+        out->failed = true;
+    free(text);
+}
+
+void tfy__problem_text(const TfyProblem *problem, const char *request, TfyBuffer *out)
+{
+    const Kind *kind = &kinds[problem->kind];
+    tfy__buffer_printf(out, "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%d", kind->id, kind->title,
+                       kind->status);
+    if (problem->detail[0]) {
+        tfy__buffer_text(out, ",\"detail\":");
+        tfy__buffer_json_string(out, problem->detail, strlen(problem->detail));
+    }
+    tfy__buffer_text(out, ",\"request\":");
+    tfy__buffer_json_string(out, request, strlen(request));
+    if (problem->errors) add_errors(out, problem->errors);
+    tfy__buffer_char(out, '}');
+}

@@ -1,0 +1,20 @@
+/* programs.c: the programs that are served. */
+#include "serve/serve.h"
+
+static json_t *workflows_of(const TfyProgram *program)
+{
+    json_t *names = json_array();
+    for (uint32_t i = 0; i < program->workflow_count; i++)
+        json_array_append_new(names, json_string(program->workflows[i]->name));
+    return names;
+}
+
+void tfy__serve_programs(TfyRequest *request)
+{
+    json_t *list = json_array();
+    if (!tfy__request_known(request, (const char *const[]){NULL})) return;
+    for (const TfyServed *served = request->server->programs.first; served; served = served->next)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", served->name, "version", served->version,
+                                              "workflows", workflows_of(served->program)));
+    tfy__request_json(request, 200, json_pack("{s:o, s:n}", "programs", list, "next"));
+}

@@ -1,0 +1,15 @@
+/* reader.h: what a request has while a reader answers it. */
+#ifndef SERVE_READER_H
+#define SERVE_READER_H
+
+#include "serve/index.h"
+#include "serve/serve.h"
+#include "wal/log/log.h"
+
+typedef struct TfyReader {
+    struct TfyReaders *of;
+    TfyLog *log; /* read-only */
+    TfyIndexReader *index;
+} TfyReader;
+
+#endif

@@ -1,0 +1,83 @@
+/* request.c: what every route needs of a request: its query, and its answer as JSON. */
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "cli/frame/cli.h"
+#include "serve/serve.h"
+#include "serve/start.h"
+
+const char *tfy__request_parameter(TfyRequest *request, const char *name)
+{
+    for (uint32_t i = 0; i < request->parameter_count; i++)
+        if (strcmp(request->parameters[i].name, name) == 0) return request->parameters[i].value;
+    return NULL;
+}
+
+bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, int64_t least, int64_t most,
+                         int64_t *out)
+{
+    const char *text = tfy__request_parameter(request, name);
+    char *end = NULL;
+    *out = usual;
+    if (!text) return true;
+    *out = *text >= '0' && *text <= '9' && strlen(text) < 19 ? strtoll(text, &end, 10) : 0;
+    if (end && !*end && *out >= least && *out <= most) return true;
+    return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is a number from %lld to %lld", name,
+                        (long long)least, (long long)most);
+}
+
+/* ---- names that are nearly right ---- */
+
+static const char *candidate(const void *state, int index)
+{
+    return ((const char *const *)state)[index];
+}
+
+const char *tfy__nearest_of(const char *name, const char *const *names)
+{
+    return tfy__nearest(name, candidate, names);
+}
+
+bool tfy__request_known(TfyRequest *request, const char *const *names)
+{
+    for (uint32_t i = 0; i < request->parameter_count; i++) {
+        const char *given = request->parameters[i].name;
+        const char *const *known = names;
+        while (*known && strcmp(*known, given) != 0 &&
+               !((*known)[strlen(*known) - 1] == '.' && strncmp(*known, given, strlen(*known)) == 0))
+            known++;
+        if (*known) continue;
+        const char *near = tfy__nearest_of(given, names);
+        return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "unknown parameter '%.80s'%s%s%s", given,
+                            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return true;
+}
+
+/* ---- the answer ---- */
+
+void tfy__request_json(TfyRequest *request, int status, json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    if (text)
+        tfy__buffer_text(&request->answer, text);
+    else
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    request->status = status;
+    free(text);
+    json_decref(json);
+}
+
+void tfy__request_free(TfyRequest *request)
+{
+    if (!request) return;
+    tfy__starting_free(request->starting);
+    free(request->target);
+    free(request->key);
+    free(request->match);
+    tfy__buffer_free(&request->body);
+    tfy__buffer_free(&request->answer);
+    json_decref(request->json);
+    tfy__problem_clear(&request->problem);
+    free(request);
+}

@@ -1,0 +1,280 @@
+/* runs.c: see runs.h. */
+#include "serve/runs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/buffer.h"
+#include "serve/openapi.h"
+#include "serve/reader.h"
+#include "serve/start.h"
+#include "value/json.h"
+#include "wal/log/log.h"
+#include "wal/rows/payload.h"
+
+enum { LIMIT_USUAL = 50, LIMIT_MOST = 200, AWAIT_MS = 5000 };
+
+/* ---- as JSON ---- */
+
+static void add_text(TfyBuffer *out, const char *name, const char *text)
+{
+    tfy__buffer_printf(out, ",\"%s\":", name);
+    if (text && *text)
+        tfy__buffer_json_string(out, text, strlen(text));
+    else
+        tfy__buffer_text(out, "null");
+}
+
+static void add_time(TfyBuffer *out, const char *name, int64_t ms)
+{
+    tfy__buffer_printf(out, ",\"%s\":", name);
+    if (!ms) {
+        tfy__buffer_text(out, "null");
+        return;
+    }
+    tfy__buffer_char(out, '"');
+    tfy__write_time(out, ms);
+    tfy__buffer_char(out, '"');
+}
+
+static void add_labels(TfyBuffer *out, const json_t *labels)
+{
+    char *text = json_object_size(labels) ? json_dumps(labels, JSON_COMPACT) : NULL;
+    tfy__buffer_printf(out, ",\"labels\":%s", text ? text : "{}");
+    free(text);
+}
+
+void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out)
+{
+    tfy__buffer_printf(out, "{\"id\":\"%s\"", run->id);
+    add_text(out, "program", run->program);
+    add_text(out, "version", run->version);
+    add_text(out, "workflow", run->workflow);
+    add_text(out, "state", run->state);
+    add_text(out, "attention", run->attention);
+    add_text(out, "by", run->by);
+    add_time(out, "started", run->started_ms);
+    add_time(out, "ended", run->ended_ms);
+    add_labels(out, run->labels);
+    tfy__buffer_printf(out, ",\"tokens\":{\"in\":%lld,\"out\":%lld},\"cost\":", (long long)run->tokens_in,
+                       (long long)run->tokens_out);
+    if (run->cost < 0)
+        tfy__buffer_text(out, "null");
+    else
+        tfy__buffer_printf(out, "%.6f", (double)run->cost / 1e6);
+    tfy__buffer_printf(out, ",\"records\":%lld", (long long)run->records);
+    if (run->result) tfy__buffer_printf(out, ",\"result\":%s", run->result);
+    if (run->error) tfy__buffer_printf(out, ",\"error\":%s", run->error);
+    tfy__buffer_char(out, '}');
+}
+
+/* ---- waiting for the index ---- */
+
+/* A reader that has just written sees what it wrote. */
+static bool awaits(TfyRequest *request)
+{
+    if (!request->after || tfy__tail_await(request->server->tail, request->after, AWAIT_MS)) return true;
+    request->retry_after_s = 1;
+    return tfy__problem(&request->problem, TFY_PROBLEM_INDEX_BEHIND, "the lists do not have record %lld yet",
+                        (long long)request->after);
+}
+
+/* ---- one run ---- */
+
+typedef struct Found {
+    TfyRequest *request;
+    uint32_t count;
+    char ids[2][37];
+} Found;
+
+static void show_one(void *arg, const TfyRunShown *run)
+{
+    Found *found = arg;
+    TfyRequest *request = found->request;
+    if (found->count < 2) snprintf(found->ids[found->count], sizeof found->ids[0], "%s", run->id);
+    if (found->count++) return;
+    tfy__run_shown(run, &request->answer);
+    snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)run->lsn);
+}
+
+static bool find_run(TfyRequest *request, const char *id)
+{
+    Found found = {.request = request};
+    const size_t len = strlen(id);
+    int code = len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")
+                   ? TFY_E_ABSENT
+                   : tfy__index_run(request->reader->index, id, show_one, &found);
+    if (code == TFY_OK) return true;
+    tfy__buffer_reset(&request->answer);
+    request->etag[0] = '\0';
+    if (code == TFY_E_INVALID)
+        return tfy__problem(&request->problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", found.ids[0],
+                            found.ids[1]);
+    if (code == TFY_E_ABSENT)
+        return tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no run '%.60s'; gc may have removed it",
+                            id);
+    return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+}
+
+void tfy__serve_run(TfyRequest *request)
+{
+    if (!tfy__request_known(request, (const char *const[]){NULL}) || !awaits(request) ||
+        !find_run(request, request->names.text[0]))
+        return;
+    if (!request->match || strcmp(request->match, request->etag) != 0) return;
+    request->status = 304;
+    tfy__buffer_reset(&request->answer);
+}
+
+/* ---- a start whose run is there already ---- */
+
+static bool is_same(const TfyRequest *request)
+{
+    const TfyStarting *starting = request->starting;
+    TfyLogRun row;
+    TfyLogOutline outline = {0};
+    size_t len = 0;
+    bool same = false;
+    if (tfy__log_find_run(request->reader->log, starting->uuid, &row) == TFY_OK &&
+        tfy__log_outline(request->reader->log, &row, &outline) == TFY_OK) {
+        const TfyLogRecord birth = {.payload = outline.birth, .payload_len = (uint32_t)strlen(outline.birth)};
+        const char *args = tfy__record_raw(&birth, TFY_P_ARGS, &len);
+        same = args && len == starting->args.len && memcmp(args, starting->args.data, len) == 0;
+    }
+    tfy__log_outline_free(&outline);
+    return same;
+}
+
+void tfy__serve_started(TfyRequest *request)
+{
+    const char *run = request->starting->run;
+    if (!is_same(request)) {
+        tfy__problem(&request->problem, TFY_PROBLEM_KEY_REUSED, "run %s has this key and other arguments", run);
+        return;
+    }
+    if (!awaits(request) || !find_run(request, run)) return;
+    request->replayed = true;
+    request->status = 200;
+    snprintf(request->location, sizeof request->location, "/v1/runs/%s", run);
+}
+
+/* ---- lists ---- */
+
+const char *const tfy__runs_parameters[] = {"q",         "state", "program", "version", "workflow", "label.", "by",
+                                            "attention", "after", "before",  "limit",   "cursor",   NULL};
+
+typedef struct Page {
+    TfyBuffer *out;
+    uint32_t count;
+} Page;
+
+static void show_in_page(void *arg, const TfyRunShown *run)
+{
+    Page *page = arg;
+    if (page->count++) tfy__buffer_char(page->out, ',');
+    tfy__run_shown(run, page->out);
+}
+
+static bool is_one_of(TfyRequest *request, const char *name, const char *value, const char *const *values)
+{
+    const char *const *at = values;
+    TfyBuffer all = {0};
+    if (!value) return true;
+    while (*at && strcmp(*at, value) != 0) at++;
+    if (*at) return true;
+    for (at = values; *at; at++) tfy__buffer_printf(&all, "%s%s", at == values ? "" : ", ", *at);
+    tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is one of %s", name, all.data ? all.data : "");
+    tfy__buffer_free(&all);
+    return false;
+}
+
+/* "2026-11-23T02:29:11Z", with milliseconds or without. */
+static bool read_time(TfyRequest *request, const char *name, int64_t *ms)
+{
+    const char *text = tfy__request_parameter(request, name);
+    struct tm time = {0};
+    int millis = 0, used = 0;
+    *ms = 0;
+    if (!text) return true;
+    const int got = sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
+                           &time.tm_min, &time.tm_sec, &used);
+    const char *rest = got == 6 ? text + used : "";
+    if (*rest == '.' && sscanf(rest, ".%3d%n", &millis, &used) == 1) rest += used;
+    time.tm_year -= 1900;
+    time.tm_mon -= 1;
+    *ms = (int64_t)timegm(&time) * 1000 + millis;
+    return strcmp(rest, "Z") == 0 ||
+           tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is a time such as 2026-11-23T02:29:11Z", name);
+}
+
+/* A cursor names the making of the index that it is of, and the run behind which the page starts. */
+static bool read_cursor(TfyRequest *request, int64_t *below)
+{
+    const char *text = tfy__request_parameter(request, "cursor");
+    unsigned long long made, id, sum;
+    int used = 0;
+    *below = 0;
+    if (!text) return true;
+    const bool read = sscanf(text, "r%llx-%llx-%llx%n", &made, &id, &sum, &used) == 3 && !text[used];
+    if (read && (int64_t)made == tfy__index_made(request->reader->index) && sum == (tfy__mix(made ^ id) & 0xffff)) {
+        *below = (int64_t)id;
+        return true;
+    }
+    return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the cursor is not one of this list; begin anew");
+}
+
+static void write_next(TfyRequest *request, int64_t next)
+{
+    const uint64_t made = (uint64_t)tfy__index_made(request->reader->index), id = (uint64_t)next;
+    if (next)
+        tfy__buffer_printf(&request->answer, "],\"next\":\"r%llx-%llx-%llx\"}", (unsigned long long)made,
+                           (unsigned long long)id, (unsigned long long)(tfy__mix(made ^ id) & 0xffff));
+    else
+        tfy__buffer_text(&request->answer, "],\"next\":null}");
+}
+
+static void take_label(TfyRequest *request, TfyRunsWanted *wanted)
+{
+    for (uint32_t i = 0; i < request->parameter_count; i++) {
+        if (strncmp(request->parameters[i].name, "label.", 6) != 0) continue;
+        wanted->label = request->parameters[i].name + 6;
+        wanted->label_value = request->parameters[i].value;
+    }
+}
+
+static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
+{
+    static const char *const states[] = {"running", "completed", "failed", "cancelled", NULL};
+    static const char *const attentions[] = {"any", "question", "in_doubt", "deadlock", NULL};
+    int64_t limit;
+    *wanted = (TfyRunsWanted){.words = tfy__request_parameter(request, "q"),
+                              .state = tfy__request_parameter(request, "state"),
+                              .attention = tfy__request_parameter(request, "attention"),
+                              .program = tfy__request_parameter(request, "program"),
+                              .version = tfy__request_parameter(request, "version"),
+                              .workflow = tfy__request_parameter(request, "workflow"),
+                              .by = tfy__request_parameter(request, "by")};
+    take_label(request, wanted);
+    if (!tfy__request_known(request, tfy__runs_parameters) ||
+        !tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &limit) ||
+        !is_one_of(request, "state", wanted->state, states) ||
+        !is_one_of(request, "attention", wanted->attention, attentions) ||
+        !read_time(request, "after", &wanted->after_ms) || !read_time(request, "before", &wanted->before_ms))
+        return false;
+    wanted->limit = (uint32_t)limit;
+    return read_cursor(request, &wanted->below);
+}
+
+void tfy__serve_runs(TfyRequest *request)
+{
+    TfyRunsWanted wanted;
+    Page page = {.out = &request->answer};
+    int64_t next;
+    if (!awaits(request) || !read_wanted(request, &wanted)) return;
+    tfy__buffer_text(&request->answer, "{\"runs\":[");
+    if (tfy__index_runs(request->reader->index, &wanted, show_in_page, &page, &next) == TFY_OK)
+        write_next(request, next);
+    else
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+}

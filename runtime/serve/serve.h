@@ -1,0 +1,152 @@
+/* serve.h: tfy-serve, the process that is always there: it owns a database, runs many programs, and is asked and steered
+ * over HTTP.
+ *
+ *   HTTP thread (http.c)      reads requests; gate, route, body; writes answers. It never touches SQLite.
+ *   readers (reader.c)        two threads with read-only handles of the log and of the index; they answer GET.
+ *   loop thread (command.c)   takes commands that others post into the loop; a command is answered when what it
+ *                             recorded is durable.
+ *   tail thread (index.c)     reads every record once, in order, and keeps the derived file "<db>-index".
+ *
+ * A request has one owner at a time: the HTTP thread until it is handed over, then a reader or the loop, then, once
+ * tfy__request_done has resumed its connection, the HTTP thread again. So nothing in it needs a lock. */
+#ifndef SERVE_SERVE_H
+#define SERVE_SERVE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/table.h"
+#include "core/loop.h"
+#include "core/served.h"
+#include "serve/gate.h"
+#include "serve/problem.h"
+#include "serve/route.h"
+
+enum {
+    TFY_BODY_MAX = 1 << 20,  /* bytes of a body */
+    TFY_BODY_DEPTH = 128,    /* how deep it may nest */
+    TFY_HEADERS_MAX = 64,    /* of a request */
+    TFY_PARAMETERS_MAX = 32, /* of a query */
+};
+
+typedef struct TfyServer TfyServer;
+
+/* Who asks. */
+typedef struct TfyCaller {
+    char name[64];   /* for the log */
+    unsigned roles;  /* of TfyRole */
+    const char *how; /* "unix", "http"; static */
+} TfyCaller;
+
+/* One "name=value" of a query, decoded. */
+typedef struct TfyParameter {
+    const char *name, *value;
+    bool used; /* the route knows it */
+} TfyParameter;
+
+typedef struct TfyRequest {
+    struct TfyRequest *next; /* in the queue of whoever has it */
+    TfyServer *server;
+    struct MHD_Connection *connection; /* suspended while others have the request */
+    char number[12];                   /* "r-8f21", in problems and lines */
+    char *target;                      /* owned; decoded in place once it is routed */
+    TfyMethod method;
+    const TfyRoute *route; /* NULL: none was found */
+    TfyRouteNames names;
+    TfyParameter parameters[TFY_PARAMETERS_MAX];
+    uint32_t parameter_count;
+    char *key;      /* Idempotency-Key; owned, or NULL */
+    char *match;    /* If-None-Match; owned, or NULL */
+    int64_t after;  /* Tfy-After: the index has to have this record; 0: none */
+    TfyBuffer body; /* as it came */
+    json_t *json;   /* … read; owned; NULL: it has none */
+    TfyCaller caller;
+    bool checked, done; /* the gate was passed; the answer is there */
+    /* the answer */
+    TfyProblem problem;
+    int status; /* without a problem */
+    TfyBuffer answer;
+    const char *type; /* of the answer; static; NULL: application/json */
+    char etag[32], location[128];
+    int64_t lsn;       /* Tfy-Lsn; 0: none */
+    int retry_after_s; /* 0: none */
+    bool replayed;     /* Idempotency-Replayed: true */
+    /* while others have it */
+    struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
+    struct TfyReader *reader;                 /* reader.h: who answers it */
+    void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
+} TfyRequest;
+
+/* A program and its version that new runs get. */
+typedef struct TfyServed {
+    struct TfyServed *next;
+    char *name; /* "shop"; owned */
+    const TfyProgram *program;
+    char version[13]; /* the first digits of its hash */
+} TfyServed;
+
+struct TfyServer {
+    TfyLoop *loop;
+    const char *db;           /* the database's path */
+    LIST(TfyServed) programs; /* written before the threads start */
+    char *openapi;            /* the document; owned */
+    struct TfyHttp *http;
+    struct TfyReaders *readers;
+    struct TfyTail *tail;
+    TfyTable starting; /* of TfyStarting: on the way to the disk; the loop's own */
+    _Atomic bool draining;
+    _Atomic int64_t asked_ms; /* when the loop was asked whether it turns; 0: it has answered */
+};
+
+/* ---- request.c ---- */
+
+/* The parameter of a query; NULL: it is not given. */
+const char *tfy__request_parameter(TfyRequest *request, const char *name);
+/* The same as a number from least to most; usual: when it is not given. False: the problem says why not. */
+bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, int64_t least, int64_t most,
+                         int64_t *out);
+/* The name that is nearest to this one, if one is near; NULL: none. names ends with NULL. */
+const char *tfy__nearest_of(const char *name, const char *const *names);
+/* Refuses a parameter with another name than these; one that ends with a dot is the start of names. */
+bool tfy__request_known(TfyRequest *request, const char *const *names);
+void tfy__request_json(TfyRequest *request, int status, json_t *json); /* takes it; NULL: no memory */
+void tfy__request_free(TfyRequest *request);
+
+/* ---- http.c ---- */
+
+struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *gate, char *error);
+/* The answer or the problem is there: whoever has the request gives it back. */
+void tfy__request_done(TfyRequest *request);
+void tfy__http_quit(struct TfyHttp *http); /* takes no more; those under way are answered */
+void tfy__http_close(struct TfyHttp *http);
+
+/* ---- reader.c ---- */
+
+struct TfyReaders *tfy__readers_open(TfyServer *server, char *error);
+void tfy__readers_ask(struct TfyReaders *readers, TfyRequest *request);
+void tfy__readers_close(struct TfyReaders *readers);
+
+/* ---- tail.c ---- */
+
+struct TfyTail *tfy__tail_open(TfyServer *server, char *error);
+void tfy__tail_wake(struct TfyTail *tail); /* more may be durable */
+/* Waits until the index has this record. False: it has not within that time. */
+bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms);
+int64_t tfy__tail_cursor(struct TfyTail *tail);
+void tfy__tail_close(struct TfyTail *tail);
+
+/* ---- command.c ---- */
+
+/* Hands the request to the loop, which calls what its route says. */
+void tfy__command_ask(TfyServer *server, TfyRequest *request);
+
+/* ---- the routes ---- */
+
+void tfy__serve_health(TfyRequest *request);   /* health.c */
+void tfy__serve_ready(TfyRequest *request);    /* health.c */
+void tfy__serve_programs(TfyRequest *request); /* programs.c */
+void tfy__serve_openapi(TfyRequest *request);  /* openapi.c */
+
+#endif

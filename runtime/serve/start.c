@@ -1,0 +1,310 @@
+/* start.c: see start.h. */
+#include "serve/start.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "serve/body.h"
+#include "serve/runs.h"
+#include "wal/log/run_id.h"
+#include "wal/rows/payload.h"
+
+enum {
+    LABELS_MOST = 16,
+    LABEL_NAME_MOST = 64, /* bytes */
+    LABEL_MOST = 256,
+};
+
+void tfy__starting_free(TfyStarting *starting)
+{
+    if (!starting) return;
+    tfy__buffer_free(&starting->args);
+    free(starting);
+}
+
+/* ---- which workflow ---- */
+
+static const TfyServed *find_program(TfyRequest *request, const char *name)
+{
+    enum { MOST = 64 };
+    const char *names[MOST + 1] = {NULL};
+    uint32_t count = 0;
+    for (const TfyServed *served = request->server->programs.first; served; served = served->next) {
+        if (strcmp(served->name, name) == 0) return served;
+        if (count < MOST) names[count++] = served->name;
+    }
+    const char *near = tfy__nearest_of(name, names);
+    tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no program '%.80s'%s%s%s", name,
+                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return NULL;
+}
+
+static const TfyWorkflow *find_workflow(TfyRequest *request, const TfyServed *of, const char *name)
+{
+    enum { MOST = 64 };
+    const char *names[MOST + 1] = {NULL};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < of->program->workflow_count; i++) {
+        const TfyWorkflow *workflow = of->program->workflows[i];
+        if (strcmp(workflow->name, name) == 0) return workflow;
+        if (count < MOST) names[count++] = workflow->name;
+    }
+    const char *near = tfy__nearest_of(name, names);
+    tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "%s has no workflow '%.80s'%s%s%s", of->name, name,
+                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return NULL;
+}
+
+/* ---- arguments ---- */
+
+static json_t *only(const json_t *args, const char *name)
+{
+    json_t *one = json_object(), *value = json_object_get(args, name);
+    if (value) json_object_set(one, name, value);
+    return one;
+}
+
+/* Why a parameter does not fit, each by itself, so that all mistakes are told at once. */
+static void tell_mistakes(TfyRequest *request, const TfyStarting *starting, const json_t *args)
+{
+    const TfyWorkflow *workflow = starting->workflow;
+    const char *names[64] = {NULL}, *given;
+    json_t *value;
+    for (uint32_t i = 0; i < workflow->param_count; i++) {
+        TfyWorkflow alone = *workflow;
+        TfyBuffer out = {0};
+        char error[TFY_ERROR_TEXT] = "", path[128];
+        alone.params = &workflow->params[i];
+        alone.param_count = 1;
+        if (i < 63) names[i] = workflow->params[i].name;
+        json_t *one = only(args, workflow->params[i].name);
+        char *text = one ? json_dumps(one, JSON_COMPACT) : NULL;
+        if (text && tfy__encode_arguments(request->server->loop, &alone, text, &out, error) == TFY_E_INVALID) {
+            char *colon = error[0] == '$' ? strstr(error, ": ") : NULL;
+            snprintf(path, sizeof path, "$.args.%.100s", workflow->params[i].name);
+            if (colon) *colon = '\0';
+            if (colon && error[1]) snprintf(path, sizeof path, "$.args%.110s", error + 1);
+            tfy__body_mistake(&request->problem, path, "%s", colon ? colon + 2 : error);
+        }
+        free(text);
+        json_decref(one);
+        tfy__buffer_free(&out);
+    }
+    json_object_foreach((json_t *)args, given, value)
+    {
+        const char *near = tfy__nearest_of(given, names);
+        char path[128];
+        bool known = false;
+        for (uint32_t i = 0; i < workflow->param_count; i++) known |= strcmp(workflow->params[i].name, given) == 0;
+        snprintf(path, sizeof path, "$.args.%.100s", given);
+        if (!known)
+            tfy__body_mistake(&request->problem, path, "%s has no such parameter%s%s%s", workflow->name,
+                              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+}
+
+/* ---- labels ---- */
+
+static bool is_label_name(const char *name)
+{
+    const size_t len = strlen(name);
+    return len > 0 && len <= LABEL_NAME_MOST && len == strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
+}
+
+static bool labels_fit(const json_t *labels, TfyProblem *problem)
+{
+    const char *name;
+    json_t *value;
+    bool fit = json_object_size(labels) <= LABELS_MOST;
+    if (!fit) tfy__body_mistake(problem, "$.labels", "there are more than %d", LABELS_MOST);
+    json_object_foreach((json_t *)labels, name, value)
+    {
+        char path[128];
+        snprintf(path, sizeof path, "$.labels.%.100s", name);
+        if (!is_label_name(name))
+            fit = tfy__body_mistake(problem, path, "a name has 1 to %d of a-z, 0-9, '_', '.' and '-'", LABEL_NAME_MOST);
+        else if (strncmp(name, "tfy.", 4) == 0)
+            fit = tfy__body_mistake(problem, path, "names that start with 'tfy.' are the server's own");
+        else if (!json_is_string(value) || json_string_length(value) > LABEL_MOST)
+            fit = tfy__body_mistake(problem, path, "it is not a text of at most %d bytes", LABEL_MOST);
+    }
+    return fit;
+}
+
+/* ---- what its first record says besides ---- */
+
+static void write_facts(void *arg, TfyBuffer *members)
+{
+    const TfyRequest *request = arg;
+    json_t *labels = json_object_get(request->json, "labels");
+    tfy__put_text(members, TFY_P_BY, request->caller.name);
+    tfy__put(members, TFY_P_VIA);
+    tfy__buffer_printf(members, "{\"how\":\"%s\"}", request->caller.how);
+    if (json_object_size(labels)) tfy__put_tree(members, TFY_P_LABELS, labels);
+    tfy__put_text(members, TFY_P_PROGRAM_NAME, request->starting->of->name);
+}
+
+/* ---- on its way ---- */
+
+static uint64_t hash_of(const char run[37])
+{
+    return XXH3_64bits(run, 36);
+}
+
+static TfyStarting *on_its_way(TfyServer *server, const char run[37])
+{
+    TfyLink *link = tfy__table_find(&server->starting, hash_of(run));
+    while (link && strcmp(TABLE_ITEM(link, TfyStarting, link)->run, run) != 0) link = tfy__table_next(link);
+    return TABLE_ITEM(link, TfyStarting, link);
+}
+
+/* The run is durable: a reader shows it, once the index has it. */
+static void read_it(TfyRequest *request)
+{
+    request->after = tfy__log_durable(tfy__loop_log(request->server->loop));
+    request->then = tfy__serve_started;
+    tfy__readers_ask(request->server->readers, request);
+}
+
+static void on_durable(TfyLoop *loop, void *arg)
+{
+    TfyRequest *request = arg;
+    TfyStarting *starting = request->starting;
+    if (starting->link.hash) tfy__table_remove(&request->server->starting, &starting->link);
+    for (TfyRequest *follower = starting->followers, *next; follower; follower = next) {
+        next = follower->next;
+        if (loop) {
+            read_it(follower);
+            continue;
+        }
+        tfy__problem(&follower->problem, TFY_PROBLEM_DRAINING, "ask again once it runs again");
+        tfy__request_done(follower);
+    }
+    starting->followers = NULL;
+    if (!loop) {
+        tfy__problem(&request->problem, TFY_PROBLEM_DRAINING,
+                     "ask again once it runs again: nobody knows whether it started");
+        tfy__buffer_reset(&request->answer);
+    }
+    tfy__request_done(request);
+}
+
+/* The run as it is now: it has one record. */
+static void answer_started(TfyRequest *request)
+{
+    const TfyStarting *starting = request->starting;
+    const json_t *labels = json_object_get(request->json, "labels");
+    const TfyRunShown shown = {.id = starting->run,
+                               .program = starting->of->name,
+                               .version = starting->of->version,
+                               .workflow = starting->workflow->name,
+                               .state = "running",
+                               .by = request->caller.name,
+                               .started_ms = starting->started_ms,
+                               .labels = labels,
+                               .cost = -1,
+                               .records = 1};
+    tfy__run_shown(&shown, &request->answer);
+    request->status = 201;
+    snprintf(request->location, sizeof request->location, "/v1/runs/%s", starting->run);
+    snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)request->lsn);
+}
+
+static bool starts(TfyRequest *request, const char *args)
+{
+    TfyServer *server = request->server;
+    TfyStarting *starting = request->starting;
+    const TfyStart start = {.id = request->key, .facts = write_facts, .arg = request};
+    char error[TFY_ERROR_TEXT];
+    int64_t tid;
+    const int code =
+        tfy__submit_start(server->loop, starting->of->program, starting->workflow->name, args, &start, &tid, error);
+    if (code == TFY_OK) {
+        request->lsn = tfy__log_last(tfy__loop_log(server->loop));
+        starting->started_ms = tfy__wall_ms(server->loop);
+        snprintf(starting->run, sizeof starting->run, "%s", tfy__run_of(server->loop, tid));
+        return true;
+    }
+    if (code == TFY_E_STATE && request->key) return false;
+    if (code == TFY_E_INVALID) tell_mistakes(request, starting, json_object_get(request->json, "args"));
+    if (code == TFY_E_FULL) {
+        tfy__problem(&request->problem, TFY_PROBLEM_BUSY, "%s", error);
+        request->retry_after_s = 1;
+    }
+    tfy__problem(&request->problem, code == TFY_E_INVALID ? TFY_PROBLEM_ARGUMENTS : TFY_PROBLEM_INTERNAL, "%s", error);
+    return false;
+}
+
+static bool prepare(TfyRequest *request)
+{
+    static const TfyMemberOf members[] = {{"args", JSON_OBJECT}, {"labels", JSON_OBJECT}, {NULL, JSON_NULL}};
+    TfyStarting *starting = request->starting = calloc(1, sizeof *starting);
+    if (!starting) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    starting->of = find_program(request, request->names.text[0]);
+    starting->workflow = starting->of ? find_workflow(request, starting->of, request->names.text[1]) : NULL;
+    if (!starting->workflow) return false;
+    if (request->key && !tfy__run_name_fits(request->key))
+        return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST,
+                            "an Idempotency-Key has 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
+    return tfy__request_known(request, (const char *const[]){NULL}) &&
+           tfy__body_fits(request->json, members, &request->problem) &&
+           labels_fit(json_object_get(request->json, "labels"), &request->problem);
+}
+
+/* The uuid that the key stands for, and the arguments as a record has them: to be compared. */
+static bool name_it(TfyRequest *request, const char *args)
+{
+    TfyStarting *starting = request->starting;
+    char error[TFY_ERROR_TEXT];
+    if (!request->key) return true;
+    tfy__run_id_of("", starting->of->program->name, starting->workflow->name, request->key, starting->uuid);
+    tfy__uuid_text(starting->uuid, starting->run);
+    if (tfy__encode_arguments(request->server->loop, starting->workflow, args, &starting->args, error) == TFY_OK)
+        return true;
+    tell_mistakes(request, starting, json_object_get(request->json, "args"));
+    return tfy__problem(&request->problem, TFY_PROBLEM_ARGUMENTS, "%s", error);
+}
+
+static bool remember(TfyRequest *request)
+{
+    TfyTable *table = &request->server->starting;
+    if (!request->key) return true;
+    if (!tfy__table_reserve(table)) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    tfy__table_add(table, &request->starting->link, hash_of(request->starting->run));
+    return true;
+}
+
+static void start(TfyRequest *request, const char *args)
+{
+    TfyStarting *other = request->key ? on_its_way(request->server, request->starting->run) : NULL;
+    if (other) {
+        request->next = other->followers;
+        other->followers = request;
+        return;
+    }
+    if (!starts(request, args)) {
+        if (request->problem.kind)
+            tfy__request_done(request);
+        else
+            read_it(request);
+        return;
+    }
+    answer_started(request);
+    if (!remember(request) || tfy__when_durable(request->server->loop, on_durable, request) != TFY_OK) {
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+        tfy__request_done(request);
+    }
+}
+
+void tfy__serve_start(TfyRequest *request)
+{
+    const json_t *given = json_object_get(request->json, "args");
+    char *args = given ? json_dumps(given, JSON_COMPACT) : strdup("{}");
+    if (!args) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    if (args && prepare(request) && name_it(request, args))
+        start(request, args);
+    else
+        tfy__request_done(request);
+    free(args);
+}

@@ -1,0 +1,133 @@
+/* tail.c: the thread that follows the log and keeps the index. It wakes when the loop says that more is durable, and looks
+ * once a second besides, so that it depends on nobody. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/frame/cli.h"
+#include "serve/index.h"
+#include "serve/serve.h"
+
+enum { LOOK_MS = 1000, FAULT_MS = 200 };
+
+struct TfyTail {
+    TfyServer *server;
+    TfyIndexer *indexer;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* held for: */
+    pthread_cond_t more;   /* something may be new */
+    pthread_cond_t moved;  /* the cursor did */
+    bool woken, ends;
+    int64_t cursor;
+};
+
+static void after(struct timespec *time, int64_t ms)
+{
+    clock_gettime(CLOCK_MONOTONIC, time);
+    time->tv_sec += ms / 1000;
+    time->tv_nsec += ms % 1000 * 1000000;
+    if (time->tv_nsec < 1000000000) return;
+    time->tv_sec++;
+    time->tv_nsec -= 1000000000;
+}
+
+/* Follows what is there. False: it failed, and is tried again after a pause. */
+static bool follow(struct TfyTail *tail)
+{
+    int count;
+    do {
+        count = tfy__indexer_follow(tail->indexer);
+        pthread_mutex_lock(&tail->mutex);
+        tail->cursor = tfy__indexer_cursor(tail->indexer);
+        pthread_cond_broadcast(&tail->moved);
+        pthread_mutex_unlock(&tail->mutex);
+    } while (count > 0 && !tail->ends);
+    return count == 0;
+}
+
+static void *work(void *arg)
+{
+    struct TfyTail *tail = arg;
+    pthread_mutex_lock(&tail->mutex);
+    while (!tail->ends) {
+        struct timespec until;
+        tail->woken = false;
+        pthread_mutex_unlock(&tail->mutex);
+        after(&until, follow(tail) ? LOOK_MS : FAULT_MS);
+        pthread_mutex_lock(&tail->mutex);
+        while (!tail->woken && !tail->ends && pthread_cond_timedwait(&tail->more, &tail->mutex, &until) != ETIMEDOUT) {}
+    }
+    pthread_mutex_unlock(&tail->mutex);
+    return NULL;
+}
+
+void tfy__tail_wake(struct TfyTail *tail)
+{
+    pthread_mutex_lock(&tail->mutex);
+    tail->woken = true;
+    pthread_cond_signal(&tail->more);
+    pthread_mutex_unlock(&tail->mutex);
+}
+
+bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms)
+{
+    struct timespec until;
+    after(&until, wait_ms);
+    pthread_mutex_lock(&tail->mutex);
+    while (tail->cursor < lsn && !tail->ends &&
+           pthread_cond_timedwait(&tail->moved, &tail->mutex, &until) != ETIMEDOUT) {}
+    const bool there = tail->cursor >= lsn;
+    pthread_mutex_unlock(&tail->mutex);
+    return there;
+}
+
+int64_t tfy__tail_cursor(struct TfyTail *tail)
+{
+    pthread_mutex_lock(&tail->mutex);
+    const int64_t cursor = tail->cursor;
+    pthread_mutex_unlock(&tail->mutex);
+    return cursor;
+}
+
+static void init_sync(struct TfyTail *tail)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&tail->mutex, NULL);
+    pthread_cond_init(&tail->more, &attributes);
+    pthread_cond_init(&tail->moved, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+struct TfyTail *tfy__tail_open(TfyServer *server, char *error)
+{
+    struct TfyTail *tail = calloc(1, sizeof *tail);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (!tail) return NULL;
+    tail->server = server;
+    tail->indexer = tfy__indexer_open(server->db, error);
+    init_sync(tail);
+    if (tail->indexer && pthread_create(&tail->thread, NULL, work, tail) == 0) return tail;
+    tfy__indexer_close(tail->indexer);
+    free(tail);
+    return NULL;
+}
+
+void tfy__tail_close(struct TfyTail *tail)
+{
+    if (!tail) return;
+    pthread_mutex_lock(&tail->mutex);
+    tail->ends = true;
+    pthread_cond_broadcast(&tail->more);
+    pthread_cond_broadcast(&tail->moved);
+    pthread_mutex_unlock(&tail->mutex);
+    pthread_join(tail->thread, NULL);
+    tfy__indexer_close(tail->indexer);
+    pthread_mutex_destroy(&tail->mutex);
+    pthread_cond_destroy(&tail->more);
+    pthread_cond_destroy(&tail->moved);
+    free(tail);
+}
