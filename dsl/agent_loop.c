@@ -20,17 +20,23 @@ static Expr *text_of(const Make *m, const Type *type, Expr *value)
                      NULL);
 }
 
+/* The item of a list that belongs to the call that is performed: of the whole turn, or of those side by side. */
+static Expr *item_of_call(const Make *m, Expr *all, const char *side, bool reads)
+{
+    return reads ? made_item(m, made_id(m, side), made_id(m, "i.")) : made_item(m, all, made_id(m, "at."));
+}
+
 /* The record of a step says which call of the model it carries out; what it calls has steps of its own. */
-static Policy *call_policy(const Make *m, const Target *t, const char *at)
+static Policy *call_policy(const Make *m, const Target *t)
 {
     if (t->decl && (t->decl->kind == DECL_WORKFLOW || t->decl->agent)) return NULL;
     Policy *policy = arena_new(m->c->arena, Policy);
     *policy = (Policy){
-        .kind = POL_CALL, .span = m->at, .value = made_item(m, made_member(m, "turn.", "ids"), made_id(m, at))};
+        .kind = POL_CALL, .span = m->at, .value = item_of_call(m, made_member(m, "turn.", "ids"), "ids.", t->reads)};
     return policy;
 }
 
-static Policy *policies_of(const Make *m, const Target *t, const char *at)
+static Policy *policies_of(const Make *m, const Target *t)
 {
     LIST(Policy) list = {0};
     for (const Policy *p = t->offer->policies; p; p = p->next) {
@@ -39,7 +45,7 @@ static Policy *policies_of(const Make *m, const Target *t, const char *at)
         *copy = *p;
         LIST_APPEND(&list, copy, next);
     }
-    Policy *call = call_policy(m, t, at);
+    Policy *call = call_policy(m, t);
     if (call) LIST_APPEND(&list, call, next);
     return list.first;
 }
@@ -79,8 +85,8 @@ static Catch *catches_of(const Make *m)
     return list.first;
 }
 
-/* Performs the call in place `at`, and leaves what the model is told in text. */
-static Stmts perform(const Make *outer, const Target *t, const char *at)
+/* Performs a call, and leaves what the model is told in text. */
+static Stmts perform(const Make *outer, const Target *t)
 {
     Make here = *outer;
     const Make *m = &here;
@@ -92,7 +98,7 @@ static Stmts perform(const Make *outer, const Target *t, const char *at)
     for (uint32_t i = 0; i < t->param_count; i++) made_arg(m, &args, t->params[i].name, made_id(m, t->params[i].name));
     Expr *step = made_call_with(m, callee, args);
     const bool is_step = !t->decl || t->decl->kind != DECL_FN;
-    if (is_step) step = made_yield(m, step, policies_of(m, t, at));
+    if (is_step) step = made_yield(m, step, policies_of(m, t));
     Stmts stmts = {0}, outer_stmts = {0};
     if (t->result->kind == TYPE_NOTHING) {
         put(m, &stmts, ST_EXPR, step);
@@ -108,11 +114,11 @@ static Stmts perform(const Make *outer, const Target *t, const char *at)
     return outer_stmts;
 }
 
-static void put_target(const Make *m, Arms *to, const Target *t, const char *at)
+static void put_target(const Make *m, Arms *to, const Target *t)
 {
     const char **names = arena_alloc(m->c->arena, (t->param_count + 1) * sizeof *names);
     for (uint32_t i = 0; i < t->param_count; i++) names[i] = t->params[i].name;
-    made_bind(m, put_arm(m, to, t->as, perform(m, t, at)), names, t->param_count);
+    made_bind(m, put_arm(m, to, t->as, perform(m, t)), names, t->param_count);
 }
 
 static Expr *result_of(const Make *m, Expr *value)
@@ -148,24 +154,25 @@ static bool has_times(const Make *m)
     return false;
 }
 
-/* match turn.calls[at] { … } over what only reads, or over all else; but not of what was used too often. */
-static void put_match(const Make *m, Stmts *to, const char *at, bool reads)
+/* match CALL { … } over what only reads, or over all else; but not of what was used too often. */
+static void put_match(const Make *m, Stmts *to, bool reads)
 {
     const Agent *agent = m->prompt->agent;
     bool rest = reads;
     Stmts stmts = {0};
     Arms arms = {0};
-    Stmt *either = has_times(m) ? put(m, to, ST_IF, made_item(m, made_id(m, "over."), made_id(m, at))) : NULL;
+    Stmt *either = has_times(m) ? put(m, to, ST_IF, item_of_call(m, made_id(m, "over."), "overs.", reads)) : NULL;
     if (either) {
         Stmts told = {0};
         put_text(m, &told, made_string(m, "error: this tool was used as often as it may be; go on without it", NULL));
         either->block = made_block(m, told);
         to = &stmts;
     }
-    Stmt *match = put(m, to, ST_MATCH, made_item(m, made_member(m, "turn.", "calls"), made_id(m, at)));
+    Expr *call = reads ? made_id(m, "call.") : made_item(m, made_member(m, "turn.", "calls"), made_id(m, "at."));
+    Stmt *match = put(m, to, ST_MATCH, call);
     for (uint32_t i = 0; i < agent->target_count; i++) {
         if (agent->targets[i].reads == reads)
-            put_target(m, &arms, &agent->targets[i], at);
+            put_target(m, &arms, &agent->targets[i]);
         else
             rest = true;
     }
@@ -183,22 +190,30 @@ static void put_told(const Make *m, Stmts *to, Expr *ids, Expr *texts)
                made_call(m, made_member(m, "chat.", "join."), made_call(m, told, ids, texts), NULL));
 }
 
+/* Of a list of the turn, what belongs to the calls side by side. */
+static Expr *side_of(const Make *m, Expr *all)
+{
+    return made_call(m, made_field(m, all, "slice"), made_id(m, "at."),
+                     made_binary(m, OP_ADD, made_id(m, "at."), made_id(m, "side.")));
+}
+
+/* The record of each body has what it needs: its call, and not the whole turn. */
 static Block *side_by_side(const Make *m)
 {
     Stmts body = {0}, stmts = {0};
+    put_named(m, &stmts, ST_LET, "ids.", side_of(m, made_member(m, "turn.", "ids")));
+    if (has_times(m)) put_named(m, &stmts, ST_LET, "overs.", side_of(m, made_id(m, "over.")));
     put_named(m, &body, ST_VAR, "text.", made_string(m, "", NULL));
-    put_match(m, &body, "i.", true);
+    put_match(m, &body, true);
     put(m, &body, ST_GIVE, made_id(m, "text."));
     Expr *each = made(m, EX_PARALLEL_FOR);
     each->var = made_name(m, "i.");
-    each->range = made_id(m, "at.");
-    each->range_end = made_binary(m, OP_ADD, made_id(m, "at."), made_id(m, "side."));
+    each->var2 = made_name(m, "call.");
+    each->range = side_of(m, made_member(m, "turn.", "calls"));
     each->limit = made_number(m, SIDE_BY_SIDE);
     each->block = made_block(m, body);
     put_named(m, &stmts, ST_LET, "texts.", each);
-    Expr *ids = made_call(m, made_field(m, made_member(m, "turn.", "ids"), "slice"), made_id(m, "at."),
-                          made_binary(m, OP_ADD, made_id(m, "at."), made_id(m, "side.")));
-    put_told(m, &stmts, ids, made_id(m, "texts."));
+    put_told(m, &stmts, made_id(m, "ids."), made_id(m, "texts."));
     put_assign(m, &stmts, "at.", OP_ADD, made_id(m, "side."));
     return made_block(m, stmts);
 }
@@ -207,7 +222,7 @@ static Stmts one_by_one(const Make *m)
 {
     Stmts stmts = {0};
     put_named(m, &stmts, ST_VAR, "text.", made_string(m, "", NULL));
-    put_match(m, &stmts, "at.", false);
+    put_match(m, &stmts, false);
     if (!m->prompt->agent->target_count) return stmts; /* every call is the answer */
     put_told(m, &stmts, made_list(m, made_item(m, made_member(m, "turn.", "ids"), made_id(m, "at."))),
              made_list(m, made_id(m, "text.")));

@@ -30,8 +30,9 @@
  *         while at < turn.calls.len() {
  *             let side = turn.reads[at]               so many neighbours from here only read
  *             if side > 0 {
- *                 let texts = parallel for i in at..at + side limit 8 { …perform turn.calls[i], give its text… }
- *                 chat = chat.join(thread().told(turn.ids.slice(at, at + side), texts))
+ *                 let ids = turn.ids.slice(at, at + side)
+ *                 let texts = parallel for i, call in turn.calls.slice(at, at + side) limit 8 { …perform it… }
+ *                 chat = chat.join(thread().told(ids, texts))
  *                 at += side
  *             } else {
  *                 …perform turn.calls[at]; answer(value) returns it…

@@ -4,6 +4,8 @@
 
 #include "serve/problem.h"
 
+enum { TFY_BODY_DEPTH = 128 }; /* how deep a body may nest */
+
 /* The JSON object of a body; the caller owns it. NULL: problem says why not. Empty: an empty object. */
 json_t *tfy__body_read(const char *text, size_t len, TfyProblem *problem);
 

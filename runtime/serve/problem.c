@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/frame/cli.h"
+
 typedef struct Kind {
     int status;
     const char *id, *title;
@@ -30,7 +32,7 @@ bool tfy__problem(TfyProblem *problem, TfyProblemKind kind, const char *format, 
 void tfy__problem_clear(TfyProblem *problem)
 {
     json_decref(problem->errors);
-    *problem = (TfyProblem){TFY_NO_PROBLEM};
+    *problem = (TfyProblem){.kind = TFY_NO_PROBLEM};
 }
 
 int tfy__problem_status(TfyProblemKind kind)
@@ -67,4 +69,16 @@ void tfy__problem_text(const TfyProblem *problem, const char *request, TfyBuffer
     tfy__buffer_json_string(out, request, strlen(request));
     if (problem->errors) add_errors(out, problem->errors);
     tfy__buffer_char(out, '}');
+}
+
+/* ---- names that are nearly right ---- */
+
+static const char *candidate(const void *state, int index)
+{
+    return ((const char *const *)state)[index];
+}
+
+const char *tfy__nearest_of(const char *name, const char *const *names)
+{
+    return tfy__nearest(name, candidate, names);
 }

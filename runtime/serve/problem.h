@@ -54,4 +54,7 @@ const char *tfy__problem_id(TfyProblemKind kind);
 /* Appends the body. request: the number of the request, for people who look for it among the server's lines. */
 void tfy__problem_text(const TfyProblem *problem, const char *request, TfyBuffer *out);
 
+/* The name that is nearest to this one, if one is near; NULL: none. names ends with NULL. */
+const char *tfy__nearest_of(const char *name, const char *const *names);
+
 #endif

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
-#include "cli/frame/cli.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 
@@ -24,18 +23,6 @@ bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, i
     if (end && !*end && *out >= least && *out <= most) return true;
     return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is a number from %lld to %lld", name,
                         (long long)least, (long long)most);
-}
-
-/* ---- names that are nearly right ---- */
-
-static const char *candidate(const void *state, int index)
-{
-    return ((const char *const *)state)[index];
-}
-
-const char *tfy__nearest_of(const char *name, const char *const *names)
-{
-    return tfy__nearest(name, candidate, names);
 }
 
 bool tfy__request_known(TfyRequest *request, const char *const *names)

@@ -26,7 +26,6 @@
 
 enum {
     TFY_BODY_MAX = 1 << 20,  /* bytes of a body */
-    TFY_BODY_DEPTH = 128,    /* how deep it may nest */
     TFY_HEADERS_MAX = 64,    /* of a request */
     TFY_PARAMETERS_MAX = 32, /* of a query */
 };
@@ -107,8 +106,6 @@ const char *tfy__request_parameter(TfyRequest *request, const char *name);
 /* The same as a number from least to most; usual: when it is not given. False: the problem says why not. */
 bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, int64_t least, int64_t most,
                          int64_t *out);
-/* The name that is nearest to this one, if one is near; NULL: none. names ends with NULL. */
-const char *tfy__nearest_of(const char *name, const char *const *names);
 /* Refuses a parameter with another name than these; one that ends with a dot is the start of names. */
 bool tfy__request_known(TfyRequest *request, const char *const *names);
 void tfy__request_json(TfyRequest *request, int status, json_t *json); /* takes it; NULL: no memory */

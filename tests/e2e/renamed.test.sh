@@ -9,7 +9,8 @@ renamed()
 {
     # shellcheck disable=SC2086,SC2046
     ${CC:-cc} ${CFLAGS:-} -std=gnu11 -D_GNU_SOURCE -fPIC '-DNAME(Text)="m_" Text' -I"$top/runtime" -c "$top/runtime/wal/rows/payload.c" -o other/payload.o &&
-        ar rc other/runtime/libtfy.a $(ls "$build"/runtime/libtfy.a.p/*.o | grep -v wal_rows_payload) other/payload.o &&
+        cp "$build/runtime/libtfy.a" other/runtime/libtfy.a && ar d other/runtime/libtfy.a wal_rows_payload.c.o &&
+        ar r other/runtime/libtfy.a other/payload.o &&
         ${CC:-cc} ${CFLAGS:-} -o other/tfy "$build"/tfy.p/*.o -Wl,--as-needed other/runtime/libtfy.a \
             $(pkg-config --libs sqlite3 jansson libxxhash libcurl libpcre2-8) -pthread -lm
 }

@@ -36,7 +36,7 @@ static int add(TfyLoop **loop, const char *db, const char *path, char *error)
     int code = tfy_shared_open(&shared[count], path, error);
     if (code < 0) return code;
     const TfyProgram *program = tfy_shared_program(shared[count]);
-    code = *loop ? tfy_load(*loop, program, error) : tfy_open(loop, program, &options, error);
+    code = *loop ? tfy_load(*loop, program, NULL, error) : tfy_open(loop, program, &options, error);
     return code < 0 ? code : tfy_submit_to(*loop, program, "main", "{\"text\":\"a\"}", &roots[count++], error);
 }
 
