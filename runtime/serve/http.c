@@ -301,14 +301,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 
 /* ---- opening and closing ---- */
 
-static void say(void *arg, const char *format, va_list args)
-{
-    char text[512];
-    vsnprintf(text, sizeof text, format, args);
-    text[strcspn(text, "\n")] = '\0';
-    tfy__say("HTTP: %s", text);
-}
-
+/* The library would report each connection that a client closes early. */
 struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *gate, char *error)
 {
     struct TfyHttp *http = calloc(1, sizeof *http);
@@ -317,13 +310,13 @@ struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *g
     *http = (struct TfyHttp){.server = server, .gate = *gate};
     pthread_mutex_init(&http->mutex, NULL);
     pthread_cond_init(&http->idle, NULL);
-    http->daemon = MHD_start_daemon(
-        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
-        MHD_OPTION_EXTERNAL_LOGGER, say, NULL, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_END); /* the gate is stricter, and says why */
+    http->daemon =
+        MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, http,
+                         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
+                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, http, MHD_OPTION_UNESCAPE_CALLBACK,
+                         leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_STRICT_FOR_CLIENT,
+                         0, MHD_OPTION_END); /* the gate is stricter, and says why */
     if (http->daemon) return http;
     snprintf(error, TFY_ERROR_TEXT, "HTTP cannot be served: %s", strerror(errno));
     free(http);
