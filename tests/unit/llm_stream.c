@@ -51,6 +51,7 @@ static void check(const char *api, const char *lines, const char *whole, const c
     assert_null(stream.error);
     assert_same(a.text, b.text);
     assert_same(a.calls, b.calls);
+    assert_same(a.opaque, b.opaque);
     assert_same(a.refusal, b.refusal);
     assert_same(a.model, b.model);
     assert_string_equal(a.finish_reason, b.finish_reason);
@@ -59,8 +60,10 @@ static void check(const char *api, const char *lines, const char *whole, const c
     assert_int_equal(a.cached_tokens, b.cached_tokens);
     json_decref(a.text);
     json_decref(a.calls);
+    json_decref(a.opaque);
     json_decref(b.text);
     json_decref(b.calls);
+    json_decref(b.opaque);
     json_decref(given);
     json_decref(wanted);
     free(seen);
