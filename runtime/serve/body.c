@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-
 /* Containers around the deepest value. It is bounded before the parser is called, which nests as deep as its input. */
 static bool is_shallow(const char *text, size_t len)
 {

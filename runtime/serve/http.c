@@ -24,7 +24,7 @@ enum {
     CONNECTIONS_MOST = 2048,
     SILENCE_S = 30,    /* a connection may be silent for so long */
     MEMORY = 32 << 10, /* of a connection, for its headers */
-    PROBLEM_ROOM = 2048,
+    WAIT_MOST_S = 60,
 };
 
 struct TfyHttp {
@@ -210,7 +210,10 @@ static bool keep(char **place, const char *value)
 /* What the routes want of the headers. */
 static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
 {
-    const char *after = tfy__header(asked, "Tfy-After");
+    const char *after = tfy__header(asked, "Tfy-After"), *prefer = tfy__header(asked, "Prefer"),
+               *wait = prefer ? strstr(prefer, "wait=") : NULL;
+    request->wait_s = wait ? strtoll(wait + 5, NULL, 10) : 0;
+    if (request->wait_s < 0 || request->wait_s > WAIT_MOST_S) request->wait_s = request->wait_s < 0 ? 0 : WAIT_MOST_S;
     if (after && (!*after || strlen(after) > 18 || after[strspn(after, "0123456789")]))
         return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "Tfy-After is what Tfy-Lsn said");
     request->after = after ? strtoll(after, NULL, 10) : 0;

@@ -47,6 +47,7 @@ typedef enum Statement {
     DROP_LABELS,
     DROP_RUN,
     KEEP_CURSOR,
+    HAS_ENDED,
     STATEMENTS
 } Statement;
 
@@ -66,6 +67,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_LABELS] = "DELETE FROM label WHERE run=?1",
     [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
     [KEEP_CURSOR] = "UPDATE meta SET cursor=?1",
+    [HAS_ENDED] = "SELECT 1 FROM run WHERE uuid=?1 AND ended_ms>0",
 };
 
 /* Of a task: the row id of its run. */
@@ -355,6 +357,14 @@ int tfy__indexer_follow(TfyIndexer *indexer)
     }
     indexer->cursor = indexer->newest;
     return indexer->count;
+}
+
+bool tfy__indexer_has_ended(TfyIndexer *indexer, const char *uuid)
+{
+    sqlite3_stmt *stmt = statement(indexer, HAS_ENDED);
+    if (!stmt) return false;
+    text(stmt, 1, uuid);
+    return run(indexer, HAS_ENDED, NULL);
 }
 
 int64_t tfy__indexer_cursor(const TfyIndexer *indexer)

@@ -20,6 +20,8 @@ typedef struct TfyIndexer TfyIndexer;
 TfyIndexer *tfy__indexer_open(const char *db_path, char *error);
 /* Follows up to so many records. Returns their number, or a negative code. */
 int tfy__indexer_follow(TfyIndexer *indexer);
+/* Whether the run with that uuid is in the index, and has ended. */
+bool tfy__indexer_has_ended(TfyIndexer *indexer, const char *uuid);
 int64_t tfy__indexer_cursor(const TfyIndexer *indexer); /* the newest record that is in it */
 void tfy__indexer_close(TfyIndexer *indexer);
 

@@ -171,6 +171,7 @@ static int close_all(Main *it, int status)
     if (server->http) stop_listening(server->db);
     tfy__owner_stop(it->owner);
     if (server->loop) tfy_close(server->loop);
+    tfy__tail_quit(server->tail);
     if (server->http) tfy__http_quit(server->http);
     tfy__http_close(server->http);
     tfy__readers_close(server->readers);

@@ -34,9 +34,10 @@ static void *work(void *arg)
     for (TfyRequest *request; (request = take(reader->of));) {
         void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
         request->reader = reader;
+        request->waits = false;
         serve(request);
         request->reader = NULL;
-        tfy__request_done(request);
+        if (!request->waits) tfy__request_done(request);
     }
     return NULL;
 }

@@ -9,6 +9,7 @@
 const TfyRoute tfy__routes[] = {
     {TFY_GET, "/healthz", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_health, "health", "whether the process works"},
     {TFY_GET, "/readyz", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_ready, "ready", "whether it takes requests"},
+    {TFY_GET, "/metrics", VIEWER, TFY_BY_LOOP, tfy__serve_metrics, "metrics", "figures for Prometheus"},
     {TFY_GET, "/openapi.json", VIEWER, TFY_AT_ONCE, tfy__serve_openapi, "openapi", "this document"},
     {TFY_GET, "/v1/programs", VIEWER, TFY_AT_ONCE, tfy__serve_programs, "programs", "the programs"},
     {TFY_POST, "/v1/programs/{p}/workflows/{w}/runs", OPERATOR, TFY_BY_LOOP, tfy__serve_start, "start",

@@ -94,6 +94,7 @@ static void show_one(void *arg, const TfyRunShown *run)
     TfyRequest *request = found->request;
     if (found->count < 2) snprintf(found->ids[found->count], sizeof found->ids[0], "%s", run->id);
     if (found->count++) return;
+    request->ended = run->ended_ms;
     tfy__run_shown(run, &request->answer);
     snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)run->lsn);
 }
@@ -157,6 +158,16 @@ void tfy__serve_started(TfyRequest *request)
     request->replayed = true;
     request->status = 200;
     snprintf(request->location, sizeof request->location, "/v1/runs/%s", run);
+    request->waits = request->wait_s > 0;
+    if (request->waits) tfy__tail_hold(request->server->tail, request);
+}
+
+/* A run that has not ended is answered as it was when the wait began, but for what it has done since. */
+void tfy__serve_waited(TfyRequest *request)
+{
+    tfy__buffer_reset(&request->answer);
+    if (!find_run(request, request->starting->run)) return;
+    if (request->ended) request->status = 200;
 }
 
 /* ---- lists ---- */

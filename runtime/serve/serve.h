@@ -56,11 +56,13 @@ typedef struct TfyRequest {
     TfyRouteNames names;
     TfyParameter parameters[TFY_PARAMETERS_MAX];
     uint32_t parameter_count;
-    char *key;      /* Idempotency-Key; owned, or NULL */
-    char *match;    /* If-None-Match; owned, or NULL */
-    int64_t after;  /* Tfy-After: the index has to have this record; 0: none */
-    TfyBuffer body; /* as it came */
-    json_t *json;   /* … read; owned; NULL: it has none */
+    char *key;        /* Idempotency-Key; owned, or NULL */
+    char *match;      /* If-None-Match; owned, or NULL */
+    int64_t wait_s;   /* Prefer: wait=N: for the end of the run; 0: it is not waited for */
+    int64_t until_ms; /* … monotonic */
+    int64_t after;    /* Tfy-After: the index has to have this record; 0: none */
+    TfyBuffer body;   /* as it came */
+    json_t *json;     /* … read; owned; NULL: it has none */
     TfyCaller caller;
     bool checked, done; /* the gate was passed; the answer is there */
     /* the answer */
@@ -76,6 +78,8 @@ typedef struct TfyRequest {
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
+    bool ended;                               /* the run that was found has */
+    bool waits;                               /* a reader has left it to the tail */
 } TfyRequest;
 
 /* A program and its version that new runs get. */
@@ -131,7 +135,11 @@ struct TfyTail *tfy__tail_open(TfyServer *server, char *error);
 void tfy__tail_wake(struct TfyTail *tail); /* more may be durable */
 /* Waits until the index has this record. False: it has not within that time. */
 bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms);
-int64_t tfy__tail_cursor(struct TfyTail *tail);
+/* The request waits for the end of the run that it started, or found, and for no longer than it wants; then a reader has it
+ * (tfy__serve_waited). */
+void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request);
+int64_t tfy__tail_cursor(struct TfyTail *tail); /* the newest record that the index has */
+void tfy__tail_quit(struct TfyTail *tail); /* follows no more; nothing waits any longer */
 void tfy__tail_close(struct TfyTail *tail);
 
 /* ---- command.c ---- */
@@ -143,6 +151,7 @@ void tfy__command_ask(TfyServer *server, TfyRequest *request);
 
 void tfy__serve_health(TfyRequest *request);   /* health.c */
 void tfy__serve_ready(TfyRequest *request);    /* health.c */
+void tfy__serve_metrics(TfyRequest *request);  /* metrics.c */
 void tfy__serve_programs(TfyRequest *request); /* programs.c */
 void tfy__serve_openapi(TfyRequest *request);  /* openapi.c */
 

@@ -187,7 +187,10 @@ static void on_durable(TfyLoop *loop, void *arg)
                      "ask again once it runs again: nobody knows whether it started");
         tfy__buffer_reset(&request->answer);
     }
-    tfy__request_done(request);
+    if (loop && request->wait_s)
+        tfy__tail_hold(request->server->tail, request);
+    else
+        tfy__request_done(request);
 }
 
 /* The run as it is now: it has one record. */

@@ -26,5 +26,7 @@ void tfy__starting_free(TfyStarting *starting);
 
 /* A run with that key exists: answers with it if its arguments are these. In a reader. */
 void tfy__serve_started(TfyRequest *request);
+/* The run has ended, or was waited for long enough. In a reader. */
+void tfy__serve_waited(TfyRequest *request);
 
 #endif

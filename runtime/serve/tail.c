@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/frame/cli.h"
+#include "base/list.h"
 #include "serve/index.h"
 #include "serve/serve.h"
+#include "serve/start.h"
 
 enum { LOOK_MS = 1000, FAULT_MS = 200 };
 
@@ -20,7 +21,9 @@ struct TfyTail {
     pthread_cond_t more;   /* something may be new */
     pthread_cond_t moved;  /* the cursor did */
     bool woken, ends;
+    bool ended; /* the thread has; only who closes it asks */
     int64_t cursor;
+    LIST(TfyRequest) held;
 };
 
 static void after(struct timespec *time, int64_t ms)
@@ -47,6 +50,59 @@ static bool follow(struct TfyTail *tail)
     return count == 0;
 }
 
+int64_t tfy__tail_cursor(struct TfyTail *tail)
+{
+    pthread_mutex_lock(&tail->mutex);
+    const int64_t cursor = tail->cursor;
+    pthread_mutex_unlock(&tail->mutex);
+    return cursor;
+}
+
+/* ---- requests that wait for the end of a run ---- */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    after(&now, 0);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request)
+{
+    request->until_ms = now_ms() + request->wait_s * 1000;
+    request->wait_s = 0;
+    request->then = tfy__serve_waited;
+    pthread_mutex_lock(&tail->mutex);
+    LIST_APPEND(&tail->held, request, next);
+    tail->woken = true;
+    pthread_cond_signal(&tail->more);
+    pthread_mutex_unlock(&tail->mutex);
+}
+
+static bool is_over(struct TfyTail *tail, const TfyRequest *request)
+{
+    return tail->ends || now_ms() >= request->until_ms || tfy__indexer_has_ended(tail->indexer, request->starting->run);
+}
+
+/* In the tail's thread: hands over those whose wait is over, and keeps the others. */
+static void release(struct TfyTail *tail)
+{
+    pthread_mutex_lock(&tail->mutex);
+    TfyRequest *request = tail->held.first;
+    tail->held.first = tail->held.last = NULL;
+    pthread_mutex_unlock(&tail->mutex);
+    for (TfyRequest *next; request; request = next) {
+        next = request->next;
+        if (is_over(tail, request)) {
+            tfy__readers_ask(tail->server->readers, request);
+            continue;
+        }
+        pthread_mutex_lock(&tail->mutex);
+        LIST_APPEND(&tail->held, request, next);
+        pthread_mutex_unlock(&tail->mutex);
+    }
+}
+
 static void *work(void *arg)
 {
     struct TfyTail *tail = arg;
@@ -56,10 +112,12 @@ static void *work(void *arg)
         tail->woken = false;
         pthread_mutex_unlock(&tail->mutex);
         after(&until, follow(tail) ? LOOK_MS : FAULT_MS);
+        release(tail);
         pthread_mutex_lock(&tail->mutex);
         while (!tail->woken && !tail->ends && pthread_cond_timedwait(&tail->more, &tail->mutex, &until) != ETIMEDOUT) {}
     }
     pthread_mutex_unlock(&tail->mutex);
+    release(tail);
     return NULL;
 }
 
@@ -81,14 +139,6 @@ bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms)
     const bool there = tail->cursor >= lsn;
     pthread_mutex_unlock(&tail->mutex);
     return there;
-}
-
-int64_t tfy__tail_cursor(struct TfyTail *tail)
-{
-    pthread_mutex_lock(&tail->mutex);
-    const int64_t cursor = tail->cursor;
-    pthread_mutex_unlock(&tail->mutex);
-    return cursor;
 }
 
 static void init_sync(struct TfyTail *tail)
@@ -116,15 +166,22 @@ struct TfyTail *tfy__tail_open(TfyServer *server, char *error)
     return NULL;
 }
 
-void tfy__tail_close(struct TfyTail *tail)
+void tfy__tail_quit(struct TfyTail *tail)
 {
-    if (!tail) return;
+    if (!tail || tail->ended) return;
     pthread_mutex_lock(&tail->mutex);
     tail->ends = true;
     pthread_cond_broadcast(&tail->more);
     pthread_cond_broadcast(&tail->moved);
     pthread_mutex_unlock(&tail->mutex);
     pthread_join(tail->thread, NULL);
+    tail->ended = true;
+}
+
+void tfy__tail_close(struct TfyTail *tail)
+{
+    if (!tail) return;
+    tfy__tail_quit(tail);
     tfy__indexer_close(tail->indexer);
     pthread_mutex_destroy(&tail->mutex);
     pthread_cond_destroy(&tail->more);

@@ -58,6 +58,10 @@ ask http://x/healthz
 check "it is healthy" says 200 '{"status":"ok"}'
 ask http://x/readyz
 check "... and ready" says 200
+ask http://x/metrics
+check "it has figures for Prometheus" says 200 'tfy_index_lag_records '
+check "... its loop's among them" sh -c 'grep -q "^tfy_runs_started_total" out && [ -z "$(grep "^# TYPE" out | sort | uniq -d)" ]'
+check "... in its format" has_header 'content-type: text/plain; version=0.0.4'
 ask http://x/v1/programs
 check "the programs are listed" is programs.1.workflows '["main"]'
 check "... by their names" is programs.0.name shop
@@ -195,6 +199,26 @@ ask "http://x/v1/runs?limit=0"
 check "... and a number" says 400 'limit is a number from 1 to 200'
 ask "http://x/v1/runs?cursor=r1-2-3"
 check "a cursor of another list is not followed" says 400 'begin anew'
+
+# ---- waiting for the end ----
+
+post /v1/programs/ci/workflows/main/runs '{}' -H 'Prefer: wait=10'
+check "a start can wait for the end" says 200 '"state":"completed"'
+post /v1/programs/shop/workflows/charge/runs '{"args":{"what":"wait"}}' -H 'Prefer: wait=1' -H 'Idempotency-Key: waits'
+check "... for a time" says 201 '"state":"running"'
+waited=$(member id)
+{ sleep 0.3; tfy approve "$waited" >/dev/null; } &
+post /v1/programs/shop/workflows/charge/runs '{"args":{"what":"wait"}}' -H 'Prefer: wait=10' -H 'Idempotency-Key: waits'
+check "... and so can one that had happened" says 200 '"result":"charged"'
+wait $!
+{ sleep 0.2; kill -TERM "$server"; } &
+post /v1/programs/shop/workflows/charge/runs '{"args":{"what":"end"}}' -H 'Prefer: wait=30'
+check "... until the server ends" says 201 '"state":"running"'
+left=$(member id)
+wait "$server"
+serves shop.tfy ci.tfy
+ask -H "Tfy-After: 1" "http://x/v1/runs/$left"
+check "... and the run is there afterwards" settled "$left" running
 
 # ---- one run ----
 

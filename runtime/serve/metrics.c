@@ -1,0 +1,39 @@
+/* metrics.c: GET /metrics: the figures of the loop (observe/metrics.h), and the server's own, in Prometheus' text format. */
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "serve/serve.h"
+
+static void leave(TfyLoop *loop, void *arg)
+{
+    TfyRequest *request = arg;
+    if (!loop) tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "ask again once it runs again");
+    tfy__request_done(request);
+}
+
+static void add_own(TfyServer *server, TfyBuffer *out)
+{
+    const int64_t lag = tfy__log_durable(tfy__loop_log(server->loop)) - tfy__tail_cursor(server->tail);
+    tfy__buffer_printf(out,
+                       "# HELP tfy_index_lag_records Records that lists do not have yet.\n"
+                       "# TYPE tfy_index_lag_records gauge\ntfy_index_lag_records %lld\n",
+                       (long long)(lag > 0 ? lag : 0));
+    tfy__buffer_printf(out,
+                       "# HELP tfy_build_info The version of the server.\n"
+                       "# TYPE tfy_build_info gauge\ntfy_build_info{version=\"%s\"} 1\n",
+                       tfy_version());
+}
+
+void tfy__serve_metrics(TfyRequest *request)
+{
+    TfyServer *server = request->server;
+    int64_t lsn;
+    if (tfy__request_known(request, (const char *const[]){NULL})) {
+        tfy__metrics_text(server->loop, &request->answer, &lsn);
+        add_own(server, &request->answer);
+        request->type = "text/plain; version=0.0.4; charset=utf-8";
+        if (tfy__when_durable(server->loop, leave, request) == TFY_OK) return;
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    }
+    tfy__request_done(request);
+}
