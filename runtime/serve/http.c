@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/frame/cli.h"
@@ -25,6 +26,7 @@ enum {
     SILENCE_S = 30,    /* a connection may be silent for so long */
     MEMORY = 32 << 10, /* of a connection, for its headers */
     WAIT_MOST_S = 60,
+    LAST_S = 5, /* the end waits so long for clients that do not read their answers */
 };
 
 struct TfyHttp {
@@ -34,7 +36,8 @@ struct TfyHttp {
     uint64_t count;        /* of requests */
     pthread_mutex_t mutex; /* held for: */
     pthread_cond_t idle;
-    uint32_t away; /* requests that others have */
+    uint32_t away;   /* requests that others have */
+    uint32_t active; /* requests whose first line came, and whose answer has not left */
 };
 
 /* ---- the start of a request ---- */
@@ -44,6 +47,9 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *con
     struct TfyHttp *http = arg;
     TfyRequest *request = calloc(1, sizeof *request);
     if (!request) return NULL;
+    pthread_mutex_lock(&http->mutex);
+    http->active++;
+    pthread_mutex_unlock(&http->mutex);
     request->server = http->server;
     request->connection = connection;
     request->target = strdup(target);
@@ -59,8 +65,14 @@ static size_t leave_escaped(void *arg, struct MHD_Connection *connection, char *
 
 static void on_end(void *arg, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode code)
 {
+    struct TfyHttp *http = arg;
+    if (!*place) return;
     tfy__request_free(*place);
     *place = NULL;
+    pthread_mutex_lock(&http->mutex);
+    http->active--;
+    pthread_cond_signal(&http->idle);
+    pthread_mutex_unlock(&http->mutex);
 }
 
 /* ---- the answer ---- */
@@ -318,7 +330,7 @@ struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *g
                          MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
                          MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                          (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, http, MHD_OPTION_UNESCAPE_CALLBACK,
-                         leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_STRICT_FOR_CLIENT,
+                         leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, http, MHD_OPTION_STRICT_FOR_CLIENT,
                          0, MHD_OPTION_END); /* the gate is stricter, and says why */
     if (http->daemon) return http;
     snprintf(error, TFY_ERROR_TEXT, "HTTP cannot be served: %s", strerror(errno));
@@ -329,9 +341,14 @@ struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *g
 void tfy__http_quit(struct TfyHttp *http)
 {
     const MHD_socket listener = MHD_quiesce_daemon(http->daemon);
+    struct timespec until;
+    int waited = 0;
     if (listener != MHD_INVALID_SOCKET) close(listener);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LAST_S;
     pthread_mutex_lock(&http->mutex);
     while (http->away) pthread_cond_wait(&http->idle, &http->mutex);
+    while (http->active && !waited) waited = pthread_cond_timedwait(&http->idle, &http->mutex, &until);
     pthread_mutex_unlock(&http->mutex);
 }
 
