@@ -33,26 +33,24 @@ void tfy__told_text(TfyBuffer *out, const char *name, const TfyObj *text)
     add(out, text);
 }
 
-void tfy__told_texts(TfyBuffer *out, const char *name, const TfyObj *list)
+static void add_all(TfyBuffer *out, const char *name, const TfyObj *of, int64_t count,
+                    TfyValue (*at)(const TfyObj *of, int64_t i))
 {
-    if (!list) return;
     begin(out, name);
     tfy__buffer_char(out, '[');
-    for (int64_t i = 0; i < tfy_list_len(list); i++) {
+    for (int64_t i = 0; i < count; i++) {
         if (i) tfy__buffer_char(out, ',');
-        add(out, tfy_list_item(list, i).o);
+        add(out, at(of, i).o);
     }
     tfy__buffer_char(out, ']');
 }
 
+void tfy__told_texts(TfyBuffer *out, const char *name, const TfyObj *list)
+{
+    if (list) add_all(out, name, list, tfy_list_len(list), tfy_list_item);
+}
+
 void tfy__told_names(TfyBuffer *out, const char *name, const TfyObj *map)
 {
-    if (!map) return;
-    begin(out, name);
-    tfy__buffer_char(out, '[');
-    for (int64_t i = 0; i < tfy_map_len(map); i++) {
-        if (i) tfy__buffer_char(out, ',');
-        add(out, tfy_map_key_at(map, i).o);
-    }
-    tfy__buffer_char(out, ']');
+    if (map) add_all(out, name, map, tfy_map_len(map), tfy_map_key_at);
 }

@@ -85,9 +85,7 @@ static void say_unknown(const TfyMemberOf *members, const char *name, const char
     enum { MOST = 24 };
     const char *names[MOST + 1] = {NULL};
     for (int i = 0; i < MOST && members[i].name; i++) names[i] = members[i].name;
-    const char *near = tfy__nearest_of(name, names);
-    tfy__body_mistake(problem, path, "it is not known here%s%s%s", near ? "; did you mean '" : "", near ? near : "",
-                      near ? "'?" : "");
+    tfy__body_mistake(problem, path, "it is not known here%s", tfy__meant(name, names).text);
 }
 
 bool tfy__body_fits(const json_t *object, const TfyMemberOf *members, TfyProblem *problem)

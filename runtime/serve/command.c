@@ -2,7 +2,7 @@
  * records is durable before the answer leaves. */
 #include "serve/serve.h"
 
-static void refuse(TfyRequest *request)
+void tfy__command_refuse(TfyRequest *request)
 {
     tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "ask again once it runs again");
     tfy__request_done(request);
@@ -12,7 +12,7 @@ static void obey(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
     if (!loop || request->server->draining) {
-        refuse(request);
+        tfy__command_refuse(request);
         return;
     }
     request->route->serve(request);

@@ -8,11 +8,6 @@
 
 static const char *const methods[TFY_METHOD_COUNT] = {"GET", "HEAD", "POST", "PUT", "DELETE"};
 
-const char *tfy__method_name(TfyMethod method)
-{
-    return methods[method];
-}
-
 bool tfy__method_changes(TfyMethod method)
 {
     return method != TFY_GET && method != TFY_HEAD;

@@ -44,8 +44,6 @@ bool tfy__gate(const TfyGate *gate, const TfyRequestHead *asked, TfyMethod *meth
 const char *tfy__header(const TfyRequestHead *asked, const char *name);
 /* Whether requests of this method change something. */
 bool tfy__method_changes(TfyMethod method);
-/* "GET, HEAD": for a bit of each method. */
-const char *tfy__method_name(TfyMethod method);
 
 /* Decodes %XX in place, and adds a NUL. Returns the length; SIZE_MAX: it is not well formed. plus: + is a blank. */
 size_t tfy__decode_percent(char *text, size_t len, bool plus);

@@ -1,17 +1,8 @@
 /* health.c: whether the process works, for those that restart it, and whether it may be asked, for those that send requests
  * to it. The loop answers by itself: it is asked to, and does so within some seconds. */
-#include <time.h>
-
 #include "serve/serve.h"
 
 enum { LATE_MS = 5000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void note_turn(TfyLoop *loop, void *arg)
 {
@@ -23,8 +14,8 @@ static void note_turn(TfyLoop *loop, void *arg)
 static bool turns(TfyServer *server)
 {
     const int64_t asked = server->asked_ms;
-    if (asked) return now_ms() - asked < LATE_MS;
-    server->asked_ms = now_ms();
+    if (asked) return tfy__monotonic_ms() - asked < LATE_MS;
+    server->asked_ms = tfy__monotonic_ms();
     return tfy__post(server->loop, note_turn, server) == TFY_OK;
 }
 

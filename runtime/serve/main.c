@@ -28,17 +28,20 @@ typedef struct Main {
 } Main;
 
 static _Atomic(TfyLoop *) signalled;
+static TfyServer *the_server; /* written before signals are caught */
 
 static void on_signal(int number)
 {
     TfyLoop *loop = signalled;
+    the_server->draining = true;
     if (loop) tfy_drain(loop, DRAIN_MS);
 }
 
-static void catch_signals(TfyLoop *loop)
+static void catch_signals(TfyServer *server)
 {
     const struct sigaction action = {.sa_handler = on_signal};
-    tfy__drain_by(loop, &signalled);
+    the_server = server;
+    tfy__drain_by(server->loop, &signalled);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
@@ -193,7 +196,7 @@ static int serve(Main *it)
         tfy__say("%s", it->error);
         return close_all(it, EXIT_MISSING);
     }
-    catch_signals(it->server.loop);
+    catch_signals(&it->server);
     tfy__say("serving %s at %s-live/http", it->server.db, it->server.db);
     const int code = tfy_run(it->server.loop);
     const bool drained = code == TFY_E_STATE || code == 0;

@@ -7,8 +7,10 @@
 static void leave(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
-    if (!loop) tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "ask again once it runs again");
-    tfy__request_done(request);
+    if (loop)
+        tfy__request_done(request);
+    else
+        tfy__command_refuse(request);
 }
 
 static void add_own(TfyServer *server, TfyBuffer *out)

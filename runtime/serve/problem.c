@@ -78,7 +78,10 @@ static const char *candidate(const void *state, int index)
     return ((const char *const *)state)[index];
 }
 
-const char *tfy__nearest_of(const char *name, const char *const *names)
+TfyMeant tfy__meant(const char *name, const char *const *names)
 {
-    return tfy__nearest(name, candidate, names);
+    const char *near = tfy__nearest(name, candidate, names);
+    TfyMeant meant = {""};
+    if (near) snprintf(meant.text, sizeof meant.text, "; did you mean '%.80s'?", near);
+    return meant;
 }

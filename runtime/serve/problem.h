@@ -15,8 +15,6 @@
     P(NOT_FOUND, 404, "not-found", "There is no such thing")                                                           \
     P(METHOD, 405, "method", "This cannot be done with it")                                                            \
     P(AMBIGUOUS, 409, "ambiguous", "Several fit")                                                                      \
-    P(ENDED, 409, "ended", "The run has ended")                                                                        \
-    P(CHANGED, 412, "changed", "It has changed since")                                                                 \
     P(TOO_LARGE, 413, "too-large", "The body is too large")                                                            \
     P(MEDIA, 415, "media", "The body has another type")                                                                \
     P(WRONG_HOST, 421, "wrong-host", "This server has another name")                                                   \
@@ -54,7 +52,11 @@ const char *tfy__problem_id(TfyProblemKind kind);
 /* Appends the body. request: the number of the request, for people who look for it among the server's lines. */
 void tfy__problem_text(const TfyProblem *problem, const char *request, TfyBuffer *out);
 
-/* The name that is nearest to this one, if one is near; NULL: none. names ends with NULL. */
-const char *tfy__nearest_of(const char *name, const char *const *names);
+/* What follows the sentence about an unknown name: "; did you mean 'order'?", or "" where none of these is near. names ends
+ * with NULL. */
+typedef struct TfyMeant {
+    char text[112];
+} TfyMeant;
+TfyMeant tfy__meant(const char *name, const char *const *names);
 
 #endif

@@ -1,9 +1,17 @@
-/* request.c: what every route needs of a request: its query, and its answer as JSON. */
+/* request.c: what every route needs: the time, the query of a request, and its answer as JSON. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/buffer.h"
 #include "serve/serve.h"
 #include "serve/start.h"
+
+int64_t tfy__monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 const char *tfy__request_parameter(TfyRequest *request, const char *name)
 {
@@ -34,9 +42,8 @@ bool tfy__request_known(TfyRequest *request, const char *const *names)
                !((*known)[strlen(*known) - 1] == '.' && strncmp(*known, given, strlen(*known)) == 0))
             known++;
         if (*known) continue;
-        const char *near = tfy__nearest_of(given, names);
-        return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "unknown parameter '%.80s'%s%s%s", given,
-                            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "unknown parameter '%.80s'%s", given,
+                            tfy__meant(given, names).text);
     }
     return true;
 }

@@ -42,7 +42,6 @@ typedef struct TfyCaller {
 /* One "name=value" of a query, decoded. */
 typedef struct TfyParameter {
     const char *name, *value;
-    bool used; /* the route knows it */
 } TfyParameter;
 
 typedef struct TfyRequest {
@@ -105,6 +104,7 @@ struct TfyServer {
 
 /* ---- request.c ---- */
 
+int64_t tfy__monotonic_ms(void);
 /* The parameter of a query; NULL: it is not given. */
 const char *tfy__request_parameter(TfyRequest *request, const char *name);
 /* The same as a number from least to most; usual: when it is not given. False: the problem says why not. */
@@ -139,13 +139,14 @@ bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms);
  * (tfy__serve_waited). */
 void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request);
 int64_t tfy__tail_cursor(struct TfyTail *tail); /* the newest record that the index has */
-void tfy__tail_quit(struct TfyTail *tail); /* follows no more; nothing waits any longer */
+void tfy__tail_quit(struct TfyTail *tail);      /* follows no more; nothing waits any longer */
 void tfy__tail_close(struct TfyTail *tail);
 
 /* ---- command.c ---- */
 
 /* Hands the request to the loop, which calls what its route says. */
 void tfy__command_ask(TfyServer *server, TfyRequest *request);
+void tfy__command_refuse(TfyRequest *request); /* the loop has ended, and does nothing more */
 
 /* ---- the routes ---- */
 

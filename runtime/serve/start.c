@@ -34,9 +34,8 @@ static const TfyServed *find_program(TfyRequest *request, const char *name)
         if (strcmp(served->name, name) == 0) return served;
         if (count < MOST) names[count++] = served->name;
     }
-    const char *near = tfy__nearest_of(name, names);
-    tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no program '%.80s'%s%s%s", name,
-                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no program '%.80s'%s", name,
+                 tfy__meant(name, names).text);
     return NULL;
 }
 
@@ -50,9 +49,8 @@ static const TfyWorkflow *find_workflow(TfyRequest *request, const TfyServed *of
         if (strcmp(workflow->name, name) == 0) return workflow;
         if (count < MOST) names[count++] = workflow->name;
     }
-    const char *near = tfy__nearest_of(name, names);
-    tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "%s has no workflow '%.80s'%s%s%s", of->name, name,
-                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "%s has no workflow '%.80s'%s", of->name, name,
+                 tfy__meant(name, names).text);
     return NULL;
 }
 
@@ -93,14 +91,13 @@ static void tell_mistakes(TfyRequest *request, const TfyStarting *starting, cons
     }
     json_object_foreach((json_t *)args, given, value)
     {
-        const char *near = tfy__nearest_of(given, names);
         char path[128];
         bool known = false;
         for (uint32_t i = 0; i < workflow->param_count; i++) known |= strcmp(workflow->params[i].name, given) == 0;
         snprintf(path, sizeof path, "$.args.%.100s", given);
         if (!known)
-            tfy__body_mistake(&request->problem, path, "%s has no such parameter%s%s%s", workflow->name,
-                              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+            tfy__body_mistake(&request->problem, path, "%s has no such parameter%s", workflow->name,
+                              tfy__meant(given, names).text);
     }
 }
 
@@ -171,15 +168,13 @@ static void on_durable(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
     TfyStarting *starting = request->starting;
-    if (starting->link.hash) tfy__table_remove(&request->server->starting, &starting->link);
+    if (request->key) tfy__table_remove(&request->server->starting, &starting->link);
     for (TfyRequest *follower = starting->followers, *next; follower; follower = next) {
         next = follower->next;
-        if (loop) {
+        if (loop)
             read_it(follower);
-            continue;
-        }
-        tfy__problem(&follower->problem, TFY_PROBLEM_DRAINING, "ask again once it runs again");
-        tfy__request_done(follower);
+        else
+            tfy__command_refuse(follower);
     }
     starting->followers = NULL;
     if (!loop) {
@@ -255,49 +250,63 @@ static bool prepare(TfyRequest *request)
            labels_fit(json_object_get(request->json, "labels"), &request->problem);
 }
 
-/* The uuid that the key stands for, and the arguments as a record has them: to be compared. */
-static bool name_it(TfyRequest *request, const char *args)
+/* The uuid that the key stands for. */
+static void name_it(TfyRequest *request)
+{
+    TfyStarting *starting = request->starting;
+    if (!request->key) return;
+    tfy__run_id_of("", starting->of->program->name, starting->workflow->name, request->key, starting->uuid);
+    tfy__uuid_text(starting->uuid, starting->run);
+}
+
+/* The arguments as a record has them, to be compared with those of the run that is there. */
+static bool keep_args(TfyRequest *request, const char *args)
 {
     TfyStarting *starting = request->starting;
     char error[TFY_ERROR_TEXT];
-    if (!request->key) return true;
-    tfy__run_id_of("", starting->of->program->name, starting->workflow->name, request->key, starting->uuid);
-    tfy__uuid_text(starting->uuid, starting->run);
     if (tfy__encode_arguments(request->server->loop, starting->workflow, args, &starting->args, error) == TFY_OK)
         return true;
     tell_mistakes(request, starting, json_object_get(request->json, "args"));
     return tfy__problem(&request->problem, TFY_PROBLEM_ARGUMENTS, "%s", error);
 }
 
+/* On the way to the disk: others with its key find it. */
 static bool remember(TfyRequest *request)
 {
     TfyTable *table = &request->server->starting;
-    if (!request->key) return true;
-    if (!tfy__table_reserve(table)) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-    tfy__table_add(table, &request->starting->link, hash_of(request->starting->run));
+    if (request->key && !tfy__table_reserve(table)) return false;
+    if (tfy__when_durable(request->server->loop, on_durable, request) != TFY_OK) return false;
+    if (request->key) tfy__table_add(table, &request->starting->link, hash_of(request->starting->run));
     return true;
+}
+
+/* Another request with its key has started the run, or is about to. */
+static void find_started(TfyRequest *request, TfyStarting *other, const char *args)
+{
+    if (!keep_args(request, args)) {
+        tfy__request_done(request);
+    } else if (other) {
+        request->next = other->followers;
+        other->followers = request;
+    } else {
+        read_it(request);
+    }
 }
 
 static void start(TfyRequest *request, const char *args)
 {
     TfyStarting *other = request->key ? on_its_way(request->server, request->starting->run) : NULL;
-    if (other) {
-        request->next = other->followers;
-        other->followers = request;
-        return;
-    }
-    if (!starts(request, args)) {
+    if (other || !starts(request, args)) {
         if (request->problem.kind)
             tfy__request_done(request);
         else
-            read_it(request);
+            find_started(request, other, args);
         return;
     }
     answer_started(request);
-    if (!remember(request) || tfy__when_durable(request->server->loop, on_durable, request) != TFY_OK) {
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-        tfy__request_done(request);
-    }
+    if (remember(request)) return;
+    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    tfy__request_done(request);
 }
 
 void tfy__serve_start(TfyRequest *request)
@@ -305,9 +314,11 @@ void tfy__serve_start(TfyRequest *request)
     const json_t *given = json_object_get(request->json, "args");
     char *args = given ? json_dumps(given, JSON_COMPACT) : strdup("{}");
     if (!args) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-    if (args && prepare(request) && name_it(request, args))
+    if (args && prepare(request)) {
+        name_it(request);
         start(request, args);
-    else
+    } else {
         tfy__request_done(request);
+    }
     free(args);
 }

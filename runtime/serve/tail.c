@@ -60,16 +60,9 @@ int64_t tfy__tail_cursor(struct TfyTail *tail)
 
 /* ---- requests that wait for the end of a run ---- */
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    after(&now, 0);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request)
 {
-    request->until_ms = now_ms() + request->wait_s * 1000;
+    request->until_ms = tfy__monotonic_ms() + request->wait_s * 1000;
     request->wait_s = 0;
     request->then = tfy__serve_waited;
     pthread_mutex_lock(&tail->mutex);
@@ -81,7 +74,8 @@ void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request)
 
 static bool is_over(struct TfyTail *tail, const TfyRequest *request)
 {
-    return tail->ends || now_ms() >= request->until_ms || tfy__indexer_has_ended(tail->indexer, request->starting->run);
+    return tail->ends || tfy__monotonic_ms() >= request->until_ms ||
+           tfy__indexer_has_ended(tail->indexer, request->starting->run);
 }
 
 /* In the tail's thread: hands over those whose wait is over, and keeps the others. */

@@ -20,7 +20,9 @@ workflow charge(what: string) -> string {
 }
 END
 cat >ci.tfy <<'END'
+tool slow() -> string pure = exec ["sh", "-c", "touch began; sleep 1.5; echo done"]
 workflow main() { print("built") }
+workflow slowly() -> string { return yield slow() }
 END
 export TFY_DB="$PWD/runs.db"
 unset TFY_TENANT
@@ -63,7 +65,7 @@ check "it has figures for Prometheus" says 200 'tfy_index_lag_records '
 check "... its loop's among them" sh -c 'grep -q "^tfy_runs_started_total" out && [ -z "$(grep "^# TYPE" out | sort | uniq -d)" ]'
 check "... in its format" has_header 'content-type: text/plain; version=0.0.4'
 ask http://x/v1/programs
-check "the programs are listed" is programs.1.workflows '["main"]'
+check "the programs are listed" is programs.1.workflows '["main", "slowly"]'
 check "... by their names" is programs.0.name shop
 
 # ---- starts ----
@@ -211,6 +213,18 @@ waited=$(member id)
 post /v1/programs/shop/workflows/charge/runs '{"args":{"what":"wait"}}' -H 'Prefer: wait=10' -H 'Idempotency-Key: waits'
 check "... and so can one that had happened" says 200 '"result":"charged"'
 wait $!
+post /v1/programs/ci/workflows/slowly/runs '{}'
+slowly=$(member id)
+tries=0
+until [ -e began ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.02; done
+kill -TERM "$server"
+ask http://x/readyz
+check "a server that ends takes nothing any more" says 503 /problems/draining
+post /v1/programs/ci/workflows/main/runs '{}'
+check "... no start either" says 503 /problems/draining
+wait "$server"
+serves shop.tfy ci.tfy
+check "... and what was under way is done" settled "$slowly" completed
 { sleep 0.2; kill -TERM "$server"; } &
 post /v1/programs/shop/workflows/charge/runs '{"args":{"what":"end"}}' -H 'Prefer: wait=30'
 check "... until the server ends" says 201 '"state":"running"'
