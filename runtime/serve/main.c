@@ -91,8 +91,10 @@ static bool add_program(Main *it, const char *word)
         twice |= strcmp(other->name, served->name) == 0;
     LIST_APPEND(&it->server.programs, served, next);
     if (!served->name || !is_program_name(served->name))
-        return refuse(it, word, "a program's name starts with a letter and has a-z, 0-9, '_' and '-', 64 at most");
-    return twice ? refuse(it, word, "another program has this name") : open_program(it, served, path);
+        return refuse(
+            it, served->name ? served->name : word,
+            "the name of a program starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most");
+    return twice ? refuse(it, served->name, "another program has this name") : open_program(it, served, path);
 }
 
 static bool add_programs(Main *it, char **paths, int count)
@@ -103,14 +105,16 @@ static bool add_programs(Main *it, char **paths, int count)
     return true;
 }
 
-static bool open_loop(Main *it)
+/* 0, or a negative code with a sentence. */
+static int open_loop(Main *it)
 {
     const TfyOptions options = {.db_path = it->server.db, .stay = true, .served = true};
-    if (tfy_open(&it->server.loop, it->server.programs.first->program, &options, it->error) != 0) return false;
-    for (const TfyServed *served = it->server.programs.first; served; served = served->next)
-        if (tfy_load(it->server.loop, served->program, NULL, it->error) != 0) return false;
+    int code = tfy_open(&it->server.loop, it->server.programs.first->program, &options, it->error);
+    for (const TfyServed *served = it->server.programs.first; served && !code; served = served->next)
+        code = tfy_load(it->server.loop, served->program, NULL, it->error);
+    if (code) return code;
     tfy__leave_rootless(it->server.loop);
-    return tfy__resume_all(it->server.loop, it->error) == 0;
+    return tfy__resume_all(it->server.loop, it->error);
 }
 
 /* ---- the socket ---- */
@@ -192,13 +196,14 @@ static int close_all(Main *it, int status)
 
 static int serve(Main *it)
 {
-    if (!open_loop(it) || !open_server(it)) {
+    int code = open_loop(it);
+    if (code || !open_server(it)) {
         tfy__say("%s", it->error);
-        return close_all(it, EXIT_MISSING);
+        return close_all(it, code ? tfy__exit_status(code) : EXIT_MISSING);
     }
     catch_signals(&it->server);
     tfy__say("serving %s at %s-live/http", it->server.db, it->server.db);
-    const int code = tfy_run(it->server.loop);
+    code = tfy_run(it->server.loop);
     const bool drained = code == TFY_E_STATE || code == 0;
     if (!drained) tfy__say("%s", tfy__failure(it->server.loop));
     return close_all(it, drained ? EXIT_DONE : tfy__exit_status(code));

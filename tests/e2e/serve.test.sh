@@ -327,6 +327,8 @@ post /v1/programs/shop/workflows/charge/runs '{"args":{"what":"bob"}}'
 open=$(member id)
 run tfy run ci.tfy
 check "another process cannot write the database" [ "$status" != 0 ]
+run tfy serve ci.tfy
+check "... nor serve it" ended 75 'is held by pid'
 ends
 check "it ends in order" [ $? = 0 ]
 check "... and the socket is gone" [ ! -e "$TFY_DB-live/http" ]
@@ -351,6 +353,9 @@ run tfy serve nothing.txt
 check "what is not a program is told" ended 64 'serve takes FILE.tfy'
 run tfy serve "$TFY_DB"
 check "... whatever it is" ended 64 'serve takes FILE.tfy'
+cp ci.tfy Ci.tfy
+run tfy serve Ci.tfy
+check "a program has a name of its kind" ended 69 'Ci: the name of a program starts with a small letter'
 mkdir other && cp ci.tfy other/shop.tfy
 run tfy serve shop.tfy other/shop.tfy
-check "two programs have two names" ended 69 'another program has this name'
+check "two programs have two names" ended 69 'shop: another program has this name'
