@@ -27,6 +27,7 @@ END
 export TFY_DB="$PWD/runs.db"
 unset TFY_TENANT
 serves() { # FILES…
+    : >served
     tfy serve "$@" >served 2>&1 &
     server=$!
     tries=0
