@@ -20,10 +20,13 @@
 #include "cli/frame/cli.h"
 #include "serve/body.h"
 #include "serve/serve.h"
+#include "serve/stream.h"
 
 enum {
     CONNECTIONS_MOST = 2048,
     SILENCE_S = 30,    /* a connection may be silent for so long */
+    SLOW_S = 60,       /* a client of a stream may take nothing for so long */
+    BLOCK = 1024,      /* of a stream for a client of HTTP 1.0 */
     MEMORY = 32 << 10, /* of a connection, for its headers */
     WAIT_MOST_S = 60,
     LAST_S = 5, /* the end waits so long for clients that do not read their answers */
@@ -104,6 +107,32 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
     if (last) add_header(response, "Connection", "close");
 }
 
+static enum MHD_Result queue(TfyRequest *request, int status, struct MHD_Response *response, bool last)
+{
+    if (!response) return MHD_NO;
+    add_headers(response, request, last);
+    const enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static ssize_t give(void *arg, uint64_t position, char *bytes, size_t most)
+{
+    const ssize_t given = tfy__stream_take(arg, bytes, most);
+    return given < 0 ? MHD_CONTENT_READER_END_OF_STREAM : given;
+}
+
+/* It goes on until the client leaves, or the server ends. Proxies that hold an answer back until it is whole are told not
+ * to. */
+static enum MHD_Result answer_stream(TfyRequest *request)
+{
+    struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, give, request, NULL);
+    request->type = "text/event-stream";
+    if (response) add_header(response, "X-Accel-Buffering", "no");
+    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SLOW_S);
+    return queue(request, MHD_HTTP_OK, response, false);
+}
+
 /* last: the connection ends with it. */
 static enum MHD_Result answer(TfyRequest *request, bool last)
 {
@@ -114,13 +143,12 @@ static enum MHD_Result answer(TfyRequest *request, bool last)
         tfy__buffer_reset(&request->answer);
         tfy__problem_text(&request->problem, request->number, &request->answer);
     }
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        request->answer.len, request->answer.len ? request->answer.data : (char *)"", MHD_RESPMEM_MUST_COPY);
-    if (!response) return MHD_NO;
-    add_headers(response, request, last);
-    const enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)status, response);
-    MHD_destroy_response(response);
-    return result;
+    if (request->stream && !request->problem.kind) return answer_stream(request);
+    return queue(request, status,
+                 MHD_create_response_from_buffer(request->answer.len,
+                                                 request->answer.len ? request->answer.data : (char *)"",
+                                                 MHD_RESPMEM_MUST_COPY),
+                 last);
 }
 
 /* A body grows beyond its bound while it comes: the library takes no answer in the middle of one, so it is written here. */
@@ -230,7 +258,8 @@ static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
         return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "Tfy-After is what Tfy-Lsn said");
     request->after = after ? strtoll(after, NULL, 10) : 0;
     return (keep(&request->key, tfy__header(asked, "Idempotency-Key")) &&
-            keep(&request->match, tfy__header(asked, "If-None-Match"))) ||
+            keep(&request->match, tfy__header(asked, "If-None-Match")) &&
+            keep(&request->last_event, tfy__header(asked, "Last-Event-ID"))) ||
            tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
 }
 
@@ -274,6 +303,15 @@ static bool parse_body(TfyRequest *request)
     return request->json;
 }
 
+/* Others have the request from here on. */
+static void leave(struct TfyHttp *http, TfyRequest *request)
+{
+    pthread_mutex_lock(&http->mutex);
+    http->away++;
+    pthread_mutex_unlock(&http->mutex);
+    MHD_suspend_connection(request->connection);
+}
+
 static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
 {
     if (!parse_body(request)) return answer(request, false);
@@ -281,10 +319,7 @@ static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
         request->route->serve(request);
         return answer(request, false);
     }
-    pthread_mutex_lock(&http->mutex);
-    http->away++;
-    pthread_mutex_unlock(&http->mutex);
-    MHD_suspend_connection(request->connection);
+    leave(http, request);
     if (request->route->where == TFY_BY_READER)
         tfy__readers_ask(http->server->readers, request);
     else
@@ -301,6 +336,23 @@ void tfy__request_done(TfyRequest *request)
     http->away--;
     pthread_cond_signal(&http->idle);
     pthread_mutex_unlock(&http->mutex);
+}
+
+void tfy__http_pause(TfyRequest *request)
+{
+    MHD_suspend_connection(request->connection);
+}
+
+void tfy__http_go_on(TfyRequest *request)
+{
+    MHD_resume_connection(request->connection);
+}
+
+void tfy__http_lend(TfyRequest *request, void (*what)(TfyRequest *request))
+{
+    request->then = what;
+    leave(request->server->http, request);
+    tfy__readers_ask(request->server->readers, request);
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,

@@ -16,6 +16,7 @@
 #include "cli/program/owner.h"
 #include "serve/openapi.h"
 #include "serve/serve.h"
+#include "serve/stream.h"
 
 enum { DRAIN_MS = 30000, BACKLOG = 1024 };
 
@@ -105,10 +106,17 @@ static bool add_programs(Main *it, char **paths, int count)
     return true;
 }
 
+static void on_event(void *arg, const char *json, size_t len)
+{
+    const TfyServer *server = arg;
+    tfy__hub_tell(server->hub, json, len);
+}
+
 /* 0, or a negative code with a sentence. */
 static int open_loop(Main *it)
 {
-    const TfyOptions options = {.db_path = it->server.db, .stay = true, .served = true};
+    const TfyOptions options = {
+        .db_path = it->server.db, .stay = true, .served = true, .on_event = on_event, .state = &it->server};
     int code = tfy_open(&it->server.loop, it->server.programs.first->program, &options, it->error);
     for (const TfyServed *served = it->server.programs.first; served && !code; served = served->next)
         code = tfy_load(it->server.loop, served->program, NULL, it->error);
@@ -148,9 +156,12 @@ static void stop_listening(const char *db)
     if (snprintf(path, sizeof path, "%s-live/http", db) < (int)sizeof path) unlink(path);
 }
 
-static void wake_tail(TfyLoop *loop, void *arg)
+static void wake_readers(TfyLoop *loop, void *arg)
 {
-    tfy__tail_wake(arg);
+    const TfyServer *server = arg;
+    if (!loop) return;
+    tfy__tail_wake(server->tail);
+    tfy__hub_wake(server->hub, tfy__log_durable(tfy__loop_log(loop)));
 }
 
 static bool open_server(Main *it)
@@ -160,11 +171,12 @@ static bool open_server(Main *it)
     it->owner = tfy__owner_start(server->loop, server->db);
     if (!(server->openapi = tfy__openapi_text(server))) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
+    if (!(server->hub = tfy__hub_open(server, it->error))) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
     const int listener = listen_at(server->db, it->error);
     if (listener < 0) return false;
     server->http = tfy__http_open(server, listener, &gate, it->error);
-    tfy__on_durable(server->loop, wake_tail, server->tail);
+    tfy__on_durable(server->loop, wake_readers, server);
     return server->http;
 }
 
@@ -179,10 +191,12 @@ static int close_all(Main *it, int status)
     tfy__owner_stop(it->owner);
     if (server->loop) tfy_close(server->loop);
     tfy__tail_quit(server->tail);
+    tfy__hub_quit(server->hub);
     if (server->http) tfy__http_quit(server->http);
     tfy__http_close(server->http);
     tfy__readers_close(server->readers);
     tfy__tail_close(server->tail);
+    tfy__hub_close(server->hub);
     free(server->openapi);
     tfy__table_free(&server->starting);
     for (TfyServed *served; (served = LIST_TAKE(&server->programs, next));) {

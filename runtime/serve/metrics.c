@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "serve/serve.h"
+#include "serve/stream.h"
 
 static void leave(TfyLoop *loop, void *arg)
 {
@@ -20,6 +21,10 @@ static void add_own(TfyServer *server, TfyBuffer *out)
                        "# HELP tfy_index_lag_records Records that lists do not have yet.\n"
                        "# TYPE tfy_index_lag_records gauge\ntfy_index_lag_records %lld\n",
                        (long long)(lag > 0 ? lag : 0));
+    tfy__buffer_printf(out,
+                       "# HELP tfy_sse_subscribers Streams of events that are open.\n"
+                       "# TYPE tfy_sse_subscribers gauge\ntfy_sse_subscribers %u\n",
+                       tfy__hub_listeners(server->hub));
     tfy__buffer_printf(out,
                        "# HELP tfy_build_info The version of the server.\n"
                        "# TYPE tfy_build_info gauge\ntfy_build_info{version=\"%s\"} 1\n",

@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "serve/openapi.h"
+#include "serve/stream.h"
 #include "value/json.h"
 
 /* ---- schemas ---- */
@@ -129,7 +130,9 @@ static json_t *path_parameters(const char *pattern)
 
 static void add_query(const TfyRoute *route, json_t *parameters)
 {
-    const char *const *name = strcmp(route->id, "runs") == 0 ? tfy__runs_parameters : NULL;
+    const char *const *name = strcmp(route->id, "runs") == 0     ? tfy__runs_parameters
+                              : strcmp(route->id, "events") == 0 ? tfy__events_parameters
+                                                                 : NULL;
     for (; name && *name; name++)
         if ((*name)[strlen(*name) - 1] != '.')
             json_array_append_new(parameters, parameter(*name, "query", false, "see the guide"));
@@ -143,8 +146,10 @@ static void add_start_headers(json_t *parameters)
 
 static json_t *content_of(const TfyRoute *route)
 {
-    if (strcmp(route->id, "metrics") != 0) return content(reference(answer_of(route)));
-    return json_pack("{s:{s:{s:s}}}", "text/plain", "schema", "type", "string");
+    const char *type = strcmp(route->id, "metrics") == 0  ? "text/plain"
+                       : strcmp(route->id, "events") == 0 ? "text/event-stream"
+                                                          : NULL;
+    return type ? json_pack("{s:{s:{s:s}}}", type, "schema", "type", "string") : content(reference(answer_of(route)));
 }
 
 static json_t *operation(const TfyRoute *route)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/list.h"
+#include "cli/look/event.h"
 #include "serve/reader.h"
 
 enum { READERS = 2 };
@@ -33,6 +34,7 @@ static void *work(void *arg)
     TfyReader *reader = arg;
     for (TfyRequest *request; (request = take(reader->of));) {
         void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
+        request->then = NULL;
         request->reader = reader;
         request->waits = false;
         serve(request);
@@ -89,6 +91,7 @@ void tfy__readers_close(struct TfyReaders *readers)
     for (int i = 0; i < readers->count; i++) pthread_join(readers->threads[i], NULL);
     for (int i = 0; i < READERS; i++) {
         tfy__index_reader_close(readers->readers[i].index);
+        tfy__events_close(readers->readers[i].events);
         if (readers->readers[i].log) tfy__log_close(readers->readers[i].log, false);
     }
     pthread_mutex_destroy(&readers->mutex);

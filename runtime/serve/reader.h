@@ -10,6 +10,7 @@ typedef struct TfyReader {
     struct TfyReaders *of;
     TfyLog *log; /* read-only */
     TfyIndexReader *index;
+    struct TfyEvents *events; /* cli/look/event.h; NULL: nobody has asked for any yet */
 } TfyReader;
 
 #endif

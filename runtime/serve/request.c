@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "serve/serve.h"
 #include "serve/start.h"
+#include "serve/stream.h"
 
 int64_t tfy__monotonic_ms(void)
 {
@@ -48,6 +49,16 @@ bool tfy__request_known(TfyRequest *request, const char *const *names)
     return true;
 }
 
+void tfy__request_label(const TfyRequest *request, const char **name, const char **value)
+{
+    *name = *value = NULL;
+    for (uint32_t i = 0; i < request->parameter_count; i++) {
+        if (strncmp(request->parameters[i].name, "label.", 6) != 0) continue;
+        *name = request->parameters[i].name + 6;
+        *value = request->parameters[i].value;
+    }
+}
+
 /* ---- the answer ---- */
 
 void tfy__request_json(TfyRequest *request, int status, json_t *json)
@@ -66,6 +77,8 @@ void tfy__request_free(TfyRequest *request)
 {
     if (!request) return;
     tfy__starting_free(request->starting);
+    tfy__stream_free(request->stream);
+    free(request->last_event);
     free(request->target);
     free(request->key);
     free(request->match);

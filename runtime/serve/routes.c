@@ -2,6 +2,7 @@
 #include "serve/runs.h"
 #include "serve/serve.h"
 #include "serve/start.h"
+#include "serve/stream.h"
 
 #define VIEWER   TFY_ROLE_VIEWER
 #define OPERATOR TFY_ROLE_OPERATOR
@@ -16,5 +17,7 @@ const TfyRoute tfy__routes[] = {
      "start a run of a workflow"},
     {TFY_GET, "/v1/runs", VIEWER, TFY_BY_READER, tfy__serve_runs, "runs", "list runs, newest first"},
     {TFY_GET, "/v1/runs/{id}", VIEWER, TFY_BY_READER, tfy__serve_run, "run", "one run"},
+    {TFY_GET, "/v1/events", VIEWER, TFY_BY_READER, tfy__serve_events, "events",
+     "the records of the database as they become durable, and live events, as server-sent events"},
     {TFY_GET, NULL, TFY_ROLE_NONE, TFY_AT_ONCE, NULL, NULL, NULL},
 };

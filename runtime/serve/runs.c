@@ -99,23 +99,50 @@ static void show_one(void *arg, const TfyRunShown *run)
     snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)run->lsn);
 }
 
-static bool find_run(TfyRequest *request, const char *id)
+static int look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), Found *found)
 {
-    Found found = {.request = request};
     const size_t len = strlen(id);
-    int code = len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")
-                   ? TFY_E_ABSENT
-                   : tfy__index_run(request->reader->index, id, show_one, &found);
-    if (code == TFY_OK) return true;
-    tfy__buffer_reset(&request->answer);
-    request->etag[0] = '\0';
+    if (len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")) return TFY_E_ABSENT;
+    return tfy__index_run(request->reader->index, id, show, found);
+}
+
+static bool refuse_run(TfyRequest *request, const char *id, int code, const Found *found)
+{
     if (code == TFY_E_INVALID)
-        return tfy__problem(&request->problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", found.ids[0],
-                            found.ids[1]);
+        return tfy__problem(&request->problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", found->ids[0],
+                            found->ids[1]);
     if (code == TFY_E_ABSENT)
         return tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no run '%.60s'; gc may have removed it",
                             id);
     return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+}
+
+static bool find_run(TfyRequest *request, const char *id)
+{
+    Found found = {.request = request};
+    const int code = look_up(request, id, show_one, &found);
+    if (code == TFY_OK) return true;
+    tfy__buffer_reset(&request->answer);
+    request->etag[0] = '\0';
+    return refuse_run(request, id, code, &found);
+}
+
+static void note_id(void *arg, const TfyRunShown *run)
+{
+    Found *found = arg;
+    if (found->count < 2) snprintf(found->ids[found->count++], sizeof found->ids[0], "%s", run->id);
+}
+
+bool tfy__find_run_id(TfyRequest *request, const char *given, char id[37])
+{
+    Found found = {.request = request};
+    uint8_t uuid[16];
+    TfyLogRun row;
+    int code = look_up(request, given, note_id, &found);
+    if (code == TFY_E_ABSENT && tfy__uuid_read(given, uuid)) code = tfy__log_find_run(request->reader->log, uuid, &row);
+    if (code != TFY_OK) return refuse_run(request, given, code, &found);
+    snprintf(id, 37, "%s", found.count ? found.ids[0] : given);
+    return true;
 }
 
 void tfy__serve_run(TfyRequest *request)
@@ -245,15 +272,6 @@ static void write_next(TfyRequest *request, int64_t next)
         tfy__buffer_text(&request->answer, "],\"next\":null}");
 }
 
-static void take_label(TfyRequest *request, TfyRunsWanted *wanted)
-{
-    for (uint32_t i = 0; i < request->parameter_count; i++) {
-        if (strncmp(request->parameters[i].name, "label.", 6) != 0) continue;
-        wanted->label = request->parameters[i].name + 6;
-        wanted->label_value = request->parameters[i].value;
-    }
-}
-
 static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
 {
     static const char *const states[] = {"running", "completed", "failed", "cancelled", NULL};
@@ -266,7 +284,7 @@ static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
                               .version = tfy__request_parameter(request, "version"),
                               .workflow = tfy__request_parameter(request, "workflow"),
                               .by = tfy__request_parameter(request, "by")};
-    take_label(request, wanted);
+    tfy__request_label(request, &wanted->label, &wanted->label_value);
     if (!tfy__request_known(request, tfy__runs_parameters) ||
         !tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &limit) ||
         !is_one_of(request, "state", wanted->state, states) ||

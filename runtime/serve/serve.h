@@ -5,7 +5,8 @@
  *   readers (reader.c)        two threads with read-only handles of the log and of the index; they answer GET.
  *   loop thread (command.c)   takes commands that others post into the loop; a command is answered when what it
  *                             recorded is durable.
- *   tail thread (index.c)     reads every record once, in order, and keeps the derived file "<db>-index".
+ *   tail thread (tail.c)      reads every record once, in order, and keeps the derived file "<db>-index".
+ *   hub thread (stream.c)     follows the log for those who listen to GET /v1/events.
  *
  * A request has one owner at a time: the HTTP thread until it is handed over, then a reader or the loop, then, once
  * tfy__request_done has resumed its connection, the HTTP thread again. So nothing in it needs a lock. */
@@ -60,6 +61,7 @@ typedef struct TfyRequest {
     int64_t wait_s;   /* Prefer: wait=N: for the end of the run; 0: it is not waited for */
     int64_t until_ms; /* … monotonic */
     int64_t after;    /* Tfy-After: the index has to have this record; 0: none */
+    char *last_event; /* Last-Event-ID; owned, or NULL */
     TfyBuffer body;   /* as it came */
     json_t *json;     /* … read; owned; NULL: it has none */
     TfyCaller caller;
@@ -75,6 +77,7 @@ typedef struct TfyRequest {
     bool replayed;     /* Idempotency-Replayed: true */
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
+    struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
     bool ended;                               /* the run that was found has */
@@ -97,6 +100,7 @@ struct TfyServer {
     struct TfyHttp *http;
     struct TfyReaders *readers;
     struct TfyTail *tail;
+    struct TfyHub *hub;
     TfyTable starting; /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;
     _Atomic int64_t asked_ms; /* when the loop was asked whether it turns; 0: it has answered */
@@ -112,6 +116,8 @@ bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, i
                          int64_t *out);
 /* Refuses a parameter with another name than these; one that ends with a dot is the start of names. */
 bool tfy__request_known(TfyRequest *request, const char *const *names);
+/* The parameter "label.NAME"; NULL: there is none. */
+void tfy__request_label(const TfyRequest *request, const char **name, const char **value);
 void tfy__request_json(TfyRequest *request, int status, json_t *json); /* takes it; NULL: no memory */
 void tfy__request_free(TfyRequest *request);
 
@@ -120,6 +126,11 @@ void tfy__request_free(TfyRequest *request);
 struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *gate, char *error);
 /* The answer or the problem is there: whoever has the request gives it back. */
 void tfy__request_done(TfyRequest *request);
+/* On the thread of HTTP, in the middle of a stream: its connection waits until tfy__http_go_on; or a reader has the request
+ * until it has done this. */
+void tfy__http_pause(TfyRequest *request);
+void tfy__http_go_on(TfyRequest *request);
+void tfy__http_lend(TfyRequest *request, void (*what)(TfyRequest *request));
 void tfy__http_quit(struct TfyHttp *http); /* takes no more; those under way are answered */
 void tfy__http_close(struct TfyHttp *http);
 

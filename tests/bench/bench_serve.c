@@ -1,5 +1,5 @@
 /* bench_serve.c: a server on its Unix socket: durable starts a second, how long the slowest of them take, what an ended run costs in
- * memory, and pages of the list of runs. The server is a process of its own, and clients are connections of one thread. */
+ * memory, pages of the list of runs, and streams of events. The server is a process of its own, and clients are connections of one thread. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -15,8 +15,9 @@ enum { CONNECTIONS_MOST = 1000, TIMES_MOST = 1 << 20, ANSWER_MOST = 64 << 10 };
 #define DB "bench-serve.db"
 
 static const char program[] = "workflow nothing(_word: string) {}\n";
-static const char start_request[] = "POST /v1/programs/bench/workflows/nothing/runs HTTP/1.1\r\nHost: x\r\n"
-                                    "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n{\"args\":{\"_word\":\"tea\"}}";
+static const char start_request[] =
+    "POST /v1/programs/bench/workflows/nothing/runs HTTP/1.1\r\nHost: x\r\n"
+    "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n{\"args\":{\"_word\":\"tea\"}}";
 
 typedef struct Connection {
     int fd;
@@ -53,8 +54,8 @@ static void ask(Connection *connection, const char *request)
 /* Whether the answer is whole. */
 static bool hear(Connection *connection)
 {
-    const ssize_t got = recv(connection->fd, connection->answer + connection->len,
-                             sizeof connection->answer - 1 - connection->len, 0);
+    const ssize_t got =
+        recv(connection->fd, connection->answer + connection->len, sizeof connection->answer - 1 - connection->len, 0);
     if (got <= 0) bench_die("the server ended a connection");
     connection->len += (size_t)got;
     connection->answer[connection->len] = '\0';
@@ -117,6 +118,82 @@ static double page(const char *path)
     return times[time_count / 2] * 1e3;
 }
 
+/* ---- streams ---- */
+
+static const char stream_request[] = "GET /v1/events?type=TaskComplete HTTP/1.1\r\nHost: x\r\n\r\n";
+
+typedef struct Listening {
+    int poller, count;
+    size_t heard[CONNECTIONS_MOST]; /* events that each of them has got */
+    double last[TIMES_MOST / 64];   /* by event: when the last one got it */
+} Listening;
+
+static Listening listening;
+
+/* An event comes as a whole, or its start does not. */
+static void hear_events(int connection, double now)
+{
+    static char bytes[ANSWER_MOST + 1];
+    const ssize_t got = recv(connections[connection].fd, bytes, ANSWER_MOST, MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN)) bench_die("the server ended a stream");
+    bytes[got > 0 ? got : 0] = '\0';
+    for (const char *at = bytes; (at = strstr(at, "event: record")); at++)
+        listening.last[listening.heard[connection]++ % (TIMES_MOST / 64)] = now;
+}
+
+static void hear_all(int wait_ms)
+{
+    struct epoll_event events[256];
+    int ready = epoll_wait(listening.poller, events, 256, wait_ms);
+    while (ready > 0) {
+        for (int i = 0; i < ready; i++) hear_events((int)events[i].data.u32, bench_seconds());
+        ready = epoll_wait(listening.poller, events, 256, 0);
+    }
+}
+
+static void open_streams(int count)
+{
+    listening = (Listening){.poller = epoll_create1(0), .count = count};
+    for (int i = 0; i < count; i++) {
+        connections[i].fd = reach();
+        struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
+        epoll_ctl(listening.poller, EPOLL_CTL_ADD, connections[i].fd, &event);
+        ask(&connections[i], stream_request);
+    }
+    for (int i = 0; i < 20; i++) hear_all(100); /* all are greeted */
+}
+
+static void close_streams(void)
+{
+    for (int i = 0; i < listening.count; i++) close(connections[i].fd);
+    close(listening.poller);
+}
+
+/* The time from the answer to a start, when it is durable, until the last stream has the run's end: 99 of 100 take no longer,
+ * in milliseconds. */
+static double spread(int rate, double seconds)
+{
+    static Connection starter;
+    const double begun = bench_seconds();
+    const size_t first = listening.heard[0], most = (size_t)(rate * seconds);
+    double sent[TIMES_MOST / 64];
+    starter.fd = reach();
+    for (size_t i = 0; i < most; i++) {
+        while (bench_seconds() < begun + (double)i / rate) hear_all(1);
+        ask(&starter, start_request);
+        while (!hear(&starter)) {}
+        sent[i] = bench_seconds();
+    }
+    for (int i = 0; i < 20; i++) hear_all(50);
+    for (int i = 0; i < listening.count; i++)
+        if (listening.heard[i] != first + most)
+            bench_die("a stream has %zu of %zu events", listening.heard[i] - first, most);
+    for (size_t i = 0; i < most; i++) times[i] = listening.last[first + i] - sent[i];
+    close(starter.fd);
+    qsort(times, most, sizeof *times, bench_by_size);
+    return times[most * 99 / 100] * 1e3;
+}
+
 /* ---- the server ---- */
 
 static long anonymous_kib(pid_t pid)
@@ -134,7 +211,8 @@ static pid_t serve(void)
 {
     FILE *file = fopen("bench.tfy", "w");
     if (!file || fputs(program, file) < 0 || fclose(file) != 0) bench_die("bench.tfy cannot be written");
-    if (system("rm -rf " DB "* && ./tfy build --shared bench.tfy -o bench.so") != 0) bench_die("the program cannot be built");
+    if (system("rm -rf " DB "* && ./tfy build --shared bench.tfy -o bench.so") != 0)
+        bench_die("the program cannot be built");
     const pid_t pid = fork();
     if (pid) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -159,18 +237,28 @@ int main(void)
     sleep(2);
     const double newest = page("/v1/runs?limit=50"), found = page("/v1/runs?q=tea&limit=50"),
                  filtered = page("/v1/runs?workflow=nothing&state=completed&limit=50");
-    fprintf(stderr,
-            "starts/s: %.0f over one connection, %.0f over 64 (p99 %.1f ms), %.0f over 1,000 (p99 %.1f ms); idle %ld KiB; "
-            "pages %.2f, %.2f, %.2f ms\n",
-            one, some, p99, many, many_p99, idle, newest, found, filtered);
+    fprintf(
+        stderr,
+        "starts/s: %.0f over one connection, %.0f over 64 (p99 %.1f ms), %.0f over 1,000 (p99 %.1f ms); idle %ld KiB; "
+        "pages %.2f, %.2f, %.2f ms\n",
+        one, some, p99, many, many_p99, idle, newest, found, filtered);
     bench_report("durable starts a second over HTTP, one connection", one, ">=", 1500);
     bench_report("durable starts a second over HTTP, 64 connections", some, ">=", 10000);
     bench_report("... 99 of 100 within, in ms", p99, "<=", 100);
     bench_report("durable starts a second over HTTP, 1,000 connections", many, ">=", 10000);
-    bench_report("bytes that an ended run leaves in the memory of a server", (double)(after - before) * 1024 / (some * 3), "<=", 64);
+    bench_report("bytes that an ended run leaves in the memory of a server",
+                 (double)(after - before) * 1024 / (some * 3), "<=", 64);
     bench_report("a page of the newest runs, in ms", newest, "<=", 5);
     bench_report("... of those that a word finds", found, "<=", 5);
     bench_report("... of those of a workflow and a state", filtered, "<=", 5);
+    const long without = anonymous_kib(pid);
+    open_streams(CONNECTIONS_MOST);
+    const double each = (double)(anonymous_kib(pid) - without) / CONNECTIONS_MOST, slow = spread(10, 5),
+                 fast = spread(100, 5);
+    close_streams();
+    bench_report("1,000 streams, 10 events a second: 99 of 100 are with the last within, in ms", slow, "<=", 50);
+    bench_report("... 100 events a second", fast, "<=", 50);
+    bench_report("memory of a stream, in KiB", each, "<=", 24);
     kill(pid, SIGTERM);
     waitpid(pid, NULL, 0);
     return system("rm -rf " DB "* bench.tfy bench.so") != 0;

@@ -17,6 +17,7 @@
 #include "unit/cli_commands.h"
 #include "cli/look/ceiling_text.c"
 #include "cli/look/db.c"
+#include "cli/look/source_map.c"
 #include "cli/look/inspect.c"
 #include "cli/look/inspect_tasks.c"
 #include "cli/look/live.c"

@@ -98,6 +98,8 @@
     O(TYPE, "type", "TYPE", "only records of this type, such as ToolResult; several are separated by commas")          \
     O(STEPS, "steps", "A..B", "only these steps of each task, such as 7, 3..7 or 3..")                                 \
     O(FROM, "from", "N", "start at this record of the run")                                                            \
+    O(AFTER, "after", "N", "start behind record N (else at the first)")                                                \
+    O(FOLLOW, "follow", NULL, "then print what is recorded from now on, until interrupted")                            \
     O(DRY_RUN, "dry-run", NULL, "gc: show what would be removed; resume --with: whether the run can; change nothing")  \
     O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")                \
     O(CELL, "sandbox", "readonly|workspace|open",                                                                      \
@@ -110,8 +112,7 @@
     O(BUDGET, "budget", "cost=5,tokens=1M,calls=50", "the most that the run may ask of models")                        \
     O(GRANT, "grant", "TOOL:reads=PATH",                                                                               \
       "let a tool do this too, also writes=PATH, network=HOST:PORT; may be given several times")                       \
-    O(CELL_PROGRAM, "program", "FILE",                                                                                 \
-      "the program that declares the sandbox: FILE.tfy, or one that was built")                                        \
+    O(CELL_PROGRAM, "program", "FILE", "the program that declares the sandbox: FILE.tfy, or one that was built")       \
     O(CELL_NETWORK, "network", "none|any|HOSTS",                                                                       \
       "no network (the default), that of this machine, or only these hosts: crates.io:443,*.crates.io:443")            \
     O(CELL_LEVEL, "sandbox-level", "full|partial",                                                                     \

@@ -48,26 +48,6 @@ static int64_t number_in(const json_t *object, const char *name)
     return json_integer_value(json_object_get(object, name));
 }
 
-static int hex_digit(char c)
-{
-    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-/* 16 bytes in hexadecimal, with or without the dashes of a UUID; nothing else. */
-static bool read_hex(const char *text, uint8_t bytes[16])
-{
-    int digits = 0;
-    for (; text && *text && digits < 32; text++) {
-        const int digit = hex_digit(*text);
-        if (*text == '-' && digits) continue;
-        if (digit < 0) return false;
-        bytes[digits / 2] = (uint8_t)(digits % 2 ? bytes[digits / 2] | digit : digit << 4);
-        digits++;
-    }
-    return text && !*text && digits == 32;
-}
-
 /* Its texts belong to the JSON. */
 static bool read_program(const json_t *json, TfyStoreProgram *program)
 {
@@ -76,7 +56,7 @@ static bool read_program(const json_t *json, TfyStoreProgram *program)
     *program = (TfyStoreProgram){
         .tfyc = text_in(json, "tfyc"), .source = text_in(json, "source"), .layout = text_in(json, "layout")};
     return program->tfyc && program->source && program->layout && sum &&
-           read_hex(text_in(json, "hash"), program->hash) && is_sum(&told, tfy__store_sum_program(program));
+           tfy__uuid_read(text_in(json, "hash"), program->hash) && is_sum(&told, tfy__store_sum_program(program));
 }
 
 static bool take_program(TfyHistory *history, const TfyStoreProgram *program)
@@ -166,9 +146,9 @@ static int read_head(TfyExported *exported)
     const json_t *origin = json_object_get(exported->head, "origin");
     TfyStoreProgram program;
     history->run.origin_lsn = number_in(origin, "lsn");
-    if (origin && (!read_hex(text_in(origin, "run"), history->run.origin) || history->run.origin_lsn < 1))
+    if (origin && (!tfy__uuid_read(text_in(origin, "run"), history->run.origin) || history->run.origin_lsn < 1))
         return refuse(exported, exported->name, "it was changed since it was written");
-    if (!read_hex(text_in(exported->head, "run"), history->run.uuid) || exported->epoch < 0 ||
+    if (!tfy__uuid_read(text_in(exported->head, "run"), history->run.uuid) || exported->epoch < 0 ||
         exported->epoch > INT64_C(1) << 40 || !read_program(json_object_get(exported->head, "program"), &program) ||
         !take_program(history, &program) || !read_base(exported))
         return refuse(exported, exported->name, "it was changed since it was written");

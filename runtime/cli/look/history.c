@@ -5,6 +5,7 @@
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"
+#include "cli/look/event.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ typedef struct Choice {
     const TfyArgs *args;
     const TfyHistory *history;
     TfySourceMap map;
-    bool types[TFY_R_COUNT];
+    uint64_t types; /* bits by TfyRecordType */
     int64_t step_from, step_to;
     uint64_t from, limit; /* the first record, counted from 1; how many at most */
     int columns;          /* of the terminal; 0: it is not one */
@@ -38,31 +39,12 @@ typedef struct Choice {
 
 /* ---- which records ---- */
 
-static const char *type_candidate(const void *state, int index)
-{
-    (void)state;
-    for (int type = 1; type < TFY_R_COUNT; type++)
-        if (tfy__record_type_known(type) && index-- == 0) return tfy__record_type_name(type);
-    return NULL;
-}
-
 /* Reads "ToolResult,Retry". */
 static int read_types(Choice *choice, const char *list)
 {
-    if (!list) memset(choice->types, true, sizeof choice->types);
-    while (list) {
-        char name[32];
-        const size_t len = strcspn(list, ",");
-        snprintf(name, sizeof name, "%.*s", (int)len, list);
-        const int type = tfy__record_type_of(name);
-        const char *meant = type ? NULL : tfy__nearest(name, type_candidate, NULL);
-        if (!type)
-            return tfy__fail(EXIT_USAGE, "'%s' is not a type of records%s%s%s", name, meant ? "; did you mean '" : "",
-                             meant ? meant : "", meant ? "'?" : "; docs/log-format.md lists them");
-        choice->types[type] = true;
-        list = list[len] ? list + len + 1 : NULL;
-    }
-    return EXIT_DONE;
+    char error[TFY_ERROR_TEXT];
+    choice->types = UINT64_MAX;
+    return !list || tfy__event_types(list, &choice->types, error) ? EXIT_DONE : tfy__fail(EXIT_USAGE, "%s", error);
 }
 
 static bool read_step(const char **text, int64_t *step)
@@ -102,7 +84,7 @@ static bool fits(const Choice *choice, uint32_t i)
 {
     const TfyLogRecord *record = &choice->history->records[i];
     const char *path = choice->args->option[OPT_TASK];
-    return (record->type < TFY_R_COUNT ? choice->types[record->type] : !choice->args->option[OPT_TYPE]) &&
+    return (record->type < TFY_R_COUNT ? choice->types >> record->type & 1 : !choice->args->option[OPT_TYPE]) &&
            record->step >= choice->step_from && record->step <= choice->step_to &&
            (!path || strcmp(path, task_of(choice, i)->path) == 0);
 }

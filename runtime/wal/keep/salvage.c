@@ -215,19 +215,6 @@ static uint32_t new_task(Salvage *salvage, uint32_t run, const char *path, int64
     return task->path ? (uint32_t)salvage->task_count++ : NOBODY;
 }
 
-static bool read_uuid(const char *text, uint8_t uuid[16])
-{
-    int digits = 0;
-    for (; text && *text && digits < 32; text++) {
-        const char *hex = "0123456789abcdef", *at = strchr(hex, *text);
-        if (*text == '-') continue;
-        if (!at) return false;
-        uuid[digits / 2] = (uint8_t)(digits % 2 ? uuid[digits / 2] | (at - hex) : (at - hex) << 4);
-        digits++;
-    }
-    return digits == 32;
-}
-
 /* Starts a run, if the record can be what it says. */
 static uint32_t begin_run(Salvage *salvage, const TfyLogRecord *record)
 {
@@ -236,8 +223,8 @@ static uint32_t begin_run(Salvage *salvage, const TfyLogRecord *record)
     Found found = {.cut = INT64_MAX, .run = {.root = record->tid, .started_ms = record->ts_ms}};
     uint32_t task = NOBODY;
     const char *path = tfy__payload_text(&payload, TFY_P_PATH);
-    const bool fine = read_uuid(tfy__payload_text(&payload, TFY_P_RUN), found.run.uuid) && path && !strchr(path, '.') &&
-                      record->prev == 0 &&
+    const bool fine = tfy__uuid_read(tfy__payload_text(&payload, TFY_P_RUN), found.run.uuid) && path &&
+                      !strchr(path, '.') && record->prev == 0 &&
                       tfy__chain_next(tfy__chain_seed(found.run.uuid, path), record) == record->chain;
     if (fine && GROW(salvage->runs, salvage->run_room, salvage->run_count + 1, 64)) {
         salvage->runs[salvage->run_count++] = found;

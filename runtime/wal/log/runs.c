@@ -95,17 +95,35 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
 
 /* ---- one run ---- */
 
-int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
+/* path NULL: it is not wanted. */
+static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path)
 {
     TfyStoreTask row;
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
         code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
+        if (!code && path && !(*path = strdup(row.path))) code = TFY_E_NOMEM;
         if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
+int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
+{
+    return find_task(log, tid, run, NULL);
+}
+
+int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path)
+{
+    *path = NULL;
+    int code = find_task(log, tid, run, path);
+    if (code) {
+        free(*path);
+        *path = NULL;
+    }
     return code;
 }
 

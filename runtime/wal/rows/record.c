@@ -168,3 +168,17 @@ void tfy__uuid_text(const uint8_t uuid[16], char out[37])
     }
     *out = '\0';
 }
+
+bool tfy__uuid_read(const char *text, uint8_t uuid[16])
+{
+    static const char hex[] = "0123456789abcdef";
+    int digits = 0;
+    for (; text && *text && digits < 32; text++) {
+        const char *digit = strchr(hex, *text);
+        if (*text == '-' && digits) continue;
+        if (!digit) return false;
+        uuid[digits / 2] = (uint8_t)(digits % 2 ? uuid[digits / 2] | (digit - hex) : (digit - hex) << 4);
+        digits++;
+    }
+    return text && !*text && digits == 32;
+}

@@ -197,5 +197,8 @@ uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path);
 uint64_t tfy__chain_next(uint64_t previous, const TfyLogRecord *record);
 
 void tfy__uuid_text(const uint8_t uuid[16], char out[37]);
+/* 32 hexadecimal digits, small ones, with or without the dashes of a UUID, and nothing else. False, for NULL too: text has
+ * something else. */
+bool tfy__uuid_read(const char *text, uint8_t uuid[16]);
 
 #endif

@@ -1,0 +1,335 @@
+/* event.c: see event.h. */
+#include "cli/look/event.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "cli/frame/cli.h"
+#include "cli/look/source_map.h"
+#include "value/json.h"
+#include "wal/log/log.h"
+#include "wal/rows/payload.h"
+
+enum {
+    TASKS = 4096, /* that are remembered, a power of two */
+    RUNS = 1024,
+    PAYLOAD_MOST = 16 << 10
+};
+
+typedef struct TfyEventProgram {
+    struct TfyEventProgram *next;
+    int64_t row; /* row id; 0: it was found by its hash, and is of no other run */
+    char *name;  /* of its main file, without ".tfy" */
+    TfySourceMap map;
+} Program;
+
+typedef struct Task {
+    int64_t tid;
+    char *path;
+    TfyEventRun *run;
+} Task;
+
+struct TfyEvents {
+    TfyLog *log;   /* whose records are read … */
+    TfyLog *names; /* … and where what they name is looked up meanwhile */
+    LIST(Program) programs;
+    TfyEventRun *runs[RUNS]; /* by row id */
+    Task tasks[TASKS];       /* by number */
+};
+
+/* ---- programs ---- */
+
+static char *name_of(const json_t *layout)
+{
+    const char *file = json_string_value(json_object_get(layout, "file"));
+    const size_t len = file ? strlen(file) : 0;
+    return strndup(file ? file : "", len > 4 && strcmp(file + len - 4, ".tfy") == 0 ? len - 4 : len);
+}
+
+/* Takes the layout. NULL: out of memory. */
+static const Program *add_program(TfyEvents *events, int64_t row, char *layout)
+{
+    Program *program = calloc(1, sizeof *program);
+    if (program) {
+        program->row = row;
+        program->map.layout = json_loads(layout, 0, NULL);
+        program->name = name_of(program->map.layout);
+        LIST_APPEND(&events->programs, program, next);
+    }
+    free(layout);
+    return program;
+}
+
+static const Program *program_of(TfyEvents *events, int64_t row)
+{
+    char hash[33], *layout = NULL;
+    for (const Program *program = events->programs.first; program; program = program->next)
+        if (program->row == row) return program;
+    if (tfy__log_program_hash(events->names, row, hash, &layout) != TFY_OK) return NULL;
+    return add_program(events, row, layout);
+}
+
+static int take_hash(void *arg, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const char *from = record->type == TFY_R_MOVED ? tfy__payload_text(&payload, TFY_P_FROM) : NULL;
+    snprintf(arg, 33, "%s", from ? from : "");
+    tfy__payload_close(&payload);
+    return 1;
+}
+
+/* The program that a run left with that record. */
+static const Program *program_before(TfyEvents *events, int64_t moved_lsn)
+{
+    char hash[33] = "", *source = NULL, *layout = NULL;
+    tfy__log_see(events->names, moved_lsn, take_hash, hash);
+    if (!*hash || tfy__log_find_program(events->names, hash, &source, &layout) != TFY_OK) return NULL;
+    free(source);
+    return add_program(events, 0, layout);
+}
+
+static void free_program(Program *program)
+{
+    tfy__source_map_free(&program->map);
+    free(program->name);
+    free(program);
+}
+
+/* ---- runs ---- */
+
+TfyEventRun *tfy__event_run_keep(TfyEventRun *run)
+{
+    if (run) run->users++;
+    return run;
+}
+
+void tfy__event_run_drop(TfyEventRun *run)
+{
+    if (!run || --run->users) return;
+    json_decref(run->labels);
+    free(run->program);
+    free(run->workflow);
+    free(run);
+}
+
+static char *copy(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
+static void read_birth(TfyEvents *events, const TfyLogRun *row, TfyEventRun *run)
+{
+    TfyLogOutline outline = {NULL};
+    TfyPayload payload;
+    const bool found = tfy__log_outline(events->names, row, &outline) == TFY_OK && outline.birth;
+    const char *text = found ? outline.birth : "{}";
+    const TfyLogRecord birth = {.payload = text, .payload_len = (uint32_t)strlen(text)};
+    tfy__payload_open(&payload, &birth);
+    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME);
+    run->program = copy(name ? name : run->now ? run->now->name : NULL);
+    run->workflow = copy(tfy__payload_text(&payload, TFY_P_WORKFLOW));
+    run->labels = json_incref(tfy__payload_get(&payload, TFY_P_LABELS));
+    tfy__payload_close(&payload);
+    tfy__log_outline_free(&outline);
+}
+
+static TfyEventRun *run_of(TfyEvents *events, const TfyLogRun *row)
+{
+    TfyEventRun **place = &events->runs[row->id & (RUNS - 1)], *run = *place;
+    if (run && run->id == row->id && !run->left) return run;
+    run = calloc(1, sizeof *run);
+    if (!run) return NULL;
+    run->id = row->id;
+    run->users = 1;
+    run->moved_lsn = row->moved_lsn;
+    tfy__uuid_text(row->uuid, run->uuid);
+    run->now = program_of(events, row->program);
+    run->before = row->moved_lsn ? program_before(events, row->moved_lsn) : NULL;
+    read_birth(events, row, run);
+    tfy__event_run_drop(*place);
+    return *place = run;
+}
+
+static void forget_task(Task *task)
+{
+    free(task->path);
+    tfy__event_run_drop(task->run);
+    *task = (Task){0};
+}
+
+static const Task *task_of(TfyEvents *events, int64_t tid)
+{
+    Task *task = &events->tasks[tid & (TASKS - 1)];
+    TfyLogRun row;
+    char *path;
+    if (task->tid == tid && !task->run->left) return task;
+    forget_task(task);
+    if (tfy__log_task_of(events->names, tid, &row, &path) != TFY_OK) return NULL;
+    TfyEventRun *run = run_of(events, &row);
+    if (!run) {
+        free(path);
+        return NULL;
+    }
+    *task = (Task){tid, path, tfy__event_run_keep(run)};
+    return task;
+}
+
+TfyEventRun *tfy__events_run(TfyEvents *events, const char *uuid)
+{
+    uint8_t bytes[16];
+    TfyLogRun row;
+    if (!tfy__uuid_read(uuid, bytes) || tfy__log_find_run(events->names, bytes, &row) != TFY_OK) return NULL;
+    return run_of(events, &row);
+}
+
+/* ---- events ---- */
+
+typedef struct Visit {
+    TfyEvents *events;
+    int (*see)(void *arg, const TfyEvent *event);
+    void *arg;
+} Visit;
+
+static int visit(void *arg, const TfyLogRecord *record)
+{
+    Visit *visit = arg;
+    const Task *task = record->tid ? task_of(visit->events, record->tid) : NULL;
+    if (task && record->type == TFY_R_MOVED && task->run->moved_lsn < record->lsn) {
+        task->run->left = true;
+        task = task_of(visit->events, record->tid);
+    }
+    const TfyEvent event = {record, task ? task->run : NULL, task ? task->path : ""};
+    return visit->see(visit->arg, &event);
+}
+
+int tfy__events_see(TfyEvents *events, int64_t from, int (*see)(void *arg, const TfyEvent *event), void *arg)
+{
+    Visit state = {events, see, arg};
+    return tfy__log_see(events->log, from, visit, &state);
+}
+
+static void add_point(const TfyEvent *event, TfyBuffer *out)
+{
+    const TfyLogRecord *record = event->record;
+    const TfyEventRun *run = event->run;
+    const Program *program = record->lsn > run->moved_lsn ? run->now : run->before;
+    const char *file, *point = program ? tfy__source_point(&program->map, record->point) : NULL;
+    if (!point) return;
+    const int64_t line = tfy__source_line(&program->map, record->point, &file);
+    tfy__buffer_text(out, ",\"point\":");
+    tfy__buffer_json_string(out, point, strlen(point));
+    if (file) tfy__buffer_text(out, ",\"file\":");
+    if (file) tfy__buffer_json_string(out, file, strlen(file));
+    if (line) tfy__buffer_printf(out, ",\"line\":%lld", (long long)line);
+}
+
+static void add_payload(const TfyLogRecord *record, TfyBuffer *out)
+{
+    if (record->payload_len > PAYLOAD_MOST) {
+        tfy__buffer_printf(out, ",\"cut\":true,\"href\":\"/v1/records/%lld\"", (long long)record->lsn);
+        return;
+    }
+    tfy__buffer_text(out, ",\"payload\":");
+    tfy__buffer_add(out, record->payload, record->payload_len);
+}
+
+void tfy__event_text(const TfyEvent *event, TfyBuffer *out)
+{
+    const TfyLogRecord *record = event->record;
+    tfy__buffer_printf(out, "{\"lsn\":%lld,\"ts\":\"", (long long)record->lsn);
+    tfy__write_time(out, record->ts_ms);
+    tfy__buffer_char(out, '"');
+    if (event->run) {
+        tfy__buffer_printf(out, ",\"run\":\"%s\",\"task\":\"%s\",\"program\":", event->run->uuid, event->task);
+        tfy__buffer_json_string(out, event->run->program, strlen(event->run->program));
+        tfy__buffer_text(out, ",\"workflow\":");
+        tfy__buffer_json_string(out, event->run->workflow, strlen(event->run->workflow));
+    }
+    tfy__buffer_printf(out, ",\"type\":\"%s\"", tfy__record_type_name(record->type));
+    if (record->step) tfy__buffer_printf(out, ",\"step\":%lld", (long long)record->step);
+    if (event->run) add_point(event, out);
+    add_payload(record, out);
+    tfy__buffer_char(out, '}');
+}
+
+/* ---- what is wanted ---- */
+
+static const char *type_candidate(const void *state, int index)
+{
+    for (int type = 1; type < TFY_R_COUNT; type++)
+        if (tfy__record_type_known(type) && index-- == 0) return tfy__record_type_name(type);
+    return NULL;
+}
+
+bool tfy__event_types(const char *list, uint64_t *types, char *error)
+{
+    for (*types = 0; list;) {
+        char name[32];
+        const size_t len = strcspn(list, ",");
+        snprintf(name, sizeof name, "%.*s", (int)len, list);
+        const int type = tfy__record_type_of(name);
+        const char *meant = type ? NULL : tfy__nearest(name, type_candidate, NULL);
+        *types |= UINT64_C(1) << type;
+        list = list[len] ? list + len + 1 : NULL;
+        if (type) continue;
+        snprintf(error, TFY_ERROR_TEXT, "'%s' is not a type of records%s%s%s", name, meant ? "; did you mean '" : "",
+                 meant ? meant : "", meant ? "'?" : "; docs/log-format.md lists them");
+        return false;
+    }
+    return true;
+}
+
+static bool is_below(const char *path, const char *above)
+{
+    const size_t len = strlen(above);
+    return strncmp(path, above, len) == 0 && (!path[len] || path[len] == '.');
+}
+
+static bool has_label(const TfyEventRun *run, const char *name, const char *value)
+{
+    const char *has = json_string_value(json_object_get(run->labels, name));
+    return has && strcmp(has, value) == 0;
+}
+
+bool tfy__event_wanted(const TfyEventFilter *filter, const TfyEventRun *run, const char *task, int type)
+{
+    if (type && filter->types && !(filter->types >> type & 1)) return false;
+    if (!run) return !*filter->run && !filter->task && !filter->program && !filter->workflow && !filter->label;
+    return (!*filter->run || strcmp(filter->run, run->uuid) == 0) && (!filter->task || is_below(task, filter->task)) &&
+           (!filter->program || strcmp(filter->program, run->program) == 0) &&
+           (!filter->workflow || strcmp(filter->workflow, run->workflow) == 0) &&
+           (!filter->label || has_label(run, filter->label, filter->label_value));
+}
+
+/* ---- opening ---- */
+
+TfyEvents *tfy__events_open(const char *db_path, char *error)
+{
+    const TfyLogOptions options = {.path = db_path, .read_only = true, .existing = true};
+    TfyEvents *events = calloc(1, sizeof *events);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (events && tfy__log_open(&events->log, &options, error) == TFY_OK &&
+        tfy__log_open(&events->names, &options, error) == TFY_OK)
+        return events;
+    tfy__events_close(events);
+    return NULL;
+}
+
+void tfy__events_close(TfyEvents *events)
+{
+    if (!events) return;
+    for (int i = 0; i < TASKS; i++) forget_task(&events->tasks[i]);
+    for (int i = 0; i < RUNS; i++) tfy__event_run_drop(events->runs[i]);
+    for (Program *program; (program = LIST_TAKE(&events->programs, next));) free_program(program);
+    if (events->names) tfy__log_close(events->names, false);
+    if (events->log) tfy__log_close(events->log, false);
+    free(events);
+}
+
+const uint8_t *tfy__events_uuid(const TfyEvents *events)
+{
+    return tfy__log_uuid(events->log);
+}
