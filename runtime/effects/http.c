@@ -74,7 +74,7 @@ static void free_request(Request *request)
     Wanted *wanted = &request->wanted;
     if (request->transfer.easy) {
         tfy__http_stop(request->client, &request->transfer);
-        curl_easy_cleanup(request->transfer.easy);
+        tfy__http_easy_free(request->client, request->transfer.easy);
     }
     for (struct curl_slist *header = wanted->headers; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data));
@@ -601,9 +601,9 @@ static bool is_within(Request *request)
 static bool send_request(Request *request)
 {
     request->client = client_of(request->call->loop);
-    request->transfer = (TfyTransfer){.easy = curl_easy_init(), .ended = on_end, .arg = request};
-    bool ok = request->client && request->transfer.easy && set_options(request) &&
-              tfy__http_start(request->client, &request->transfer);
+    request->transfer = (TfyTransfer){.ended = on_end, .arg = request};
+    if (request->client) request->transfer.easy = tfy__http_easy(request->client);
+    bool ok = request->transfer.easy && set_options(request) && tfy__http_start(request->client, &request->transfer);
     if (ok) request->call->outcome = TFY_UNKNOWN;
     if (ok) tfy__secrets_used(request->call, &request->secrets);
     return ok || fail_memory(request);

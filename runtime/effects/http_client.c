@@ -1,10 +1,13 @@
 /* http_client.c: libcurl's multi interface on the loop. Two things need care:
  *
  * - The poller is edge-triggered, and curl expects levels: it reads one buffer per call and relies on being called
- *   again. So after each call `settle` asks poll(2), without waiting, which of curl's sockets are still ready, and
- *   calls again until none is. Data that arrives after that makes a new edge. A bounded number of rounds per turn
- *   keeps a fast sender from starving other tasks.
- * - Ends are reported outside curl's callbacks only, because the receiver may start or stop a transfer at once. */
+ *   again. So after each call for a socket that curl still waits for, `serve` asks poll(2), without waiting, whether it
+ *   is still ready, and calls again until it is not. Data that arrives after that makes a new edge. A bounded number of
+ *   rounds per turn keeps a fast sender from starving other tasks. Most answers come in one piece, after which curl
+ *   waits for nothing more: they cost one call and no poll.
+ * - Ends are reported outside curl's callbacks only, because the receiver may start or stop a transfer at once.
+ *
+ * Easy handles are used again: making one costs more than a small request. */
 #include "effects/http_client.h"
 
 #include <errno.h>
@@ -16,6 +19,7 @@
 #include "core/world.h"
 
 #define ROUNDS_PER_TURN 64
+#define SPARE_MOST      128 /* easy handles that are kept, of 6 KB each */
 
 /* A socket of curl's that the poller watches; curl decides events and handle. */
 typedef struct Socket {
@@ -24,6 +28,7 @@ typedef struct Socket {
     int fd;
     uint32_t events; /* TFY_FD_… that curl wants now */
     int64_t handle;  /* of the watch; below 0: none */
+    bool more;       /* it was still ready after the rounds of a turn */
 } Socket;
 
 struct TfyHttp {
@@ -32,7 +37,9 @@ struct TfyHttp {
     Socket *sockets;
     uint64_t timer;      /* curl's own timeout; 0: none */
     uint64_t more_timer; /* sockets were still ready after the rounds of a turn; 0: none */
-    bool settling;       /* settle is running: a nested call would be wasted */
+    Socket *served;      /* serve is at it; NULL: at none, or curl has given it up meanwhile */
+    CURL *spare[SPARE_MOST];
+    uint32_t spare_count;
 };
 
 /* ---- addresses ---- */
@@ -72,8 +79,6 @@ char *tfy__http_public_url(const char *url)
 
 /* ---- curl and the poller ---- */
 
-static void settle(TfyHttp *http);
-
 static void drain(TfyHttp *http)
 {
     int left;
@@ -87,45 +92,53 @@ static void drain(TfyHttp *http)
     }
 }
 
+static void on_more(void *arg);
+
+/* What a socket is ready for now, of what curl waits for: CURL_CSELECT_… */
+static int ready(const Socket *socket)
+{
+    struct pollfd fd = {
+        .fd = socket->fd,
+        .events = (short)((socket->events & TFY_FD_READ ? POLLIN : 0) | (socket->events & TFY_FD_WRITE ? POLLOUT : 0))};
+    if (poll(&fd, 1, 0) <= 0) return 0;
+    return (fd.revents & POLLIN ? CURL_CSELECT_IN : 0) | (fd.revents & POLLOUT ? CURL_CSELECT_OUT : 0) |
+           (fd.revents & (POLLERR | POLLHUP) ? CURL_CSELECT_IN | CURL_CSELECT_ERR : 0);
+}
+
+/* Calls curl for a socket that is ready for `mask`, as long as it is ready for anything. */
+static void serve(Socket *socket, int mask)
+{
+    TfyHttp *http = socket->http;
+    http->served = socket;
+    for (int rounds = 0; mask && rounds < ROUNDS_PER_TURN; rounds++) {
+        int running;
+        curl_multi_socket_action(http->multi, socket->fd, mask, &running);
+        mask = http->served ? ready(socket) : 0; /* without it the socket is gone */
+    }
+    if (mask) {
+        socket->more = true;
+        if (!http->more_timer) http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
+    }
+    http->served = NULL;
+    drain(http);
+}
+
+/* The list may change with each that is served: start over. */
 static void on_more(void *arg)
 {
     TfyHttp *http = arg;
+    Socket *socket = http->sockets;
     http->more_timer = 0;
-    settle(http);
-}
-
-/* Calls curl for one socket that is ready now. False: none is. */
-static bool serve_ready(TfyHttp *http)
-{
-    for (Socket *socket = http->sockets; socket; socket = socket->next) {
-        int running;
-        struct pollfd fd = {.fd = socket->fd,
-                            .events = (short)((socket->events & TFY_FD_READ ? POLLIN : 0) |
-                                              (socket->events & TFY_FD_WRITE ? POLLOUT : 0))};
-        if (poll(&fd, 1, 0) <= 0) continue;
-        int mask = (fd.revents & POLLIN ? CURL_CSELECT_IN : 0) | (fd.revents & POLLOUT ? CURL_CSELECT_OUT : 0) |
-                   (fd.revents & (POLLERR | POLLHUP) ? CURL_CSELECT_IN | CURL_CSELECT_ERR : 0);
-        curl_multi_socket_action(http->multi, socket->fd, mask, &running); /* the list may change: start over */
-        return true;
-    }
-    return false;
-}
-
-static void settle(TfyHttp *http)
-{
-    if (http->settling) return;
-    http->settling = true;
-    int rounds = 0;
-    while (rounds < ROUNDS_PER_TURN && serve_ready(http)) rounds++;
-    drain(http);
-    if (rounds == ROUNDS_PER_TURN && !http->more_timer)
-        http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
-    http->settling = false;
+    while (socket && !socket->more) socket = socket->next;
+    if (!socket) return;
+    socket->more = false;
+    http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
+    serve(socket, ready(socket));
 }
 
 static void on_socket(void *arg, uint32_t events)
 {
-    settle(((Socket *)arg)->http);
+    serve(arg, (events & TFY_FD_READ ? CURL_CSELECT_IN : 0) | (events & TFY_FD_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static void on_timeout(void *arg)
@@ -134,7 +147,7 @@ static void on_timeout(void *arg)
     int running;
     http->timer = 0;
     curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    settle(http);
+    drain(http);
 }
 
 static void forget_socket(Socket *socket)
@@ -146,6 +159,7 @@ static void forget_socket(Socket *socket)
         break;
     }
     if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
+    if (http->served == socket) http->served = NULL;
     free(socket);
 }
 
@@ -208,6 +222,22 @@ int tfy__http_no_room(const TfyTransfer *transfer)
     return ready_us > 0 ? 0 : transfer->no_room ? transfer->no_room : tfy__room_for_descriptor();
 }
 
+CURL *tfy__http_easy(TfyHttp *http)
+{
+    return http->spare_count ? http->spare[--http->spare_count] : curl_easy_init();
+}
+
+void tfy__http_easy_free(TfyHttp *http, CURL *easy)
+{
+    if (!easy) return;
+    if (http->spare_count == SPARE_MOST) {
+        curl_easy_cleanup(easy);
+        return;
+    }
+    curl_easy_reset(easy);
+    http->spare[http->spare_count++] = easy;
+}
+
 bool tfy__http_start(TfyHttp *http, TfyTransfer *transfer)
 {
     transfer->no_room = 0;
@@ -248,6 +278,7 @@ TfyHttp *tfy__http_new(TfyLoop *loop)
 void tfy__http_free(TfyHttp *http)
 {
     if (!http) return;
+    while (http->spare_count) curl_easy_cleanup(http->spare[--http->spare_count]);
     if (http->multi) curl_multi_cleanup(http->multi);
     while (http->sockets) forget_socket(http->sockets);
     if (http->timer) tfy__timer_del(http->loop, http->timer);

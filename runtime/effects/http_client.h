@@ -1,6 +1,6 @@
 /* http_client.h: HTTP on the loop's thread, without blocking it: shared by models and the effect http.
  *
- * libcurl implements the protocol; the loop's poller and timers drive its multi interface. A sender makes an easy
+ * libcurl implements the protocol; the loop's poller and timers drive its multi interface. A sender takes an easy
  * handle, sets up the request with curl_easy_setopt, and starts a transfer of it; the transfer finishes with
  * exactly one call. */
 #ifndef EFFECTS_HTTP_CLIENT_H
@@ -24,6 +24,10 @@ typedef struct TfyTransfer {
 
 TfyHttp *tfy__http_new(TfyLoop *loop); /* NULL: no memory */
 void tfy__http_free(TfyHttp *http);    /* no transfer may be active; NULL is allowed */
+
+/* An easy handle without any options; NULL: no memory. It is given back before the client is freed; NULL is allowed. */
+CURL *tfy__http_easy(TfyHttp *http);
+void tfy__http_easy_free(TfyHttp *http, CURL *easy);
 
 bool tfy__http_start(TfyHttp *http, TfyTransfer *transfer); /* false: no memory */
 /* In `ended`, after a failure: 0, or the error of a lack of room that occurred before anything was sent. */

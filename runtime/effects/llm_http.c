@@ -57,7 +57,7 @@ struct TfyLlmAsk {
     const TfyLlmForm *form;
     char *url; /* as messages may show it: without user, password and query */
     TfyBuffer body;
-    size_t body_sent;      /* bytes of it that curl has taken */
+    bool sent;             /* the present try has left, or begun to */
     TfyBuffer answer;      /* the response body, unless it streams */
     bool too_big;          /* the response exceeded the limit */
     uint64_t target;       /* a hash of its endpoint and model */
@@ -206,7 +206,7 @@ static void free_ask(TfyLlmAsk *ask)
 {
     stop_transfer(ask);
     if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
-    if (ask->transfer.easy) curl_easy_cleanup(ask->transfer.easy);
+    tfy__http_easy_free(ask->http->client, ask->transfer.easy);
     for (struct curl_slist *header = ask->key[0] ? ask->headers : NULL; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data));
     curl_slist_free_all(ask->headers);
@@ -444,7 +444,7 @@ static void fail_transport(TfyLlmAsk *ask, CURLcode result)
     else if (result == CURLE_OPERATION_TIMEDOUT)
         fail(ask, ETIMEDOUT, "the model's endpoint %s did not answer in time", ask->url);
     else if (result == CURLE_PARTIAL_FILE || result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR ||
-             result == CURLE_SEND_FAIL_REWIND)
+             result == CURLE_ABORTED_BY_CALLBACK)
         fail(ask, ECONNRESET, "the model's endpoint %s closed the connection in the middle of its answer", ask->url);
     else
         fail(ask, os_error ? os_error : EPROTO, "cannot reach the model's endpoint %s: %s%s%s", ask->url,
@@ -477,25 +477,19 @@ static void await_sound(TfyLlmAsk *ask, int64_t due_ns)
     ask->silence = tfy__timer_add(ask->http->loop, due_ns, on_silence, ask);
 }
 
-static size_t give_body(char *to, size_t size, size_t count, void *arg)
-{
-    TfyLlmAsk *ask = arg;
-    const size_t left = ask->body.len - ask->body_sent, len = left < size * count ? left : size * count;
-    memcpy(to, ask->body.data + ask->body_sent, len);
-    ask->body_sent += len;
-    return len;
-}
-
 /* curl sends a request again on its own when a connection that it kept breaks before the answer begins. The endpoint
  * may have taken it, so every request is one of ours: counted, and within the budget. */
-static int refuse_rewind(void *arg, curl_off_t offset, int origin)
+static int send_once(void *arg, char *to, char *from, int to_port, int from_port)
 {
-    return CURL_SEEKFUNC_FAIL;
+    TfyLlmAsk *ask = arg;
+    const bool again = ask->sent;
+    ask->sent = true;
+    return again ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 static bool send_ask(TfyLlmAsk *ask)
 {
-    ask->body_sent = 0;
+    ask->sent = false;
     tfy__buffer_reset(&ask->answer);
     tfy__sse_free(&ask->events);
     tfy__llm_stream_free(&ask->stream);
@@ -554,7 +548,7 @@ static bool is_broken(const TfyLlmAsk *ask, CURLcode result)
     return !tfy__http_no_room(&ask->transfer) && !ask->too_big && !ask->answer.failed &&
            (ask->broke || result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR ||
             result == CURLE_GOT_NOTHING || result == CURLE_PARTIAL_FILE || result == CURLE_HTTP2 ||
-            result == CURLE_HTTP2_STREAM || result == CURLE_SEND_FAIL_REWIND);
+            result == CURLE_HTTP2_STREAM || result == CURLE_ABORTED_BY_CALLBACK);
 }
 
 /* What the end of a connection is for a stream: it depends on what was read before. */
@@ -712,9 +706,9 @@ static bool set_options(TfyLlmAsk *ask, const char *endpoint)
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, ask->headers) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.len) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_READDATA, ask) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, refuse_rewind) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body.data) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_once) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PREREQDATA, ask) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)limits->connect_ms) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(ask->streams ? limits->stream_ms : limits->total_ms)) ==
                CURLE_OK &&
@@ -753,7 +747,7 @@ static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, int64_t *code, c
     if (*code) return false;
     *code = ENOMEM;
     ask->url = tfy__sys_strdup(address->shown);
-    ask->transfer = (TfyTransfer){.easy = curl_easy_init(), .ended = finish, .arg = ask};
+    ask->transfer = (TfyTransfer){.easy = tfy__http_easy(ask->http->client), .ended = finish, .arg = ask};
     return ask->url && ask->transfer.easy && add_headers(ask) && set_options(ask, address->endpoint) && send_ask(ask);
 }
 
