@@ -123,6 +123,21 @@ crash_coder()
         -- --yolo "--llm=cassette:$root/examples/coder/session.jsonl" --goal "Make the parser refuse ages that nobody can have"
 }
 
+# A customer writes to it, and money goes back. What is sent and paid stands in the ledger, which knows what was done.
+crash_support()
+{
+    shop=$root/examples/support
+    { sed -e '/^test /,$d' -e 's/^workflow main(/workflow desk(/' -e 's/-> ExecResult once/-> int once/' -e 's/ stdin .*//' \
+        -e 's/"tee", "-a", "refunds",/".\/ledger_tool", "ledger", "1", "refund", "--", order, "${cents}",/' \
+        -e 's/"tee", "-a", "outbox"/".\/ledger_tool", "ledger", "1", "send", "--", text/' "$shop/support.tfy"
+        cat "$root/tests/crash/customer.tfy"; } >"$scratch/customer.tfy"
+    compiled customer "$scratch/customer.tfy" || return 0
+    export TFY_DISPOSABLE=1 # so that --yolo answers also as root
+    crash customer --setup "cp '$build/tests/crash/ledger_tool' ledger_tool && ln -s '$build/tfy' tfy && cp -R '$shop/orders' ." \
+        --effects "touch ledger; cut -f 1,3- ledger" --again --yolo --again "--llm=cassette:$shop/session.jsonl" "$@" \
+        -- --yolo --runners "--llm=cassette:$shop/session.jsonl"
+}
+
 # What a person changed and staged meanwhile stays as it is, and no lock is left.
 crash_land()
 {
@@ -162,7 +177,6 @@ crash_example()
             --yes "--llm=cassette:$example/session.jsonl" ;;
     approval_chain) # its rows say when somebody decided
         crash approval_chain --loose --again --yes "$@" -- --yes --what "ten chairs" --cents 180000 ;;
-    support) ;; # a customer writes to it; desk is killed in its place
     kill | sleep) crash "$name" --loose "$@" -- ;; # what is first depends on the clock
     *) crash "$name" "$@" -- ;;
     esac

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in seven programs; after each the
+# tests/crash/run.sh BUILD [quick]: SIGKILL at every commit, every stop of a task and a sample of system calls, in nine programs; after each the
 # run is taken up again until it ends, and nothing may tell that anything happened. quick: a tenth of the places, for slow builds.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -16,6 +16,7 @@ if [ "${2:-}" = quick ]; then
     crash_desk --every 10 --kinds commit,point,double,drain,mouth,elsewhere
     crash_coder --every 16 --kinds commit,point,double
     crash_land --every 12 --kinds commit,point,double
+    crash_support --every 12 --kinds commit,point,double,drain
     crash_reader --every 10 --kinds commit,point
     crash_orphans --every 6 --kinds family
 else
@@ -32,6 +33,8 @@ else
     crash_coder --kinds call --every 60
     crash_land --kinds commit,point,double --every 2
     crash_land --kinds call,resume --every 12
+    crash_support --kinds commit,point,double --every 3
+    crash_support --kinds call,resume --every 12
     crash_desk --kinds commit,point --every 2
     TFY_SNAPSHOT_EVERY=1 crash_desk --kinds commit,point --every 8
     crash_desk --kinds call,resume,double,drain,mouth,elsewhere --every 12

@@ -76,10 +76,11 @@ soak_crash()
         example=$(basename "$folder")
         # Descriptors do not outlive their process: what these say depends on the kill. The saga needs a server (tests/e2e/examples.test.sh),
         # microvm a virtual machine.
-        case $example in code_agent | coder | *_server | stdin_loop | saga | microvm) continue ;; esac
+        case $example in code_agent | coder | support | *_server | stdin_loop | saga | microvm) continue ;; esac
         [ -f "$folder/expected" ] && crash_example "$example" --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
     done
     crash_code_agent --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
+    crash_support --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
     crash_land --results "$results" --dense $kinds,call,resume --random "${SOAK_MOMENTS:-500}"
     crash_coder --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
 }
@@ -88,6 +89,8 @@ soak_calls()
 {
     crash_build "$root/build"
     crash_ledger --results "$results" --dense --kinds call,resume
+    crash_support --results "$results" --dense --kinds call,resume
+    crash_coder --results "$results" --dense --kinds call,resume
 }
 
 soak_asan()
