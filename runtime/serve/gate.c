@@ -70,7 +70,8 @@ static bool has_plain_names(const TfyRequestHead *asked, TfyProblem *problem)
 
 static bool has_one_end(const TfyRequestHead *asked, TfyProblem *problem)
 {
-    static const char *const once[] = {"Content-Length", "Transfer-Encoding", "Host"};
+    static const char *const once[] = {"Content-Length", "Transfer-Encoding", "Host",
+                                       "Content-Type",   "Authorization",     "Origin"};
     const char *coding = tfy__header(asked, "Transfer-Encoding"), *length = tfy__header(asked, "Content-Length");
     for (size_t i = 0; i < sizeof once / sizeof *once; i++)
         if (count_of(asked, once[i]) > 1)
@@ -144,14 +145,18 @@ static bool is_for_us(const TfyGate *gate, const TfyRequestHead *asked, TfyProbl
                         "the names of this server are in \"hosts\" of its configuration");
 }
 
+static bool has_origin(const TfyGate *gate, const char *origin, const char *scheme, bool allowed)
+{
+    const size_t len = strlen(scheme);
+    return allowed && strncmp(origin, scheme, len) == 0 && is_one_of(origin + len, strlen(origin + len), gate->hosts);
+}
+
 /* A page of somebody else's in the person's browser. Programs send neither header. */
 static bool is_from_us(const TfyGate *gate, const TfyRequestHead *asked, TfyProblem *problem)
 {
     const char *origin = tfy__header(asked, "Origin"), *site = tfy__header(asked, "Sec-Fetch-Site");
-    const char *scheme = gate->tls ? "https://" : "http://";
-    const size_t len = strlen(scheme);
-    const bool ours = !origin || (gate->hosts && strncmp(origin, scheme, len) == 0 &&
-                                  is_one_of(origin + len, strlen(origin + len), gate->hosts));
+    const bool ours = !origin || (gate->hosts && (has_origin(gate, origin, "https://", gate->tls || gate->proxy) ||
+                                                  has_origin(gate, origin, "http://", !gate->tls)));
     if (!ours) return tfy__problem(problem, TFY_PROBLEM_FORBIDDEN, "another page asks");
     if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
         return tfy__problem(problem, TFY_PROBLEM_FORBIDDEN, "another site asks");

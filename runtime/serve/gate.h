@@ -32,7 +32,8 @@ typedef struct TfyRequestHead {
 /* The names that this server has for its callers. */
 typedef struct TfyGate {
     const char *const *hosts; /* "tfy.example.org", "127.0.0.1:8433"; ends with NULL. NULL: any, for a Unix socket */
-    bool tls;                 /* an Origin is https:// */
+    bool tls;                 /* an Origin is https:// … */
+    bool proxy;               /* … or either, as a proxy has it */
 } TfyGate;
 
 enum { TFY_TARGET_MAX = 8192 }; /* bytes of a target */

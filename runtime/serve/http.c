@@ -19,25 +19,36 @@
 
 #include "cli/frame/cli.h"
 #include "serve/body.h"
+#include "serve/bounds.h"
+#include "serve/caller.h"
+#include "serve/of_run.h"
+#include "serve/tls.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
 
 enum {
-    CONNECTIONS_MOST = 2048,
-    SILENCE_S = 30,    /* a connection may be silent for so long */
-    SLOW_S = 60,       /* a client of a stream may take nothing for so long */
-    BLOCK = 1024,      /* of a stream for a client of HTTP 1.0 */
-    MEMORY = 32 << 10, /* of a connection, for its headers */
+    SILENCE_S = 30,       /* a connection may be silent for so long */
+    SLOW_S = 60,          /* a client of a stream may take nothing for so long */
+    BLOCK = 1024,         /* of a stream for a client of HTTP 1.0 */
+    MEMORY = 32 << 10,    /* of a connection, for its head … */
+    HEAD_MOST = 16 << 10, /* … which may have so many bytes */
     WAIT_MOST_S = 60,
     LAST_S = 5, /* the end waits so long for clients that do not read their answers */
 };
 
+/* One socket, with a thread of the library's. */
+typedef struct Listener {
+    struct TfyHttp *http;
+    struct MHD_Daemon *daemon;
+    int number; /* in the configuration; -1: the server's own Unix socket */
+} Listener;
+
 struct TfyHttp {
     TfyServer *server;
-    struct MHD_Daemon *daemon;
-    TfyGate gate;
-    uint64_t count;        /* of requests */
-    pthread_mutex_t mutex; /* held for: */
+    Listener listeners[TFY_LISTEN_MOST + 1];
+    int listener_count;
+    _Atomic uint64_t count; /* of requests */
+    pthread_mutex_t mutex;  /* held for: */
     pthread_cond_t idle;
     uint32_t away;   /* requests that others have */
     uint32_t active; /* requests whose first line came, and whose answer has not left */
@@ -47,7 +58,7 @@ struct TfyHttp {
 
 static void *on_target(void *arg, const char *target, struct MHD_Connection *connection)
 {
-    struct TfyHttp *http = arg;
+    struct TfyHttp *http = ((Listener *)arg)->http;
     TfyRequest *request = calloc(1, sizeof *request);
     if (!request) return NULL;
     pthread_mutex_lock(&http->mutex);
@@ -66,9 +77,16 @@ static size_t leave_escaped(void *arg, struct MHD_Connection *connection, char *
     return strlen(text);
 }
 
+static TfyLine *line_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
 static void on_end(void *arg, struct MHD_Connection *connection, void **place, enum MHD_RequestTerminationCode code)
 {
-    struct TfyHttp *http = arg;
+    struct TfyHttp *http = ((Listener *)arg)->http;
+    tfy__line_busy(line_of(connection), false);
     if (!*place) return;
     tfy__request_free(*place);
     *place = NULL;
@@ -85,6 +103,19 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
     if (value && *value) MHD_add_response_header(response, name, value);
 }
 
+/* What a browser may do with an answer: nothing, unless the page that it got from here asks. */
+static const char *const guards[][2] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; worker-src "
+     "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+     "trusted-types 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+};
+
 static void add_headers(struct MHD_Response *response, const TfyRequest *request, bool last)
 {
     char number[32] = "";
@@ -93,8 +124,10 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
                refused         ? "application/problem+json"
                : request->type ? request->type
                                : "application/json");
-    add_header(response, "X-Content-Type-Options", "nosniff");
-    add_header(response, "Cache-Control", "no-store");
+    for (size_t i = 0; i < sizeof guards / sizeof *guards; i++) add_header(response, guards[i][0], guards[i][1]);
+    if (request->status == 401 || request->problem.kind == TFY_PROBLEM_UNAUTHENTICATED)
+        add_header(response, "WWW-Authenticate", "Bearer realm=\"tfy\"");
+    add_header(response, "Set-Cookie", request->cookie);
     add_header(response, "ETag", request->etag);
     add_header(response, "Location", request->location);
     if (request->replayed) add_header(response, "Idempotency-Replayed", "true");
@@ -132,6 +165,7 @@ static enum MHD_Result answer_stream(TfyRequest *request)
     MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SLOW_S);
     return queue(request, MHD_HTTP_OK, response, false);
 }
+static void tell_refusal(const TfyRequest *request);
 
 /* last: the connection ends with it. */
 static enum MHD_Result answer(TfyRequest *request, bool last)
@@ -140,6 +174,7 @@ static enum MHD_Result answer(TfyRequest *request, bool last)
     if (request->answer.failed) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
     if (request->problem.kind) {
         status = tfy__problem_status(request->problem.kind);
+        tell_refusal(request);
         tfy__buffer_reset(&request->answer);
         tfy__problem_text(&request->problem, request->number, &request->answer);
     }
@@ -149,6 +184,16 @@ static enum MHD_Result answer(TfyRequest *request, bool last)
                                                  request->answer.len ? request->answer.data : (char *)"",
                                                  MHD_RESPMEM_MUST_COPY),
                  last);
+}
+
+/* Who was not believed, or may not do it; the path is that of the table, so nothing of a caller's is in the line. */
+static void tell_refusal(const TfyRequest *request)
+{
+    const int status = tfy__problem_status(request->problem.kind);
+    if (status != 401 && status != 403) return;
+    tfy__say("%d for %s%s%s at %s: %s (%s)", status, *request->caller.name ? request->caller.name : "nobody",
+             *request->caller.from ? " from " : "", request->caller.from,
+             request->route ? request->route->pattern : "the door", request->problem.detail, request->number);
 }
 
 /* A body grows beyond its bound while it comes: the library takes no answer in the middle of one, so it is written here. */
@@ -184,27 +229,22 @@ static enum MHD_Result note_header(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* On a Unix socket the kernel says who it is. */
-static void find_caller(TfyRequest *request)
+/* The gate of a listener, and where a request came from. Both are those of the newest configuration. */
+static void take_listener(const Listener *listener, TfyRequest *request, TfyGate *gate, TfyCame *came)
 {
-    const union MHD_ConnectionInfo *info =
+    const TfyConfig *config = request->server->config;
+    const union MHD_ConnectionInfo *fd =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct ucred peer;
-    socklen_t len = sizeof peer;
-    if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0) return;
-    if (peer.uid != geteuid() && peer.uid != 0) return;
-    request->caller.how = "unix";
-    request->caller.roles = TFY_ROLE_VIEWER | TFY_ROLE_APPROVER | TFY_ROLE_OPERATOR | TFY_ROLE_ADMIN;
-    tfy__user_name(peer.uid, request->caller.name, sizeof request->caller.name);
-}
-
-static bool may(TfyRequest *request)
-{
-    const TfyCaller *caller = &request->caller;
-    if (!request->route->role) return true;
-    if (!caller->roles) return tfy__problem(&request->problem, TFY_PROBLEM_UNAUTHENTICATED, "%s", "");
-    if (caller->roles & (request->route->role | TFY_ROLE_ADMIN)) return true;
-    return tfy__problem(&request->problem, TFY_PROBLEM_FORBIDDEN, "%s may not do this", caller->name);
+    *came = (TfyCame){.fd = fd ? fd->connect_fd : -1};
+    *gate = (TfyGate){.hosts = NULL};
+    if (listener->number < 0) return;
+    const TfyListen *listen = came->listen = &config->listen[listener->number];
+    const union MHD_ConnectionInfo *address =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (listen->address && address) came->from = address->client_addr;
+    came->tls = listen->address ? config->tls : NULL;
+    request->tls = came->tls || listen->proxy;
+    *gate = (TfyGate){.hosts = listen->hosts, .tls = came->tls, .proxy = listen->proxy};
 }
 
 static bool read_query(TfyRequest *request, char *query)
@@ -259,18 +299,32 @@ static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
     request->after = after ? strtoll(after, NULL, 10) : 0;
     return (keep(&request->key, tfy__header(asked, "Idempotency-Key")) &&
             keep(&request->match, tfy__header(asked, "If-None-Match")) &&
-            keep(&request->last_event, tfy__header(asked, "Last-Event-ID"))) ||
+            keep(&request->last_event, tfy__header(asked, "Last-Event-ID")) &&
+            keep(&request->as_seen, tfy__header(asked, "If-Match"))) ||
            tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
 }
 
-static bool passes(struct TfyHttp *http, TfyRequest *request, const TfyRequestHead *asked)
+static bool is_short(TfyRequest *request, const TfyRequestHead *asked)
 {
-    if (!tfy__gate(&http->gate, asked, &request->method, &request->problem)) return false;
-    find_caller(request);
-    return find_route(request) && may(request) && fits_body(request, asked) && keep_headers(request, asked);
+    size_t len = strlen(asked->target);
+    for (size_t i = 0; i < asked->header_count; i++)
+        len += strlen(asked->headers[i].name) + strlen(asked->headers[i].value) + 4;
+    return len <= HEAD_MOST ||
+           tfy__problem(&request->problem, TFY_PROBLEM_HEADERS, "a head has at most %d bytes", HEAD_MOST);
 }
 
-static enum MHD_Result examine(struct TfyHttp *http, TfyRequest *request, const char *method)
+static bool passes(const Listener *listener, TfyRequest *request, const TfyRequestHead *asked)
+{
+    TfyGate gate;
+    TfyCame came;
+    take_listener(listener, request, &gate, &came);
+    return is_short(request, asked) && tfy__gate(&gate, asked, &request->method, &request->problem) &&
+           tfy__caller_find(request, asked, &came) && find_route(request) &&
+           tfy__may(request->server, &request->caller, request->route->role, NULL, &request->problem) &&
+           fits_body(request, asked) && keep_headers(request, asked);
+}
+
+static enum MHD_Result examine(const Listener *listener, TfyRequest *request, const char *method)
 {
     Headers headers = {.count = 0};
     MHD_get_connection_values(request->connection, MHD_HEADER_KIND, note_header, &headers);
@@ -280,7 +334,7 @@ static enum MHD_Result examine(struct TfyHttp *http, TfyRequest *request, const 
         return answer(request, true);
     }
     const TfyRequestHead asked = {method, request->target, headers.items, headers.count};
-    return passes(http, request, &asked) ? MHD_YES : answer(request, true);
+    return passes(listener, request, &asked) ? MHD_YES : answer(request, true);
 }
 
 /* ---- the rest ---- */
@@ -314,13 +368,15 @@ static void leave(struct TfyHttp *http, TfyRequest *request)
 
 static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
 {
+    tfy__line_busy(line_of(request->connection), true);
     if (!parse_body(request)) return answer(request, false);
     if (request->route->where == TFY_AT_ONCE) {
         request->route->serve(request);
         return answer(request, false);
     }
     leave(http, request);
-    if (request->route->where == TFY_BY_READER)
+    if (request->route->where == TFY_OF_RUN) request->then = tfy__of_run;
+    if (request->route->where != TFY_BY_LOOP)
         tfy__readers_ask(http->server->readers, request);
     else
         tfy__command_ask(http->server, request);
@@ -358,44 +414,94 @@ void tfy__http_lend(TfyRequest *request, void (*what)(TfyRequest *request))
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *bytes, size_t *len, void **place)
 {
-    struct TfyHttp *http = arg;
+    const Listener *listener = arg;
     TfyRequest *request = *place;
     if (!request || !request->target) return MHD_NO;
-    if (!request->checked) return examine(http, request, method);
+    if (!request->checked) return examine(listener, request, method);
     if (*len) return take_body(request, bytes, len);
-    return request->done ? answer(request, false) : hand_over(http, request);
+    return request->done ? answer(request, false) : hand_over(listener->http, request);
+}
+
+/* ---- connections ---- */
+
+static enum MHD_Result let_in(void *arg, const struct sockaddr *from, socklen_t len)
+{
+    const Listener *listener = arg;
+    return tfy__bounds_let_in(listener->http->server->bounds, from) ? MHD_YES : MHD_NO;
+}
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **place,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    const Listener *listener = arg;
+    const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD),
+                                   *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        tfy__line_close(*place);
+        *place = NULL;
+    } else if (fd) {
+        *place = tfy__line_open(listener->http->server->bounds, fd->connect_fd,
+                                from && listener->number >= 0 ? from->client_addr : NULL);
+    }
+}
+
+/* The library would report each connection that a client closes early. The gate is stricter than the library, and says
+ * why. */
+static struct MHD_Daemon *start(Listener *listener, int socket, const TfyTls *tls)
+{
+    const unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? (unsigned)MHD_USE_TLS : 0u);
+    struct MHD_OptionItem secure[] = {
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)tfy__tls_callback},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {tls && tfy__tls_ca(tls) ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+         tls ? (void *)(uintptr_t)tfy__tls_ca(tls) : NULL},
+        {MHD_OPTION_END, 0, NULL}};
+    if (!tls) secure[0].option = MHD_OPTION_END;
+    return MHD_start_daemon(flags, 0, let_in, listener, on_request, listener, MHD_OPTION_LISTEN_SOCKET, socket,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)TFY_CONNECTIONS_MOST + 64,
+                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, listener,
+                            MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end,
+                            listener, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
+                            MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_ARRAY, secure, MHD_OPTION_END);
 }
 
 /* ---- opening and closing ---- */
 
-/* The library would report each connection that a client closes early. */
-struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *gate, char *error)
+struct TfyHttp *tfy__http_open(TfyServer *server, char *error)
 {
     struct TfyHttp *http = calloc(1, sizeof *http);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!http) return NULL;
-    *http = (struct TfyHttp){.server = server, .gate = *gate};
+    http->server = server;
     pthread_mutex_init(&http->mutex, NULL);
     pthread_cond_init(&http->idle, NULL);
-    http->daemon =
-        MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, http,
-                         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
-                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, http, MHD_OPTION_UNESCAPE_CALLBACK,
-                         leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, http, MHD_OPTION_STRICT_FOR_CLIENT,
-                         0, MHD_OPTION_END); /* the gate is stricter, and says why */
-    if (http->daemon) return http;
+    return http;
+}
+
+bool tfy__http_listen(struct TfyHttp *http, int socket, int number, char *error)
+{
+    Listener *listener = &http->listeners[http->listener_count];
+    const TfyConfig *config = http->server->config;
+    *listener = (Listener){.http = http, .number = number};
+    listener->daemon = start(listener, socket, number >= 0 && config->listen[number].address ? config->tls : NULL);
+    if (listener->daemon) {
+        http->listener_count++;
+        return true;
+    }
     snprintf(error, TFY_ERROR_TEXT, "HTTP cannot be served: %s", strerror(errno));
-    free(http);
-    return NULL;
+    close(socket);
+    return false;
 }
 
 void tfy__http_quit(struct TfyHttp *http)
 {
-    const MHD_socket listener = MHD_quiesce_daemon(http->daemon);
     struct timespec until;
     int waited = 0;
-    if (listener != MHD_INVALID_SOCKET) close(listener);
+    for (int i = 0; i < http->listener_count; i++) {
+        const MHD_socket listener = MHD_quiesce_daemon(http->listeners[i].daemon);
+        if (listener != MHD_INVALID_SOCKET) close(listener);
+    }
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += LAST_S;
     pthread_mutex_lock(&http->mutex);
@@ -407,7 +513,7 @@ void tfy__http_quit(struct TfyHttp *http)
 void tfy__http_close(struct TfyHttp *http)
 {
     if (!http) return;
-    MHD_stop_daemon(http->daemon);
+    for (int i = 0; i < http->listener_count; i++) MHD_stop_daemon(http->listeners[i].daemon);
     pthread_mutex_destroy(&http->mutex);
     pthread_cond_destroy(&http->idle);
     free(http);

@@ -1,24 +1,24 @@
 /* main.c: tfy-serve: opens the database, loads the programs, and turns the loop until a signal ends it.
  *
- * tfy-serve [--db FILE] [NAME=]FILE.so …   with programs that `tfy build --shared` made */
-#include <errno.h>
-#include <fcntl.h>
+ * tfy-serve [--db FILE] [--config FILE] … [NAME=]FILE.so …   with programs that `tfy build --shared` made
+ * tfy-serve token …                                          what `tfy token` is (token_command.h) */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/frame/cli.h"
 #include "cli/program/owner.h"
+#include "serve/entrance.h"
 #include "serve/openapi.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
+#include "serve/token_command.h"
 
-enum { DRAIN_MS = 30000, BACKLOG = 1024 };
+enum { DRAIN_MS = 30000, FILES = 4096 };
 
 typedef struct Main {
     TfyServer server;
@@ -38,13 +38,20 @@ static void on_signal(int number)
     if (loop) tfy_drain(loop, DRAIN_MS);
 }
 
+static void on_hangup(int number)
+{
+    tfy__entrance_again();
+}
+
 static void catch_signals(TfyServer *server)
 {
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = on_signal},
+                           reread = {.sa_handler = on_hangup, .sa_flags = SA_RESTART};
     the_server = server;
     tfy__drain_by(server->loop, &signalled);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, &reread, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 
@@ -125,36 +132,7 @@ static int open_loop(Main *it)
     return tfy__resume_all(it->server.loop, it->error);
 }
 
-/* ---- the socket ---- */
-
-/* "<db>-live/http", in the owner's directory, which nobody else may enter. */
-static int listen_at(const char *db, char *error)
-{
-    char dir[4096];
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(dir, sizeof dir, "%s-live", db);
-    const int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const int fd = dir_fd < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0) {
-        unlinkat(dir_fd, "http", 0);
-        snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/http", dir_fd);
-        if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && fchmodat(dir_fd, "http", 0600, 0) == 0 &&
-            listen(fd, BACKLOG) == 0) {
-            close(dir_fd);
-            return fd;
-        }
-        close(fd);
-    }
-    snprintf(error, TFY_ERROR_TEXT, "cannot listen at %.300s/http: %s", dir, strerror(errno));
-    if (dir_fd >= 0) close(dir_fd);
-    return -1;
-}
-
-static void stop_listening(const char *db)
-{
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s-live/http", db) < (int)sizeof path) unlink(path);
-}
+/* ---- the server ---- */
 
 static void wake_readers(TfyLoop *loop, void *arg)
 {
@@ -167,17 +145,14 @@ static void wake_readers(TfyLoop *loop, void *arg)
 static bool open_server(Main *it)
 {
     TfyServer *server = &it->server;
-    const TfyGate gate = {.hosts = NULL};
     it->owner = tfy__owner_start(server->loop, server->db);
+    tfy__owner_guard(it->owner, tfy__entrance_guard, server);
     if (!(server->openapi = tfy__openapi_text(server))) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
-    const int listener = listen_at(server->db, it->error);
-    if (listener < 0) return false;
-    server->http = tfy__http_open(server, listener, &gate, it->error);
     tfy__on_durable(server->loop, wake_readers, server);
-    return server->http;
+    return tfy__entrance_open(server, it->error);
 }
 
 /* ---- the end ---- */
@@ -187,16 +162,15 @@ static int close_all(Main *it, int status)
 {
     TfyServer *server = &it->server;
     server->draining = true;
-    if (server->http) stop_listening(server->db);
     tfy__owner_stop(it->owner);
     if (server->loop) tfy_close(server->loop);
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
-    if (server->http) tfy__http_quit(server->http);
-    tfy__http_close(server->http);
+    tfy__entrance_quit(server);
     tfy__readers_close(server->readers);
     tfy__tail_close(server->tail);
     tfy__hub_close(server->hub);
+    tfy__entrance_close(server);
     free(server->openapi);
     tfy__table_free(&server->starting);
     for (TfyServed *served; (served = LIST_TAKE(&server->programs, next));) {
@@ -216,26 +190,76 @@ static int serve(Main *it)
         return close_all(it, code ? tfy__exit_status(code) : EXIT_MISSING);
     }
     catch_signals(&it->server);
-    tfy__say("serving %s at %s-live/http", it->server.db, it->server.db);
+    tfy__entrance_tell(&it->server);
     code = tfy_run(it->server.loop);
     const bool drained = code == TFY_E_STATE || code == 0;
     if (!drained) tfy__say("%s", tfy__failure(it->server.loop));
     return close_all(it, drained ? EXIT_DONE : tfy__exit_status(code));
 }
 
+typedef struct Words {
+    TfyServeFlags flags;
+    bool check;
+} Words;
+
+static bool take_option(Main *it, Words *words, int option)
+{
+    TfyServeFlags *flags = &words->flags;
+    switch (option) {
+    case 'd': it->server.db = optarg; return true;
+    case 'c': flags->config = optarg; return true;
+    case 'n': flags->no_tcp = true; return true;
+    case 'C': flags->cert = optarg; return true;
+    case 'K': flags->key = optarg; return true;
+    case 'A': flags->ca = optarg; return true;
+    case 'x': words->check = true; return true;
+    case 'l':
+        if (flags->listen_count == TFY_LISTEN_MOST) return false;
+        flags->listen[flags->listen_count++] = optarg;
+        return true;
+    default: return false;
+    }
+}
+
+static bool take_words(Main *it, Words *words, int argc, char **argv)
+{
+    static const struct option options[] = {{"db", required_argument, NULL, 'd'},
+                                            {"config", required_argument, NULL, 'c'},
+                                            {"listen", required_argument, NULL, 'l'},
+                                            {"no-tcp", no_argument, NULL, 'n'},
+                                            {"tls-cert", required_argument, NULL, 'C'},
+                                            {"tls-key", required_argument, NULL, 'K'},
+                                            {"tls-ca", required_argument, NULL, 'A'},
+                                            {"check", no_argument, NULL, 'x'},
+                                            {NULL, 0, NULL, 0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (!take_option(it, words, option)) return false;
+    return true;
+}
+
+/* Connections are descriptors, and many systems give a process 1,024 unless it asks. */
+static void raise_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES) return;
+    limit.rlim_cur = limit.rlim_max < FILES ? limit.rlim_max : FILES;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"db", required_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
     Main it = {.error = ""};
-    int option;
+    Words words = {.check = false};
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
+    raise_files();
     it.server.db = getenv("TFY_DB") ? getenv("TFY_DB") : ".tfy/runs.db";
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (option != 'd') return EXIT_USAGE;
-        it.server.db = optarg;
-    }
-    if (optind == argc) return tfy__fail(EXIT_USAGE, "name a program that `tfy build --shared` made");
+    if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);
+    if (!take_words(&it, &words, argc, argv)) return EXIT_USAGE;
+    if (optind == argc && !words.check) return tfy__fail(EXIT_USAGE, "name a program that `tfy build --shared` made");
+    if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);
+    if (words.check) return close_all(&it, EXIT_DONE);
     if (!add_programs(&it, argv + optind, argc - optind)) {
         tfy__say("%s", *it.error ? it.error : "memory ran out");
         return close_all(&it, EXIT_MISSING);

@@ -36,10 +36,10 @@ static void *work(void *arg)
         void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
         request->then = NULL;
         request->reader = reader;
-        request->waits = false;
+        request->pass = tfy__request_done;
         serve(request);
         request->reader = NULL;
-        if (!request->waits) tfy__request_done(request);
+        request->pass(request); /* and whoever gets it may have freed it */
     }
     return NULL;
 }
@@ -50,6 +50,15 @@ void tfy__readers_ask(struct TfyReaders *readers, TfyRequest *request)
     LIST_APPEND(&readers->waiting, request, next);
     pthread_cond_signal(&readers->more);
     pthread_mutex_unlock(&readers->mutex);
+}
+
+struct TfyEvents *tfy__reader_events(TfyRequest *request)
+{
+    TfyReader *reader = request->reader;
+    char error[TFY_ERROR_TEXT];
+    if (!reader->events) reader->events = tfy__events_open(request->server->db, error);
+    if (!reader->events) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "%s", error);
+    return reader->events;
 }
 
 static bool open_one(struct TfyReaders *readers, TfyReader *reader, char *error)

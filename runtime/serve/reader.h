@@ -13,4 +13,7 @@ typedef struct TfyReader {
     struct TfyEvents *events; /* cli/look/event.h; NULL: nobody has asked for any yet */
 } TfyReader;
 
+/* The reader's events, opened when they are first asked for. NULL: the problem says that the log cannot be read. */
+struct TfyEvents *tfy__reader_events(TfyRequest *request);
+
 #endif

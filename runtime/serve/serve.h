@@ -21,9 +21,12 @@
 #include "base/table.h"
 #include "core/loop.h"
 #include "core/served.h"
+#include "serve/config.h"
+#include "serve/door.h"
 #include "serve/gate.h"
 #include "serve/problem.h"
 #include "serve/route.h"
+#include "serve/who.h"
 
 enum {
     TFY_BODY_MAX = 1 << 20,  /* bytes of a body */
@@ -32,13 +35,6 @@ enum {
 };
 
 typedef struct TfyServer TfyServer;
-
-/* Who asks. */
-typedef struct TfyCaller {
-    char name[64];   /* for the log */
-    unsigned roles;  /* of TfyRole */
-    const char *how; /* "unix", "http"; static */
-} TfyCaller;
 
 /* One "name=value" of a query, decoded. */
 typedef struct TfyParameter {
@@ -58,6 +54,7 @@ typedef struct TfyRequest {
     uint32_t parameter_count;
     char *key;        /* Idempotency-Key; owned, or NULL */
     char *match;      /* If-None-Match; owned, or NULL */
+    char *as_seen;    /* If-Match; owned, or NULL */
     int64_t wait_s;   /* Prefer: wait=N: for the end of the run; 0: it is not waited for */
     int64_t until_ms; /* … monotonic */
     int64_t after;    /* Tfy-After: the index has to have this record; 0: none */
@@ -65,23 +62,26 @@ typedef struct TfyRequest {
     TfyBuffer body;   /* as it came */
     json_t *json;     /* … read; owned; NULL: it has none */
     TfyCaller caller;
+    char session[TFY_SECRET_SIZE]; /* of the cookie that named the caller; "": none did */
+    bool tls;
     bool checked, done; /* the gate was passed; the answer is there */
     /* the answer */
     TfyProblem problem;
     int status; /* without a problem */
     TfyBuffer answer;
     const char *type; /* of the answer; static; NULL: application/json */
-    char etag[32], location[128];
+    char etag[32], location[128], cookie[192];
     int64_t lsn;       /* Tfy-Lsn; 0: none */
     int retry_after_s; /* 0: none */
     bool replayed;     /* Idempotency-Replayed: true */
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
+    struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
     bool ended;                               /* the run that was found has */
-    bool waits;                               /* a reader has left it to the tail */
+    void (*pass)(struct TfyRequest *request); /* whom a reader gives it to when it is done with it */
 } TfyRequest;
 
 /* A program and its version that new runs get. */
@@ -101,7 +101,11 @@ struct TfyServer {
     struct TfyReaders *readers;
     struct TfyTail *tail;
     struct TfyHub *hub;
-    TfyTable starting; /* of TfyStarting: on the way to the disk; the loop's own */
+    TfyDoor *door;
+    struct TfyBounds *bounds;
+    _Atomic(TfyConfig *) config; /* the newest */
+    char base[128];              /* where a browser finds it, "http://127.0.0.1:8433"; "": nowhere */
+    TfyTable starting;           /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;
     _Atomic int64_t asked_ms; /* when the loop was asked whether it turns; 0: it has answered */
 };
@@ -118,12 +122,15 @@ bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, i
 bool tfy__request_known(TfyRequest *request, const char *const *names);
 /* The parameter "label.NAME"; NULL: there is none. */
 void tfy__request_label(const TfyRequest *request, const char **name, const char **value);
+json_t *tfy__json_time(int64_t ms);                                    /* as answers have times; NULL: no memory */
 void tfy__request_json(TfyRequest *request, int status, json_t *json); /* takes it; NULL: no memory */
 void tfy__request_free(TfyRequest *request);
 
 /* ---- http.c ---- */
 
-struct TfyHttp *tfy__http_open(TfyServer *server, int listener, const TfyGate *gate, char *error);
+/* Opens it, and a socket to listen on. listen: its number in the configuration; -1: the server's own Unix socket. */
+struct TfyHttp *tfy__http_open(TfyServer *server, char *error);
+bool tfy__http_listen(struct TfyHttp *http, int socket, int listen, char *error);
 /* The answer or the problem is there: whoever has the request gives it back. */
 void tfy__request_done(TfyRequest *request);
 /* On the thread of HTTP, in the middle of a stream: its connection waits until tfy__http_go_on; or a reader has the request

@@ -53,6 +53,7 @@ typedef struct TfyStream {
     TfyBuffer out;         /* prepared, of which `sent` bytes were taken */
     size_t sent;
     int64_t given_ms; /* when it was given something last */
+    int64_t known_ms; /* when its caller's token or session was looked at last */
     bool waits;       /* suspended until there is more */
     bool beats;       /* it was woken to be told something */
     bool said_bye;
@@ -195,12 +196,20 @@ static void push_live(struct TfyHub *hub, const Live *live)
     push_text(hub, &text, 0, run, task, 0);
 }
 
+/* Records of the database itself say what was done to the server, which is for its admins. */
+static bool may_see(const Stream *stream, const TfyEventRun *run)
+{
+    const TfyCaller *caller = &stream->request->caller;
+    return run ? tfy__may_see(caller, run->program, run->workflow) : caller->roles & TFY_ROLE_ADMIN;
+}
+
 static bool wants(const Stream *stream, const Event *event)
 {
     if (!event->lsn && !stream->live) return false;
     if (event->lsn && event->lsn <= stream->lsn) return false;
     if (event->lsn && !event->type) return true; /* a gap */
-    return tfy__event_wanted(&stream->filter, event->run, event->text + event->len + 1, event->type);
+    return may_see(stream, event->run) &&
+           tfy__event_wanted(&stream->filter, event->run, event->text + event->len + 1, event->type);
 }
 
 /* Goes on to the next event of the ring that it wants. False: there is none yet. */
@@ -396,7 +405,8 @@ static int page_one(void *arg, const TfyEvent *event)
     const int64_t lsn = event->record->lsn;
     if (paging->count++ == PAGE || stream->out.len >= CHUNK) return 1;
     if (lsn > stream->lsn + 1) add_gap(&stream->out, stream->lsn + 1, lsn - 1);
-    if (tfy__event_wanted(&stream->filter, event->run, event->task, event->record->type)) {
+    if (may_see(stream, event->run) &&
+        tfy__event_wanted(&stream->filter, event->run, event->task, event->record->type)) {
         add_record(&stream->out, event);
         stream->said = lsn;
     }
@@ -406,11 +416,8 @@ static int page_one(void *arg, const TfyEvent *event)
 
 static int read_events(TfyRequest *request, Paging *paging)
 {
-    TfyReader *reader = request->reader;
-    char error[TFY_ERROR_TEXT];
-    if (!reader->events) reader->events = tfy__events_open(request->server->db, error);
-    if (!reader->events) return TFY_E_IO;
-    return tfy__events_see(reader->events, paging->stream->lsn + 1, page_one, paging);
+    TfyEvents *events = tfy__reader_events(request);
+    return !events ? TFY_E_IO : tfy__events_see(events, paging->stream->lsn + 1, page_one, paging);
 }
 
 /* On a reader's thread. A log that cannot be read ends the stream: its client comes again. */
@@ -481,11 +488,20 @@ static ssize_t take_prepared(Stream *stream, char *bytes, size_t most)
     return (ssize_t)len;
 }
 
+/* A stream ends with the token or session that it was asked for with. */
+static bool is_still_known(Stream *stream)
+{
+    const int64_t now = tfy__monotonic_ms();
+    if (now - stream->known_ms < BEAT_MS) return true;
+    stream->known_ms = now;
+    return tfy__door_holds(stream->request->server->door, &stream->request->caller);
+}
+
 ssize_t tfy__stream_take(TfyRequest *request, char *bytes, size_t most)
 {
     Stream *stream = request->stream;
     struct TfyHub *hub = stream->hub;
-    if (stream->out.failed) return -1;
+    if (stream->out.failed || !is_still_known(stream)) return -1;
     if (stream->out.len) return take_prepared(stream, bytes, most);
     if (stream->said_bye) return -1;
     pthread_mutex_lock(&hub->mutex);

@@ -26,3 +26,9 @@ print(json.dumps(value) if not isinstance(value, str) else value)' "$1"; }
 is() { [ "$(member "$1")" = "$2" ] || { member "$1"; return 1; }; }
 says() { [ "$status" = "$1" ] && { [ $# = 1 ] || grep -qF -- "$2" out; }; }
 has_header() { tr -d '\r' <head | grep -qiE "^$1"; }
+settled() # RUN STATE: waits until the run is in that state
+{
+    tries=0
+    until ask "http://x/v1/runs/$1" && [ "$(member state)" = "$2" ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.02; done
+    is state "$2"
+}

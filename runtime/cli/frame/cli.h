@@ -64,7 +64,7 @@ typedef struct TfyArgs {
     int param_count;     /* pairs */
     const char **dirs;   /* values of -I, in order; malloc'ed array */
     int dir_count;
-    struct TfyGiven *given; /* --reads, --writes and --grant, in order; malloc'ed array */
+    struct TfyGiven *given; /* --reads, --writes, --grant and --listen, in order; malloc'ed array */
     int given_count;
     /* of a command with --db: the database's path, links resolved (wal/store/place.h); malloc'ed */
     char *db;

@@ -47,7 +47,13 @@
             OPT(CELL_WRITES) | OPT(CELL_MEMORY) | OPT(CELL_PROCESSES) | OPT(CELL_CPU) | OPT(CELL_FILES),               \
         1, -1)                                                                                                         \
     ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
-        "run programs in one process that is always there, and take requests over HTTP", OPT(DB) | OPT(DIR), 1, -1)    \
+        "run programs in one process that is always there, and take requests over HTTP",                               \
+        OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \
+            OPT(CHECK_ONLY),                                                                                           \
+        0, -1)                                                                                                         \
+    ROW(token, "token", "create|list|revoke|login [NAME]",                                                             \
+        "say who may come to a server, and with which roles; login prints an address for a browser",                   \
+        OPT(DB) | OPT(ROLES) | OPT(ONLY) | OPT(EXPIRES) | OPT(RATE) | OPT(JSON), 1, 2)                                 \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \
         0)                                                                                                             \

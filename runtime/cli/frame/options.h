@@ -124,7 +124,19 @@
     O(CELL_CPU, "cpu", "DURATION", "processor time of one process (else without limit)")                               \
     O(CELL_FILES, "files", "SIZE", "size of one file (else 1G)")                                                       \
     O(CELL_WALLS, "sandbox", NULL,                                                                                     \
-      "show which walls of a sandbox this machine has, and what to type for those that it lacks")
+      "show which walls of a sandbox this machine has, and what to type for those that it lacks")                      \
+    O(CONFIG, "config", "FILE", "where to listen, names, certificates and rules, as JSON; read again on SIGHUP")       \
+    O(LISTEN, "listen", "ADDRESS:PORT", "listen there (else 127.0.0.1:8433); may be given several times")              \
+    O(NO_TCP, "no-tcp", NULL, "listen on the socket beside the database alone")                                        \
+    O(TLS_CERT, "tls-cert", "FILE", "the certificate, and those that signed it, in PEM")                               \
+    O(TLS_KEY, "tls-key", "FILE", "the key of the certificate, in PEM")                                                \
+    O(TLS_CA, "tls-ca", "FILE",                                                                                        \
+      "who signs certificates of clients, in PEM; a client is the tfy:NAME of its certificate")                        \
+    O(CHECK_ONLY, "check", NULL, "read the configuration, say what is wrong with it, and exit")                        \
+    O(ROLES, "roles", "LIST", "what it may do: viewer, approver, operator, admin, with commas between them")           \
+    O(ONLY, "only", "GLOBS", "the workflows that it sees, such as shop.*,ci.main (else all)")                          \
+    O(EXPIRES, "expires", "TIME", "how long it is good, such as 30d (else until it is revoked)")                       \
+    O(RATE, "rate", "N|none", "requests a second (else 100), and twice as many at once")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

@@ -226,9 +226,9 @@ static void add_point(const TfyEvent *event, TfyBuffer *out)
     if (line) tfy__buffer_printf(out, ",\"line\":%lld", (long long)line);
 }
 
-static void add_payload(const TfyLogRecord *record, TfyBuffer *out)
+static void add_payload(const TfyLogRecord *record, bool whole, TfyBuffer *out)
 {
-    if (record->payload_len > PAYLOAD_MOST) {
+    if (!whole && record->payload_len > PAYLOAD_MOST) {
         tfy__buffer_printf(out, ",\"cut\":true,\"href\":\"/v1/records/%lld\"", (long long)record->lsn);
         return;
     }
@@ -236,7 +236,7 @@ static void add_payload(const TfyLogRecord *record, TfyBuffer *out)
     tfy__buffer_add(out, record->payload, record->payload_len);
 }
 
-void tfy__event_text(const TfyEvent *event, TfyBuffer *out)
+static void add_event(const TfyEvent *event, bool whole, TfyBuffer *out)
 {
     const TfyLogRecord *record = event->record;
     tfy__buffer_printf(out, "{\"lsn\":%lld,\"ts\":\"", (long long)record->lsn);
@@ -251,8 +251,18 @@ void tfy__event_text(const TfyEvent *event, TfyBuffer *out)
     tfy__buffer_printf(out, ",\"type\":\"%s\"", tfy__record_type_name(record->type));
     if (record->step) tfy__buffer_printf(out, ",\"step\":%lld", (long long)record->step);
     if (event->run) add_point(event, out);
-    add_payload(record, out);
+    add_payload(record, whole, out);
     tfy__buffer_char(out, '}');
+}
+
+void tfy__event_text(const TfyEvent *event, TfyBuffer *out)
+{
+    add_event(event, false, out);
+}
+
+void tfy__event_whole(const TfyEvent *event, TfyBuffer *out)
+{
+    add_event(event, true, out);
 }
 
 /* ---- what is wanted ---- */

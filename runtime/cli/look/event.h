@@ -55,6 +55,7 @@ void tfy__event_run_drop(TfyEventRun *run);
  * without the members that there are none of. A payload of more than 16 KiB is left out: "cut":true and "href", the path at
  * which a server has it, stand for it. */
 void tfy__event_text(const TfyEvent *event, TfyBuffer *out);
+void tfy__event_whole(const TfyEvent *event, TfyBuffer *out); /* … with the payload, however long */
 
 /* Which events somebody wants. All zero: all. */
 typedef struct TfyEventFilter {

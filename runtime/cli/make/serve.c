@@ -1,4 +1,5 @@
-/* serve.c: tfy serve: compiles what has to be compiled, and becomes tfy-serve, the program beside this one that serves. */
+/* serve.c: tfy serve and tfy token: compiles what has to be compiled, and becomes tfy-serve, the program beside this one
+ * that serves and keeps the tokens. */
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
@@ -47,19 +48,65 @@ static int become(char **words)
     return tfy__fail(EXIT_MISSING, "tfy-serve, which belongs beside tfy, cannot be started: %s", strerror(errno));
 }
 
+/* ---- options ---- */
+
+/* Those that tfy-serve reads itself, as it reads them. */
+static void add_options(const TfyArgs *args, char **words, int *count)
+{
+    static const TfyOption values[] = {OPT_CONFIG, OPT_TLS_CERT, OPT_TLS_KEY, OPT_TLS_CA,
+                                       OPT_ROLES,  OPT_ONLY,     OPT_EXPIRES, OPT_RATE},
+                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_JSON};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (!args->option[values[i]]) continue;
+        words[(*count)++] = tfy__sys_printf("--%s=%s", tfy__options[values[i]].name, args->option[values[i]]);
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (args->option[flags[i]]) words[(*count)++] = tfy__sys_printf("--%s", tfy__options[flags[i]].name);
+    for (int i = 0; i < args->given_count; i++)
+        words[(*count)++] = tfy__sys_printf("--listen=%s", args->given[i].value);
+}
+
+/* The words of tfy-serve: its name, what it is to do, the database, and the options. NULL: no memory. */
+static char **words_of(const TfyArgs *args, const char *verb, int *count)
+{
+    char **words = tfy__sys_calloc((size_t)(args->word_count + args->given_count) + 20, sizeof *words);
+    if (!words) return NULL;
+    words[(*count)++] = tfy__sys_strdup("tfy-serve");
+    if (verb) words[(*count)++] = tfy__sys_strdup(verb);
+    words[(*count)++] = tfy__sys_printf("--db=%s", tfy__db_path(args));
+    add_options(args, words, count);
+    for (int i = 0; i < *count; i++)
+        if (!words[i]) *count = 0;
+    return words;
+}
+
+static void free_words(char **words, int count)
+{
+    while (words && count) free(words[--count]);
+    free(words);
+}
+
 int tfy__cmd_serve(const TfyArgs *args)
 {
-    char **words = tfy__sys_calloc((size_t)args->word_count + 4, sizeof *words);
-    int status = words ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out"), count = 3;
-    if (words) {
-        words[0] = "tfy-serve";
-        words[1] = "--db";
-        words[2] = (char *)(uintptr_t)tfy__db_path(args);
-    }
+    int count = 0;
+    char **words = words_of(args, NULL, &count);
+    int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+    if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY])
+        status = tfy__fail(EXIT_USAGE, "serve needs a program: FILE.tfy, or FILE.so that `tfy build --shared` made");
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++)
         status = prepare(args, args->words[i], &words[count++]);
     if (status == EXIT_DONE) status = become(words);
-    while (words && count > 3) free(words[--count]);
-    free(words);
+    free_words(words, count);
+    return status;
+}
+
+int tfy__cmd_token(const TfyArgs *args)
+{
+    int count = 0;
+    char **words = words_of(args, "token", &count);
+    int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+    for (int i = 0; i < args->word_count && status == EXIT_DONE; i++) words[count++] = tfy__sys_strdup(args->words[i]);
+    if (status == EXIT_DONE) status = become(words);
+    free_words(words, count);
     return status;
 }

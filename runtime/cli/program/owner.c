@@ -53,6 +53,8 @@ struct TfyOwner {
     char *dir_path; /* owned */
     int fd;         /* the listening socket */
     int64_t watch;
+    TfyOwnerMay *may; /* whether a request may be obeyed; NULL: all may */
+    void *may_state;
     Client clients[CLIENT_MAX];
 };
 
@@ -138,11 +140,13 @@ static int obey_fork(TfyLoop *loop, const json_t *request, const char *run, char
 }
 
 /* made: the uuid of a run that the request created. */
-static int obey(TfyLoop *loop, const json_t *request, const char *by, char made[37], char *error)
+static int obey(const TfyOwner *owner, const json_t *request, const char *by, char made[37], char *error)
 {
+    TfyLoop *loop = owner->loop;
     const char *what = text_member(request, "do"), *run = text_member(request, "run"),
                *task = text_member(request, "task");
     const json_t *given = json_object_get(request, "answer"); /* absent means yes */
+    if (what && run && owner->may && !owner->may(owner->may_state, what, run, by, error)) return TFY_E_STATE;
     if (what && run && strcmp(what, "approve") == 0 && (!given || json_is_string(given))) {
         return tfy__arrive_approval(loop, run, task, json_integer_value(json_object_get(request, "step")),
                                     text_member(request, "answer"), by, text_member(request, "why"), error);
@@ -346,7 +350,7 @@ static bool answer(Client *client)
     int code = figures                              ? TFY_OK
                : what && strcmp(what, "watch") == 0 ? begin_watching(client, request, error)
                : what && strcmp(what, "tasks") == 0 ? say_tasks(client, request, error)
-                                                    : obey(client->owner->loop, request, by, made, error);
+                                                    : obey(client->owner, request, by, made, error);
     json_decref(request);
     if (client->watching || client->closing) return pump(client);
     json_t *reply = json_pack("{s:i}", "code", code);
@@ -487,6 +491,13 @@ failed:
              strerror(errno));
     tfy__owner_stop(owner);
     return NULL;
+}
+
+void tfy__owner_guard(TfyOwner *owner, TfyOwnerMay *may, void *state)
+{
+    if (!owner) return;
+    owner->may = may;
+    owner->may_state = state;
 }
 
 /* Sends the last line if the socket accepts everything before it. */

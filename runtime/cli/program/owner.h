@@ -39,6 +39,10 @@ typedef struct TfyOwner TfyOwner;
 /* Starts listening. The caller holds the writer lock, so an existing socket belongs to a dead process and is
  * replaced. Returns NULL after a message: the run continues without it. */
 TfyOwner *tfy__owner_start(TfyLoop *loop, const char *db_path);
+/* Asks may before it obeys a request about a run: what is "approve", "kill", …, and by the user who sent it. False: error
+ * (TFY_ERROR_TEXT bytes) says why not, and nothing is done. */
+typedef bool TfyOwnerMay(void *state, const char *what, const char *run, const char *by, char *error);
+void tfy__owner_guard(TfyOwner *owner, TfyOwnerMay *may, void *state);
 /* Removes the socket; call it before closing the loop, while the writer lock is still held. NULL is allowed. */
 void tfy__owner_stop(TfyOwner *owner);
 

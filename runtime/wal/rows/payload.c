@@ -532,6 +532,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},
     [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT), P(CEILING), P(YOLO)},
     [TFY_R_LLM_REQUEST] = {P(TOOL), P(REQUEST), P(ENTRY), P(RESERVE), P(DAY), P(SPENT)},
+    [TFY_R_ADMIN] = {P(WHAT), P(NAME), P(VALUE), P(BY), P(VIA)},
     [TFY_R_TEXT] = {P(DIGEST), P(TEXT), P(OF), P(AT)},
     [TFY_R_SECRET] = {P(NAME), P(TOOL), P(TASK), P(STEP)},
 };

@@ -136,6 +136,7 @@
     M(TOO_LONG, "too_long", TEXT)                                                                                      \
     M(KEPT, "kept", INT)                                                                                               \
     M(WINDOW, "window", INT)                                                                                           \
+    M(WHAT, "what", TEXT)                                                                                              \
     M(WHY, "why", TEXT)                                                                                                \
     M(WORKFLOW, "workflow", TEXT)                                                                                      \
     M(YOLO, "yolo", FLAG)

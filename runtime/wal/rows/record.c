@@ -47,6 +47,7 @@ static const char *const names[TFY_R_COUNT] = {
     [TFY_R_COMPACTED] = "Compacted",
     [TFY_R_MOVED] = "Moved",
     [TFY_R_LLM_REQUEST] = "LLMRequest",
+    [TFY_R_ADMIN] = "Admin",
     [TFY_R_TEXT] = "Text",
     [TFY_R_SECRET] = "Secret",
 };

@@ -88,6 +88,9 @@
  *                     {"tool", "day": "2026-11-25", "spent": {"tokens", "cost", "calls"}}   in the database's own chain
  *                       what that day (UTC) has come to, with this
  *
+ *   Admin             {"what": "token" | "revoke" | "config", "name"?, "value"?: …, "by", "via"}
+ *                       what was done to a server, in the database's own chain; name: of the token
+ *
  *   Secret            {"name", "tool", "task", "step"}
  *                       the value of secret(name) was given to a tool, in the root's chain; task: its path
  *
@@ -138,7 +141,8 @@ typedef enum TfyRecordType {
     TFY_R_SNAPSHOT,
     TFY_R_COMPACTED,
     TFY_R_MOVED,
-    TFY_R_LLM_REQUEST, /* 37 to 40 are reserved: McpRound, McpTask, Admin, Claimed */
+    TFY_R_LLM_REQUEST, /* 37, 38 and 40 are reserved: McpRound, McpTask, Claimed */
+    TFY_R_ADMIN = 39,
     TFY_R_TEXT = 41,
     TFY_R_SECRET,
     TFY_R_COUNT

@@ -1,0 +1,13 @@
+/* admin.h: the record Admin, in the chain of the database: what was done to the server itself, by whom, and how. */
+#ifndef SERVE_ADMIN_H
+#define SERVE_ADMIN_H
+
+#include "serve/who.h"
+#include "wal/log/log.h"
+
+/* Appends it. what: "token", "revoke", "config", …; name: of the token, …; value: what else there is to say, JSON; both may
+ * be NULL. Returns its lsn, or a negative code. */
+int64_t tfy__admin_append(TfyLog *log, const TfyCaller *caller, const char *what, const char *name,
+                          const json_t *value);
+
+#endif

@@ -1,0 +1,464 @@
+/* config.c: see config.h. Objects of the file are tables of members; a part that is to come is a row more. */
+#include "serve/config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "serve/door.h"
+#include "serve/file_text.h"
+#include "serve/json_line.h"
+#include "serve/tls.h"
+#include "tfy.h"
+
+/* While a file is read. */
+typedef struct Reading {
+    TfyConfig *config;
+    const char *name, *text; /* of the file */
+    size_t len;
+    char *error;
+} Reading;
+
+/* A member of an object: what it must be, and what is done with it. arg: what the object is about. */
+typedef struct Row {
+    const char *name;
+    json_type type; /* JSON_TRUE: true or false */
+    bool (*take)(Reading *reading, json_t *value, const char *path, void *arg);
+} Row;
+
+static bool refuse(const Reading *reading, const char *path, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool refuse(const Reading *reading, const char *path, const char *format, ...)
+{
+    char why[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    snprintf(reading->error, TFY_ERROR_TEXT, "%.120s:%d: %.160s: %s", reading->name,
+             tfy__json_line(reading->text, reading->len, path), path, why);
+    return false;
+}
+
+static bool refuse_unknown(const Reading *reading, const Row *rows, const char *name, const char *path)
+{
+    enum { MOST = 16 };
+    const char *names[MOST + 1] = {NULL};
+    for (int i = 0; i < MOST && rows[i].name; i++) names[i] = rows[i].name;
+    return refuse(reading, path, "it is not known here%s", tfy__meant(name, names).text);
+}
+
+static const char *type_name(json_type type)
+{
+    switch (type) {
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "a list";
+    case JSON_TRUE: return "true or false";
+    default: return "a text";
+    }
+}
+
+static bool read_object(Reading *reading, json_t *object, const Row *rows, const char *path, void *arg)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value)
+    {
+        char below[512];
+        const Row *row = rows;
+        snprintf(below, sizeof below, "%.400s.%.80s", path, name);
+        while (row->name && strcmp(row->name, name) != 0) row++;
+        if (!row->name) return refuse_unknown(reading, rows, name, below);
+        const bool fits = row->type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == row->type;
+        if (!fits) return refuse(reading, below, "it is not %s", type_name(row->type));
+        if (!row->take(reading, value, below, arg)) return false;
+    }
+    return true;
+}
+
+static bool set_text(Reading *reading, char **place, const json_t *value)
+{
+    free(*place);
+    *place = strdup(json_string_value(value));
+    if (!*place) snprintf(reading->error, TFY_ERROR_TEXT, "memory ran out");
+    return *place;
+}
+
+/* ---- "listen" ---- */
+
+static bool take_address(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    TfyListen *listen = arg;
+    const char *text = json_string_value(value), *colon = strrchr(text, ':');
+    if (!colon || colon == text || !colon[1] || strlen(colon + 1) > 5 || colon[1 + strspn(colon + 1, "0123456789")] ||
+        strtol(colon + 1, NULL, 10) > 65535)
+        return refuse(reading, path, "it is not ADDRESS:PORT, such as 127.0.0.1:8433");
+    return set_text(reading, &listen->address, value);
+}
+
+static bool take_path(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    TfyListen *listen = arg;
+    if (json_string_length(value) < 2 || json_string_length(value) > 100 || *json_string_value(value) != '/')
+        return refuse(reading, path, "it is not the path of a socket, with at most 100 bytes and from /");
+    return set_text(reading, &listen->path, value);
+}
+
+static bool take_proxy(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    TfyListen *listen = arg;
+    listen->proxy = json_is_true(value);
+    return true;
+}
+
+static bool take_header(Reading *reading, json_t *value, const char *path, char **place)
+{
+    const char *name = json_string_value(value);
+    if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")])
+        return refuse(reading, path, "it is not the name of a header");
+    return set_text(reading, place, value);
+}
+
+static bool take_user_header(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    return take_header(reading, value, path, &((TfyListen *)arg)->user_header);
+}
+
+static bool take_groups_header(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    return take_header(reading, value, path, &((TfyListen *)arg)->groups_header);
+}
+
+static bool take_groups(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    TfyListen *listen = arg;
+    const char *group;
+    json_t *roles, *role;
+    size_t i;
+    json_object_foreach(value, group, roles)
+    {
+        char below[512];
+        snprintf(below, sizeof below, "%.400s.%.80s", path, group);
+        if (!json_is_array(roles)) return refuse(reading, below, "it is not a list");
+        json_array_foreach(roles, i, role)
+        {
+            const char *name = json_string_value(role);
+            if (!name || strchr(name, ',') || !tfy__roles_of(name))
+                return refuse(reading, below, "roles are viewer, approver, operator and admin");
+        }
+    }
+    json_decref(listen->groups);
+    listen->groups = json_incref(value);
+    return true;
+}
+
+static bool read_listen(Reading *reading, json_t *item, const char *path)
+{
+    static const Row rows[] = {{"address", JSON_STRING, take_address},
+                               {"unix", JSON_STRING, take_path},
+                               {"proxy", JSON_TRUE, take_proxy},
+                               {"user_header", JSON_STRING, take_user_header},
+                               {"groups_header", JSON_STRING, take_groups_header},
+                               {"groups", JSON_OBJECT, take_groups},
+                               {.name = NULL}};
+    TfyListen *listen = &reading->config->listen[reading->config->listen_count++];
+    if (!json_is_object(item)) return refuse(reading, path, "it is not an object");
+    if (!read_object(reading, item, rows, path, listen)) return false;
+    if (!listen->address == !listen->path) return refuse(reading, path, "it has \"address\" or \"unix\"");
+    if ((listen->user_header || listen->path) && !listen->proxy)
+        return refuse(reading, path, "this is for a listener with \"proxy\": true");
+    return true;
+}
+
+static bool take_listen(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    json_t *item;
+    size_t i;
+    json_array_foreach(value, i, item)
+    {
+        char below[64];
+        snprintf(below, sizeof below, "%.40s[%zu]", path, i);
+        if (i == TFY_LISTEN_MOST) return refuse(reading, below, "there are more than %d", TFY_LISTEN_MOST);
+        if (!read_listen(reading, item, below)) return false;
+    }
+    return true;
+}
+
+/* ---- "hosts" ---- */
+
+static bool take_hosts(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    json_t *item;
+    size_t i;
+    json_array_foreach(value, i, item)
+    {
+        char below[64];
+        const char *name = json_string_value(item);
+        snprintf(below, sizeof below, "%.40s[%zu]", path, i);
+        if (i == TFY_HOSTS_MOST) return refuse(reading, below, "there are more than %d", TFY_HOSTS_MOST);
+        if (!name || !*name || strpbrk(name, "/ \t\r\n@*"))
+            return refuse(reading, below, "it is not the name of a host, such as tfy.example.org");
+        if (!set_text(reading, &reading->config->hosts[i], item)) return false;
+    }
+    return true;
+}
+
+/* ---- "programs" ---- */
+
+static bool take_flag(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    return true;
+}
+
+static bool take_limits(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    static const Row rows[] = {{"not_by_starter", JSON_TRUE, take_flag}, {.name = NULL}};
+    const char *workflow;
+    json_t *limits;
+    json_object_foreach(value, workflow, limits)
+    {
+        char below[512];
+        snprintf(below, sizeof below, "%.400s.%.80s", path, workflow);
+        if (!json_is_object(limits)) return refuse(reading, below, "it is not an object");
+        if (!read_object(reading, limits, rows, below, NULL)) return false;
+    }
+    return true;
+}
+
+static bool take_programs(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    static const Row rows[] = {{"limits", JSON_OBJECT, take_limits}, {.name = NULL}};
+    const char *program;
+    json_t *of;
+    json_object_foreach(value, program, of)
+    {
+        char below[512];
+        snprintf(below, sizeof below, "%.400s.%.80s", path, program);
+        if (!json_is_object(of)) return refuse(reading, below, "it is not an object");
+        if (!read_object(reading, of, rows, below, NULL)) return false;
+    }
+    json_decref(reading->config->programs);
+    reading->config->programs = json_incref(value);
+    return true;
+}
+
+bool tfy__config_not_by_starter(const TfyConfig *config, const char *program, const char *workflow)
+{
+    const json_t *limits = json_object_get(json_object_get(config->programs, program), "limits");
+    return json_is_true(json_object_get(json_object_get(limits, workflow), "not_by_starter"));
+}
+
+/* ---- "tls" ---- */
+
+static bool take_cert(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    return set_text(reading, &reading->config->cert, value);
+}
+
+static bool take_key(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    return set_text(reading, &reading->config->key, value);
+}
+
+static bool take_ca(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    return set_text(reading, &reading->config->ca, value);
+}
+
+static bool take_tls(Reading *reading, json_t *value, const char *path, void *arg)
+{
+    static const Row rows[] = {
+        {"cert", JSON_STRING, take_cert}, {"key", JSON_STRING, take_key}, {"ca", JSON_STRING, take_ca}, {.name = NULL}};
+    if (!read_object(reading, value, rows, path, NULL)) return false;
+    if (!reading->config->cert != !reading->config->key)
+        return refuse(reading, path, "a certificate has \"cert\" and \"key\"");
+    return true;
+}
+
+/* ---- the file ---- */
+
+static bool read_file(Reading *reading)
+{
+    static const Row rows[] = {{"listen", JSON_ARRAY, take_listen},
+                               {"hosts", JSON_ARRAY, take_hosts},
+                               {"programs", JSON_OBJECT, take_programs},
+                               {"tls", JSON_OBJECT, take_tls},
+                               {.name = NULL}};
+    json_error_t where;
+    json_t *json = json_loadb(reading->text, reading->len, JSON_REJECT_DUPLICATES, &where);
+    if (!json) {
+        snprintf(reading->error, TFY_ERROR_TEXT, "%.300s:%d: %.200s", reading->name, where.line, where.text);
+        return false;
+    }
+    const bool fits = json_is_object(json) ? read_object(reading, json, rows, "$", NULL)
+                                           : refuse(reading, "$", "it is not an object");
+    json_decref(json);
+    return fits;
+}
+
+TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, char *error)
+{
+    TfyConfig *config = calloc(1, sizeof *config);
+    Reading reading = {.config = config, .name = name, .text = text, .len = len, .error = error};
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (config && read_file(&reading)) return config;
+    tfy__config_free(config);
+    return NULL;
+}
+
+static void free_listen(TfyListen *listen)
+{
+    free(listen->address);
+    free(listen->path);
+    free(listen->user_header);
+    free(listen->groups_header);
+    json_decref(listen->groups);
+}
+
+void tfy__config_free(TfyConfig *config)
+{
+    for (TfyConfig *older; config; config = older) {
+        older = config->older;
+        for (size_t i = 0; i < config->listen_count; i++) free_listen(&config->listen[i]);
+        for (size_t i = 0; i < TFY_HOSTS_MOST; i++) free(config->hosts[i]);
+        while (config->own_count) free(config->own[--config->own_count]);
+        json_decref(config->programs);
+        free(config->cert);
+        free(config->key);
+        free(config->ca);
+        tfy__tls_free(config->tls);
+        free(config);
+    }
+}
+
+/* ---- with the command line ---- */
+
+static bool set(char **place, const char *text)
+{
+    if (!text) return true;
+    free(*place);
+    return (*place = strdup(text));
+}
+
+static bool add_listen(TfyConfig *config, const char *address, bool usual, char *error)
+{
+    TfyListen *listen = &config->listen[config->listen_count++];
+    json_t *value = json_string(address);
+    Reading reading = {.config = config, .name = "--listen", .text = "", .error = error};
+    const bool fits = value && take_address(&reading, value, address, listen);
+    listen->usual = usual;
+    json_decref(value);
+    return fits;
+}
+
+/* What the command line names replaces what the file does. */
+static bool take_flags(TfyConfig *config, const TfyServeFlags *flags, char *error)
+{
+    bool fine = set(&config->cert, flags->cert) && set(&config->key, flags->key) && set(&config->ca, flags->ca);
+    if (!fine) return false;
+    if (flags->listen_count || flags->no_tcp)
+        while (config->listen_count) {
+            TfyListen *listen = &config->listen[--config->listen_count];
+            free_listen(listen);
+            *listen = (TfyListen){.address = NULL};
+        }
+    for (size_t i = 0; fine && i < flags->listen_count; i++) fine = add_listen(config, flags->listen[i], false, error);
+    if (fine && !config->listen_count && !flags->no_tcp) fine = add_listen(config, "127.0.0.1:8433", true, error);
+    return fine;
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
+}
+
+/* Nothing crosses a network unless TLS or a proxy of ours protects it, and nobody else may say who asks. */
+static bool is_protected(const TfyConfig *config, char *error)
+{
+    if (!config->cert != !config->key || (config->ca && !config->cert)) {
+        snprintf(error, TFY_ERROR_TEXT, "TLS needs a certificate and its key: --tls-cert FILE --tls-key FILE");
+        return false;
+    }
+    for (size_t i = 0; i < config->listen_count; i++) {
+        const TfyListen *listen = &config->listen[i];
+        if (listen->address && !listen->proxy && !config->cert && !is_loopback(listen->address)) {
+            snprintf(
+                error, TFY_ERROR_TEXT,
+                "%.100s can be reached from other machines: it needs TLS (--tls-cert, --tls-key), or \"proxy\": true "
+                "in the configuration where a proxy is in front of it",
+                listen->address);
+            return false;
+        }
+        if (listen->user_header && listen->address && !config->ca) {
+            snprintf(error, TFY_ERROR_TEXT,
+                     "%.100s believes a header that says who asks, so only the proxy may reach it: use \"unix\", or "
+                     "certificates of clients (\"ca\")",
+                     listen->address);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fill_in(TfyConfig *config, const TfyServeFlags *flags, char *error)
+{
+    if (!take_flags(config, flags, error) || !is_protected(config, error)) return false;
+    for (size_t i = 0; i < config->listen_count; i++)
+        tfy__config_name(config, &config->listen[i], config->listen[i].address);
+    return !config->cert || (config->tls = tfy__tls_read(config->cert, config->key, config->ca, error));
+}
+
+TfyConfig *tfy__config_read(const TfyServeFlags *flags, char *error)
+{
+    size_t len = 2;
+    TfyConfig *config = NULL;
+    char *text = flags->config ? tfy__file_text(flags->config, &len, error) : strdup("{}");
+    if (text) config = tfy__config_parse(flags->config ? flags->config : "", text, len, error);
+    free(text);
+    if (!config || fill_in(config, flags, error)) return config;
+    tfy__config_free(config);
+    return NULL;
+}
+
+/* ---- names ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool tfy__config_listens_alike(const TfyConfig *a, const TfyConfig *b)
+{
+    bool alike = a->listen_count == b->listen_count && !a->cert == !b->cert && !a->ca == !b->ca;
+    for (size_t i = 0; alike && i < a->listen_count; i++)
+        alike = same_text(a->listen[i].address, b->listen[i].address) &&
+                same_text(a->listen[i].path, b->listen[i].path) && a->listen[i].proxy == b->listen[i].proxy;
+    return alike;
+}
+
+/* A name with the port, too, since a port that is not the usual one is a part of what callers say. */
+static void add_name(TfyConfig *config, const char **at, const char *name, const char *port)
+{
+    char *own = NULL;
+    if (config->own_count == sizeof config->own / sizeof *config->own ||
+        asprintf(&own, "%s%s%s", name, port ? ":" : "", port ? port : "") < 0)
+        return;
+    *at = config->own[config->own_count++] = own;
+}
+
+void tfy__config_name(TfyConfig *config, TfyListen *listen, const char *address)
+{
+    const char *port = address ? strrchr(address, ':') + 1 : NULL, **at = listen->hosts;
+    for (size_t i = 0; config->hosts[i]; i++) {
+        *at++ = config->hosts[i];
+        if (port) add_name(config, at++, config->hosts[i], port);
+    }
+    *at = NULL;
+    if (!port) return;
+    add_name(config, at++, "localhost", port);
+    add_name(config, at++, "127.0.0.1", port);
+    add_name(config, at++, "[::1]", port);
+    add_name(config, at++, address, NULL);
+    *at = NULL;
+}

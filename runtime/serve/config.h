@@ -1,0 +1,63 @@
+/* config.h: what the file of --config says: where the server listens, which names it has, its certificates, and rules of
+ * workflows. The file is JSON; a member that nobody knows, and a value that does not fit, is refused with its line and its
+ * path.
+ *
+ * SIGHUP reads it again, whole or not at all. A configuration stays in memory until the server ends, since requests may
+ * still use it; who asks for one takes the newest. */
+#ifndef SERVE_CONFIG_H
+#define SERVE_CONFIG_H
+
+#include <jansson.h>
+
+#include "serve/gate.h"
+
+enum { TFY_LISTEN_MOST = 8, TFY_HOSTS_MOST = 32 };
+
+/* One place to listen at. All texts are the configuration's. */
+typedef struct TfyListen {
+    char *address;                     /* "127.0.0.1:8433"; NULL: it is a Unix socket, … */
+    char *path;                        /* … at this path */
+    char actual[64];                   /* the address once it is open, with the port that the system chose for 0 */
+    bool proxy;                        /* only a proxy of ours reaches it */
+    bool usual;                        /* nobody asked for it: it is left out where another process has it */
+    char *user_header, *groups_header; /* of a proxy: the headers that say who asks; NULL: none does */
+    json_t *groups;                    /* {"ops": ["operator"]}; NULL: none */
+    const char *hosts[TFY_HOSTS_MOST * 2 + 8]; /* names that callers may use for it; ends with NULL */
+} TfyListen;
+
+typedef struct TfyConfig {
+    struct TfyConfig *older; /* the one that it replaced */
+    TfyListen listen[TFY_LISTEN_MOST];
+    size_t listen_count;
+    char *hosts[TFY_HOSTS_MOST + 1]; /* other names of the server; ends with NULL */
+    json_t *programs;                /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
+    char *cert, *key, *ca;           /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */
+    struct TfyTls *tls;              /* tls.h: … read; NULL: no TLS */
+    char *own[TFY_LISTEN_MOST * (TFY_HOSTS_MOST + 4)]; /* names that were made of the addresses; owned */
+    size_t own_count;
+} TfyConfig;
+
+/* What the command line says, which goes before the file. */
+typedef struct TfyServeFlags {
+    const char *config; /* the file; NULL: none */
+    const char *listen[TFY_LISTEN_MOST];
+    size_t listen_count;
+    bool no_tcp;
+    const char *cert, *key, *ca;
+} TfyServeFlags;
+
+/* NULL: error (TFY_ERROR_TEXT bytes) says why, "serve.json:3: $.hosts: …". */
+TfyConfig *tfy__config_read(const TfyServeFlags *flags, char *error);
+void tfy__config_free(TfyConfig *config); /* and the older ones */
+
+/* The same from the text of a file, without its certificates: for tests. name: of the file, for messages. */
+TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, char *error);
+
+/* Whether a configuration listens where another one does: what is open stays as it is. */
+bool tfy__config_listens_alike(const TfyConfig *a, const TfyConfig *b);
+/* The names of a listener, once its port is known. */
+void tfy__config_name(TfyConfig *config, TfyListen *listen, const char *address);
+/* Whether who starts a run of this workflow may not answer its questions. */
+bool tfy__config_not_by_starter(const TfyConfig *config, const char *program, const char *workflow);
+
+#endif
