@@ -128,6 +128,8 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
     if (request->status == 401 || request->problem.kind == TFY_PROBLEM_UNAUTHENTICATED)
         add_header(response, "WWW-Authenticate", "Bearer realm=\"tfy\"");
     add_header(response, "Set-Cookie", request->cookie);
+    add_header(response, "Cache-Control", request->packed && !refused ? "no-cache" : "no-store");
+    if (request->packed && !refused) add_header(response, "Content-Encoding", "gzip");
     add_header(response, "ETag", request->etag);
     add_header(response, "Location", request->location);
     if (request->replayed) add_header(response, "Idempotency-Replayed", "true");

@@ -12,6 +12,7 @@
 
 #include "cli/frame/cli.h"
 #include "cli/program/owner.h"
+#include "serve/child.h"
 #include "serve/entrance.h"
 #include "serve/openapi.h"
 #include "serve/serve.h"
@@ -150,6 +151,7 @@ static bool open_server(Main *it)
     if (!(server->openapi = tfy__openapi_text(server))) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
+    if (!(server->children = tfy__children_open())) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
     tfy__on_durable(server->loop, wake_readers, server);
     return tfy__entrance_open(server, it->error);
@@ -166,10 +168,12 @@ static int close_all(Main *it, int status)
     if (server->loop) tfy_close(server->loop);
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
+    tfy__children_quit(server->children);
     tfy__entrance_quit(server);
     tfy__readers_close(server->readers);
     tfy__tail_close(server->tail);
     tfy__hub_close(server->hub);
+    tfy__children_close(server->children);
     tfy__entrance_close(server);
     free(server->openapi);
     tfy__table_free(&server->starting);

@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "serve/audit.h"
+#include "serve/child.h"
 #include "serve/openapi.h"
 #include "serve/questions.h"
 #include "serve/run_history.h"
@@ -140,7 +141,8 @@ static const char *const *query_of(const TfyRoute *route)
         const char *const *names;
     } of[] = {{"runs", tfy__runs_parameters},     {"records", tfy__records_parameters},
               {"output", tfy__output_parameters}, {"questions", tfy__questions_parameters},
-              {"events", tfy__events_parameters}, {"audit", tfy__audit_parameters}};
+              {"events", tfy__events_parameters}, {"audit", tfy__audit_parameters},
+              {"compare", tfy__compare_parameters}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i].id, route->id) == 0) return of[i].names;
     return NULL;
@@ -224,6 +226,7 @@ static void add_routes(json_t *paths)
 {
     static const char *const methods[] = {"get", "head", "post", "put", "delete"};
     for (const TfyRoute *route = tfy__routes; route->pattern; route++) {
+        if (!route->id) continue;
         json_t *path = json_object_get(paths, route->pattern);
         if (!path) {
             path = json_object();
