@@ -113,7 +113,6 @@ static const char *const guards[][2] = {
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"Cache-Control", "no-store"},
 };
 
 static void add_headers(struct MHD_Response *response, const TfyRequest *request, bool last)

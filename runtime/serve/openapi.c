@@ -139,9 +139,9 @@ static const char *const *query_of(const TfyRoute *route)
     const struct {
         const char *id;
         const char *const *names;
-    } of[] = {{"runs", tfy__runs_parameters},     {"records", tfy__records_parameters},
-              {"output", tfy__output_parameters}, {"questions", tfy__questions_parameters},
-              {"events", tfy__events_parameters}, {"audit", tfy__audit_parameters},
+    } of[] = {{"runs", tfy__runs_parameters},      {"records", tfy__records_parameters},
+              {"output", tfy__output_parameters},  {"questions", tfy__questions_parameters},
+              {"events", tfy__events_parameters},  {"audit", tfy__audit_parameters},
               {"compare", tfy__compare_parameters}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i].id, route->id) == 0) return of[i].names;

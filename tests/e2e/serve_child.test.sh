@@ -1,7 +1,7 @@
 #!/bin/sh
 # tfy serve: what a process of its own answers: a run as it was at a record, and two runs compared.
 . "$here/lib.sh"
-. "$here/http_lib.sh"
+. "$here/serve_lib.sh"
 cat >shop.tfy <<'END'
 error Refused { why: string }
 tool price(name: string) -> int pure = exec ["sh", "-c", "echo $1 | wc -c", "sh", "${name}"]

@@ -4,7 +4,7 @@
 . "$here/lib.sh"
 export TFY_DB="$PWD/runs.db"
 unset TFY_TENANT
-. "$here/http_lib.sh"
+. "$here/serve_lib.sh"
 modules=$here/../../build/npm/node_modules
 if [ ! -d "$modules/playwright-core" ] || ! command -v chromium >/dev/null; then
     echo "skipped: the browser, which './dev test' installs"
