@@ -14,13 +14,24 @@ int tfy__post(TfyLoop *loop, TfyPosted call, void *arg);
  * tfy_close. TFY_E_NOMEM or 0. */
 int tfy__when_durable(TfyLoop *loop, TfyPosted call, void *arg);
 
+/* Who sent an arrival (loop.h), where a server vouches for it. All is borrowed. */
+typedef struct TfySender {
+    const char *via;    /* how it came, as a JSON object for the log; NULL: nothing is recorded */
+    const char *digest; /* of the question that it answers, as 16 hexadecimal digits; NULL: of whichever is open */
+    bool unsynced;      /* it returns at once: the caller waits until it is durable (tfy__when_durable) */
+} TfySender;
+/* Says who sent the arrivals from now on; NULL: nobody vouches for them, and they return when they are durable. An answer
+ * to another question than its sender saw is refused with TFY_E_DIVERGED. */
+void tfy__arrive_from(TfyLoop *loop, const TfySender *sender);
+
 /* Sets a callback on the loop's thread for turns in which more records are found durable than before. */
 void tfy__on_durable(TfyLoop *loop, TfyPosted call, void *arg);
 
 /* How a run starts that somebody else wants. All zero: like tfy_submit. */
 typedef struct TfyStart {
     const char *id; /* its starter's own name for it (wal/log/run_id.h); NULL: none */
-    void (*facts)(void *arg, TfyBuffer *members); /* adds members to InstructionStart (wal/rows/payload.h); NULL: none */
+    void (*facts)(void *arg,
+                  TfyBuffer *members); /* adds members to InstructionStart (wal/rows/payload.h); NULL: none */
     void *arg;
 } TfyStart;
 /* tfy_submit for such a run. TFY_E_STATE: the log has a run of that id. */

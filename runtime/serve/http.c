@@ -19,6 +19,8 @@
 
 #include "cli/frame/cli.h"
 #include "serve/body.h"
+#include "serve/of_run.h"
+#include "serve/who.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
 
@@ -198,15 +200,6 @@ static void find_caller(TfyRequest *request)
     tfy__user_name(peer.uid, request->caller.name, sizeof request->caller.name);
 }
 
-static bool may(TfyRequest *request)
-{
-    const TfyCaller *caller = &request->caller;
-    if (!request->route->role) return true;
-    if (!caller->roles) return tfy__problem(&request->problem, TFY_PROBLEM_UNAUTHENTICATED, "%s", "");
-    if (caller->roles & (request->route->role | TFY_ROLE_ADMIN)) return true;
-    return tfy__problem(&request->problem, TFY_PROBLEM_FORBIDDEN, "%s may not do this", caller->name);
-}
-
 static bool read_query(TfyRequest *request, char *query)
 {
     for (char *at = query, *next; at && *at; at = next) {
@@ -259,7 +252,8 @@ static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
     request->after = after ? strtoll(after, NULL, 10) : 0;
     return (keep(&request->key, tfy__header(asked, "Idempotency-Key")) &&
             keep(&request->match, tfy__header(asked, "If-None-Match")) &&
-            keep(&request->last_event, tfy__header(asked, "Last-Event-ID"))) ||
+            keep(&request->last_event, tfy__header(asked, "Last-Event-ID")) &&
+            keep(&request->as_seen, tfy__header(asked, "If-Match"))) ||
            tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
 }
 
@@ -267,7 +261,9 @@ static bool passes(struct TfyHttp *http, TfyRequest *request, const TfyRequestHe
 {
     if (!tfy__gate(&http->gate, asked, &request->method, &request->problem)) return false;
     find_caller(request);
-    return find_route(request) && may(request) && fits_body(request, asked) && keep_headers(request, asked);
+    return find_route(request) &&
+           tfy__may(request->server, &request->caller, request->route->role, NULL, &request->problem) &&
+           fits_body(request, asked) && keep_headers(request, asked);
 }
 
 static enum MHD_Result examine(struct TfyHttp *http, TfyRequest *request, const char *method)
@@ -320,7 +316,8 @@ static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
         return answer(request, false);
     }
     leave(http, request);
-    if (request->route->where == TFY_BY_READER)
+    if (request->route->where == TFY_OF_RUN) request->then = tfy__of_run;
+    if (request->route->where != TFY_BY_LOOP)
         tfy__readers_ask(http->server->readers, request);
     else
         tfy__command_ask(http->server, request);

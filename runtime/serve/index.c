@@ -30,7 +30,8 @@ static const char schema[] =
     "CREATE INDEX run_workflow ON run(workflow,state,id);"
     "CREATE INDEX run_attention ON run(id) WHERE questions+doubts+stuck>0;"
     "CREATE TABLE label(name TEXT,value TEXT,run INT,PRIMARY KEY(name,value,run))WITHOUT ROWID;"
-    "CREATE TABLE waits(tid INTEGER PRIMARY KEY,run INT NOT NULL,doubt INT NOT NULL);"
+    "CREATE TABLE waits(tid INTEGER PRIMARY KEY,run INT NOT NULL,doubt INT NOT NULL,lsn INT NOT NULL);"
+    "CREATE INDEX waits_lsn ON waits(doubt,lsn);"
     "CREATE VIRTUAL TABLE words USING fts5(text,content='',columnsize=0);";
 
 typedef enum Statement {
@@ -60,7 +61,7 @@ static const char *const texts[STATEMENTS] = {
     [SPENT] = "UPDATE run SET tokens_in=tokens_in+?2,tokens_out=tokens_out+?3,"
               "cost=CASE WHEN ?4<0 THEN cost WHEN cost<0 THEN ?4 ELSE cost+?4 END WHERE id=?1",
     [END_RUN] = "UPDATE run SET state=?2,ended_ms=?3,result=?4,error=?5,questions=0,doubts=0,stuck=0 WHERE id=?1",
-    [ADD_WAIT] = "INSERT OR REPLACE INTO waits VALUES(?1,?2,?3)",
+    [ADD_WAIT] = "INSERT OR REPLACE INTO waits VALUES(?1,?2,?3,?4)",
     [END_WAIT] = "DELETE FROM waits WHERE tid=?1 RETURNING doubt",
     [COUNT_WAIT] = "UPDATE run SET questions=max(0,questions+?2),doubts=max(0,doubts+?3)WHERE id=?1",
     [STUCK] = "UPDATE run SET stuck=?2 WHERE id=?1 AND stuck<>?2",
@@ -184,6 +185,14 @@ static void add_labels(TfyIndexer *indexer, int64_t id, const json_t *labels, Tf
     }
 }
 
+/* A fork is started by whoever asked for it, and not by the starter of the run that it copies. */
+static const char *starter_of(const TfyPayload *payload)
+{
+    const json_t *forks = tfy__payload_get(payload, TFY_P_FORK_OF);
+    return forks ? tfy__member_text(json_array_get(forks, json_array_size(forks) - 1), TFY_P_BY)
+                 : tfy__payload_text(payload, TFY_P_BY);
+}
+
 static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
 {
     TfyLogRun row;
@@ -198,7 +207,7 @@ static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
     tfy__payload_open(&payload, record);
     read_program(indexer, row.program);
     const json_t *labels = tfy__payload_get(&payload, TFY_P_LABELS);
-    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = tfy__payload_text(&payload, TFY_P_BY);
+    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = starter_of(&payload);
     char *label_text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
     indexer->known[record->tid & (KNOWN - 1)] = (Known){record->tid, row.id, row.root};
     sqlite3_bind_int64(stmt, 1, row.id);
@@ -254,9 +263,9 @@ static void wait_ends(TfyIndexer *indexer, const Known *known, int64_t tid)
         CHANGE(indexer, COUNT_WAIT, known->run, doubt ? 0 : -1, doubt ? -1 : 0);
 }
 
-static void wait_begins(TfyIndexer *indexer, const Known *known, int64_t tid, bool doubt)
+static void wait_begins(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record, bool doubt)
 {
-    CHANGE(indexer, ADD_WAIT, tid, known->run, doubt);
+    CHANGE(indexer, ADD_WAIT, record->tid, known->run, doubt, record->lsn);
     CHANGE(indexer, COUNT_WAIT, known->run, !doubt, doubt);
 }
 
@@ -320,9 +329,9 @@ static void follow_task(TfyIndexer *indexer, const TfyLogRecord *record)
     switch (record->type) {
     case TFY_R_LLM_PLAN: spent(indexer, known, record); break;
     case TFY_R_STEP_START:
-        if (tfy__record_has(record, TFY_P_QUESTION)) wait_begins(indexer, known, record->tid, false);
+        if (tfy__record_has(record, TFY_P_QUESTION)) wait_begins(indexer, known, record, false);
         break;
-    case TFY_R_IN_DOUBT: wait_begins(indexer, known, record->tid, true); break;
+    case TFY_R_IN_DOUBT: wait_begins(indexer, known, record, true); break;
     case TFY_R_TASK_COMPLETE: end_run(indexer, known, record); break;
     default: break;
     }

@@ -14,6 +14,11 @@
 
 #include "wal/log/log.h"
 
+enum {
+    TFY_ONLY_SIZE = 512,
+    TFY_ONLY_MOST = 16
+}; /* bytes and number of the globs that say which workflows a caller sees */
+
 typedef struct TfyIndexer TfyIndexer;
 
 /* Opens it for the one that follows. NULL: error (TFY_ERROR_TEXT bytes) says why. */
@@ -44,7 +49,8 @@ typedef struct TfyRunsWanted {
     const char *state, *attention, *program, *version, *workflow, *by; /* NULL: all */
     const char *label, *label_value;                                   /* NULL: all */
     int64_t before_ms, after_ms;                                       /* when they started; 0: whenever */
-    int64_t below; /* the cursor: runs that started before this one; 0: from the newest */
+    const char *only; /* globs of PROGRAM.WORKFLOW with blanks between them; NULL or "": all */
+    int64_t below;    /* the cursor: runs that started before this one; 0: from the newest */
     uint32_t limit;
 } TfyRunsWanted;
 
@@ -56,6 +62,16 @@ int64_t tfy__index_cursor(TfyIndexReader *reader); /* the newest record that is 
 /* Shows the runs to the callback. *next: the cursor of the next page, 0: this is the last. 0 or a negative code. */
 int tfy__index_runs(TfyIndexReader *reader, const TfyRunsWanted *wanted,
                     void (*show)(void *arg, const TfyRunShown *run), void *arg, int64_t *next);
+/* Which open questions, oldest first. */
+typedef struct TfyQuestionsWanted {
+    const char *run;  /* uuid; NULL: all */
+    const char *only; /* as above */
+    int64_t above;    /* the cursor: asked behind this record */
+    uint32_t limit;
+} TfyQuestionsWanted;
+/* Shows the record of each, and its run. *next as above. 0 or a negative code. */
+int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wanted,
+                         void (*show)(void *arg, int64_t lsn, const TfyRunShown *run), void *arg, int64_t *next);
 /* The run with that uuid, or with a unique start of it. TFY_E_ABSENT: none; TFY_E_INVALID: several. */
 int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg);
 

@@ -25,8 +25,9 @@ typedef struct Bound {
 
 typedef struct Query {
     TfyBuffer sql;
-    Bound bound[16];
+    Bound bound[16 + TFY_ONLY_MOST];
     int count;
+    char only[TFY_ONLY_SIZE];
 } Query;
 
 static void bind_text(Query *query, const char *condition, const char *value)
@@ -70,6 +71,18 @@ static const char *attention_condition(const char *attention)
     return " AND r.questions+r.doubts+r.stuck>0";
 }
 
+/* Each glob is bound as its own text: they stand in `query->only`, with a NUL behind each. */
+static void write_only(Query *query, const char *only)
+{
+    snprintf(query->only, sizeof query->only, "%s", only);
+    tfy__buffer_text(&query->sql, " AND(0");
+    for (char *rest = query->only, *glob; (glob = strtok_r(rest, " ", &rest)) && query->count < 16 + TFY_ONLY_MOST;) {
+        tfy__buffer_text(&query->sql, " OR r.program||'.'||r.workflow GLOB ?");
+        query->bound[query->count++] = (Bound){.text = glob};
+    }
+    tfy__buffer_char(&query->sql, ')');
+}
+
 static void write_conditions(Query *query, const TfyRunsWanted *wanted)
 {
     if (wanted->attention) tfy__buffer_text(&query->sql, attention_condition(wanted->attention));
@@ -78,6 +91,7 @@ static void write_conditions(Query *query, const TfyRunsWanted *wanted)
     bind_text(query, "r.version=?", wanted->version);
     bind_text(query, "r.workflow=?", wanted->workflow);
     bind_text(query, "r.started_by=?", wanted->by);
+    if (wanted->only && *wanted->only) write_only(query, wanted->only);
     if (wanted->before_ms) bind_number(query, "r.started_ms<?", wanted->before_ms);
     if (wanted->after_ms) bind_number(query, "r.started_ms>=?", wanted->after_ms);
 }
@@ -196,6 +210,61 @@ int tfy__index_runs(TfyIndexReader *reader, const TfyRunsWanted *wanted,
     tfy__buffer_free(&words);
     return code;
 }
+
+/* ---- questions ---- */
+
+typedef struct Asked {
+    int64_t lsn;
+    void (*show)(void *arg, int64_t lsn, const TfyRunShown *run);
+    void *arg;
+} Asked;
+
+static void show_asked(void *arg, const TfyRunShown *run)
+{
+    const Asked *asked = arg;
+    asked->show(asked->arg, asked->lsn, run);
+}
+
+static int show_questions(sqlite3_stmt *row, uint32_t limit, Asked *asked, int64_t *next)
+{
+    uint32_t count = 0;
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        if (count++ == limit) {
+            *next = asked->lsn;
+            return TFY_OK;
+        }
+        asked->lsn = sqlite3_column_int64(row, 20);
+        show_row(row, show_asked, asked);
+    }
+    return code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
+}
+
+int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wanted,
+                         void (*show)(void *arg, int64_t lsn, const TfyRunShown *run), void *arg, int64_t *next)
+{
+    Query query = {.count = 0};
+    Asked asked = {.show = show, .arg = arg};
+    sqlite3_stmt *row = NULL;
+    int code = TFY_E_IO;
+    *next = 0;
+    tfy__buffer_text(&query.sql,
+                     "SELECT " COLUMNS ",q.lsn FROM waits q CROSS JOIN run r ON r.id=q.run WHERE q.doubt=0");
+    bind_number(&query, "q.lsn>?", wanted->above);
+    bind_text(&query, "r.uuid=?", wanted->run);
+    if (wanted->only && *wanted->only) write_only(&query, wanted->only);
+    tfy__buffer_text(&query.sql, " ORDER BY q.lsn");
+    if (query.sql.failed)
+        code = TFY_E_NOMEM;
+    else if (sqlite3_prepare_v2(reader->db, query.sql.data, -1, &row, NULL) == SQLITE_OK &&
+             bind_all(row, &query) == SQLITE_OK)
+        code = show_questions(row, wanted->limit, &asked, next);
+    sqlite3_finalize(row);
+    tfy__buffer_free(&query.sql);
+    return code;
+}
+
+/* ---- one run ---- */
 
 int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg)
 {

@@ -6,6 +6,8 @@
 #include "base/buffer.h"
 #include "serve/openapi.h"
 #include "serve/stream.h"
+#include "serve/questions.h"
+#include "serve/run_history.h"
 #include "value/json.h"
 
 /* ---- schemas ---- */
@@ -103,7 +105,9 @@ static const char shared[] =
 static const char *answer_of(const TfyRoute *route)
 {
     static const char *const of[][2] = {{"health", "Status"}, {"ready", "Status"}, {"programs", "Programs"},
-                                        {"runs", "Runs"},     {"run", "Run"},      {"start", "Run"}};
+                                        {"runs", "Runs"},     {"run", "Run"},      {"start", "Run"},
+                                        {"signal", "Run"},    {"cancel", "Run"},   {"fork", "Run"},
+                                        {"again", "Run"},     {"resolve", "Run"},  {"answer", "Run"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];
     return "Any";
@@ -128,11 +132,24 @@ static json_t *path_parameters(const char *pattern)
     return list;
 }
 
+static const char *const *query_of(const TfyRoute *route)
+{
+    const struct {
+        const char *id;
+        const char *const *names;
+    } of[] = {{"runs", tfy__runs_parameters},
+              {"records", tfy__records_parameters},
+              {"output", tfy__output_parameters},
+              {"questions", tfy__questions_parameters},
+               {"events", tfy__events_parameters}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (strcmp(of[i].id, route->id) == 0) return of[i].names;
+    return NULL;
+}
+
 static void add_query(const TfyRoute *route, json_t *parameters)
 {
-    const char *const *name = strcmp(route->id, "runs") == 0     ? tfy__runs_parameters
-                              : strcmp(route->id, "events") == 0 ? tfy__events_parameters
-                                                                 : NULL;
+    const char *const *name = query_of(route);
     for (; name && *name; name++)
         if ((*name)[strlen(*name) - 1] != '.')
             json_array_append_new(parameters, parameter(*name, "query", false, "see the guide"));
@@ -142,6 +159,41 @@ static void add_start_headers(json_t *parameters)
 {
     json_array_append_new(parameters, parameter("Idempotency-Key", "header", false,
                                                 "the same key starts once, however often it is sent"));
+}
+
+static void add_seen_header(json_t *parameters)
+{
+    json_array_append_new(parameters, parameter("If-Match", "header", false,
+                                                "the digest of the question, so that no other one is answered"));
+}
+
+/* What a change sends. */
+static json_t *body_of(const TfyRoute *route)
+{
+#define TEXT "{\"type\":\"string\"}"
+    static const char *const of[][2] = {
+        {"signal", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT
+                   ",\"value\":true,\"id\":" TEXT "}}"},
+        {"cancel", "{\"type\":\"object\",\"properties\":{\"task\":" TEXT ",\"force\":{\"type\":\"boolean\"}}}"},
+        {"fork", "{\"type\":\"object\",\"required\":[\"step\"],\"properties\":{\"task\":" TEXT
+                 ",\"step\":{\"type\":\"integer\"},\"value\":true}}"},
+        {"resolve", "{\"type\":\"object\",\"required\":[\"how\"],\"properties\":{\"how\":{\"enum\":[\"done\",\"retry\","
+                    "\"fail\"]},\"value\":true}}"},
+        {"answer", "{\"type\":\"object\",\"required\":[\"answer\"],\"properties\":{\"answer\":{\"type\":[\"string\","
+                   "\"boolean\"]},\"why\":" TEXT "}}"},
+    };
+#undef TEXT
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (strcmp(of[i][0], route->id) == 0) return json_loads(of[i][1], 0, NULL);
+    return reference("Any");
+}
+
+static bool makes_run(const TfyRoute *route)
+{
+    static const char *const of[] = {"start", "fork", "again"};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (strcmp(of[i], route->id) == 0) return true;
+    return false;
 }
 
 static json_t *content_of(const TfyRoute *route)
@@ -154,10 +206,11 @@ static json_t *content_of(const TfyRoute *route)
 
 static json_t *operation(const TfyRoute *route)
 {
-    const bool starts = strcmp(route->id, "start") == 0;
+    const bool starts = makes_run(route);
     json_t *parameters = path_parameters(route->pattern);
     add_query(route, parameters);
-    if (starts) add_start_headers(parameters);
+    if (starts && strcmp(route->id, "fork") != 0) add_start_headers(parameters);
+    if (strcmp(route->id, "answer") == 0) add_seen_header(parameters);
     return json_pack("{s:s, s:s, s:o, s:{s:{s:s, s:o}, s:o}}", "operationId", route->id, "summary", route->summary,
                      "parameters", parameters, "responses", starts ? "201" : "200", "description", route->summary,
                      "content", content_of(route), "default", problem_answer());
@@ -173,9 +226,9 @@ static void add_routes(json_t *paths)
             json_object_set_new(paths, route->pattern, path);
         }
         json_t *made = operation(route);
-        if (strcmp(route->id, "start") == 0)
+        if (route->method == TFY_POST || route->method == TFY_PUT)
             json_object_set_new(made, "requestBody",
-                                json_pack("{s:b, s:o}", "required", 1, "content", content(reference("Any"))));
+                                json_pack("{s:b, s:o}", "required", 1, "content", content(body_of(route))));
         json_object_set_new(path, methods[route->method], made);
     }
 }

@@ -32,6 +32,7 @@ bool tfy__problem(TfyProblem *problem, TfyProblemKind kind, const char *format, 
 void tfy__problem_clear(TfyProblem *problem)
 {
     json_decref(problem->errors);
+    json_decref(problem->more);
     *problem = (TfyProblem){.kind = TFY_NO_PROBLEM};
 }
 
@@ -45,15 +46,22 @@ const char *tfy__problem_id(TfyProblemKind kind)
     return kinds[kind].id;
 }
 
-static void add_errors(TfyBuffer *out, const json_t *errors)
+static void add_json(TfyBuffer *out, const char *name, const json_t *value)
 {
-    char *text = json_dumps(errors, JSON_COMPACT);
-    tfy__buffer_text(out, ",\"errors\":");
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    tfy__buffer_printf(out, ",\"%s\":", name);
     if (text)
         tfy__buffer_text(out, text);
     else
         out->failed = true;
     free(text);
+}
+
+static void add_more(TfyBuffer *out, json_t *more)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(more, name, value) add_json(out, name, value);
 }
 
 void tfy__problem_text(const TfyProblem *problem, const char *request, TfyBuffer *out)
@@ -67,7 +75,8 @@ void tfy__problem_text(const TfyProblem *problem, const char *request, TfyBuffer
     }
     tfy__buffer_text(out, ",\"request\":");
     tfy__buffer_json_string(out, request, strlen(request));
-    if (problem->errors) add_errors(out, problem->errors);
+    add_more(out, problem->more);
+    if (problem->errors) add_json(out, "errors", problem->errors);
     tfy__buffer_char(out, '}');
 }
 

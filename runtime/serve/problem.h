@@ -14,12 +14,18 @@
     P(FORBIDDEN, 403, "forbidden", "This is not allowed")                                                              \
     P(NOT_FOUND, 404, "not-found", "There is no such thing")                                                           \
     P(METHOD, 405, "method", "This cannot be done with it")                                                            \
+    P(ANSWERED, 409, "answered", "It was answered before")                                                             \
+    P(ENDED, 409, "ended", "It has ended")                                                                             \
+    P(NOT_IN_DOUBT, 409, "not-in-doubt", "Nobody doubts what happened")                                                \
     P(AMBIGUOUS, 409, "ambiguous", "Several fit")                                                                      \
+    P(COMPACTED, 410, "compacted", "It is gone: compacted, or removed")                                                \
+    P(CHANGED, 412, "changed", "It is another one now")                                                                \
     P(TOO_LARGE, 413, "too-large", "The body is too large")                                                            \
     P(MEDIA, 415, "media", "The body has another type")                                                                \
     P(WRONG_HOST, 421, "wrong-host", "This server has another name")                                                   \
     P(ARGUMENTS, 422, "arguments", "The arguments do not fit")                                                         \
     P(KEY_REUSED, 422, "key-reused", "The key was used for something else")                                            \
+    P(UNKNOWN_ANSWER, 422, "unknown-answer", "This is not one of the answers")                                         \
     P(BUSY, 429, "busy", "There is no room for more")                                                                  \
     P(INTERNAL, 500, "internal", "The server failed")                                                                  \
     P(UNKNOWN_METHOD, 501, "unknown-method", "There is no such method")                                                \
@@ -39,6 +45,7 @@ typedef struct TfyProblem {
     TfyProblemKind kind;
     char detail[512];  /* a sentence, or ""; UTF-8 */
     json_t *errors;    /* [{"path", "detail"}, …], owned; NULL: none */
+    json_t *more;      /* an object with members of this kind of problem, owned; NULL: none */
     const char *allow; /* METHOD: what can be done with it, "GET, POST"; static */
 } TfyProblem;
 

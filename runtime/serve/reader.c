@@ -36,10 +36,10 @@ static void *work(void *arg)
         void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
         request->then = NULL;
         request->reader = reader;
-        request->waits = false;
+        request->pass = tfy__request_done;
         serve(request);
         request->reader = NULL;
-        if (!request->waits) tfy__request_done(request);
+        request->pass(request); /* and whoever gets it may have freed it */
     }
     return NULL;
 }
@@ -56,7 +56,9 @@ static bool open_one(struct TfyReaders *readers, TfyReader *reader, char *error)
 {
     const TfyLogOptions options = {.path = readers->server->db, .read_only = true, .existing = true};
     reader->of = readers;
-    if (tfy__log_open(&reader->log, &options, error) != TFY_OK) return false;
+    if (tfy__log_open(&reader->log, &options, error) != TFY_OK ||
+        tfy__log_open(&reader->names, &options, error) != TFY_OK)
+        return false;
     reader->index = tfy__index_reader_open(readers->server->db, error);
     return reader->index;
 }
@@ -92,6 +94,7 @@ void tfy__readers_close(struct TfyReaders *readers)
     for (int i = 0; i < READERS; i++) {
         tfy__index_reader_close(readers->readers[i].index);
         tfy__events_close(readers->readers[i].events);
+        if (readers->readers[i].names) tfy__log_close(readers->readers[i].names, false);
         if (readers->readers[i].log) tfy__log_close(readers->readers[i].log, false);
     }
     pthread_mutex_destroy(&readers->mutex);

@@ -8,7 +8,8 @@
 
 typedef struct TfyReader {
     struct TfyReaders *of;
-    TfyLog *log; /* read-only */
+    TfyLog *log;   /* read-only … */
+    TfyLog *names; /* … and another one, for what is looked up while records of it are shown */
     TfyIndexReader *index;
     struct TfyEvents *events; /* cli/look/event.h; NULL: nobody has asked for any yet */
 } TfyReader;

@@ -3,9 +3,11 @@
 #include <time.h>
 
 #include "base/buffer.h"
+#include "serve/of_run.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 #include "serve/stream.h"
+#include "value/json.h"
 
 int64_t tfy__monotonic_ms(void)
 {
@@ -61,6 +63,15 @@ void tfy__request_label(const TfyRequest *request, const char **name, const char
 
 /* ---- the answer ---- */
 
+json_t *tfy__json_time(int64_t ms)
+{
+    TfyBuffer text = {0};
+    tfy__write_time(&text, ms);
+    json_t *json = text.failed ? NULL : json_string(text.data);
+    tfy__buffer_free(&text);
+    return json;
+}
+
 void tfy__request_json(TfyRequest *request, int status, json_t *json)
 {
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
@@ -82,6 +93,8 @@ void tfy__request_free(TfyRequest *request)
     free(request->target);
     free(request->key);
     free(request->match);
+    free(request->as_seen);
+    tfy__run_found_free(request->run);
     tfy__buffer_free(&request->body);
     tfy__buffer_free(&request->answer);
     json_decref(request->json);

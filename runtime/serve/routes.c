@@ -1,10 +1,14 @@
 /* routes.c: the table of routes. */
+#include "serve/changes.h"
+#include "serve/questions.h"
+#include "serve/run_history.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 #include "serve/stream.h"
 
 #define VIEWER   TFY_ROLE_VIEWER
+#define APPROVER TFY_ROLE_APPROVER
 #define OPERATOR TFY_ROLE_OPERATOR
 
 const TfyRoute tfy__routes[] = {
@@ -19,5 +23,26 @@ const TfyRoute tfy__routes[] = {
     {TFY_GET, "/v1/runs/{id}", VIEWER, TFY_BY_READER, tfy__serve_run, "run", "one run"},
     {TFY_GET, "/v1/events", VIEWER, TFY_BY_READER, tfy__serve_events, "events",
      "the records of the database as they become durable, and live events, as server-sent events"},
+    {TFY_GET, "/v1/runs/{id}/records", VIEWER, TFY_BY_READER, tfy__serve_records, "records", "the records of a run"},
+    {TFY_GET, "/v1/runs/{id}/timeline", VIEWER, TFY_BY_READER, tfy__serve_timeline, "timeline",
+     "what each task of a run did, and when"},
+    {TFY_GET, "/v1/runs/{id}/tasks", VIEWER, TFY_BY_READER, tfy__serve_tasks, "tasks", "where the tasks of a run are"},
+    {TFY_GET, "/v1/runs/{id}/output", VIEWER, TFY_BY_READER, tfy__serve_output, "output", "what a run printed"},
+    {TFY_POST, "/v1/runs/{id}/signals", OPERATOR, TFY_OF_RUN, tfy__serve_signal, "signal", "send a run a signal"},
+    {TFY_POST, "/v1/runs/{id}/cancel", OPERATOR, TFY_OF_RUN, tfy__serve_cancel, "cancel",
+     "cancel a run, or one task of it"},
+    {TFY_POST, "/v1/runs/{id}/fork", OPERATOR, TFY_OF_RUN, tfy__serve_fork, "fork",
+     "start a run with what another one had done up to a step"},
+    {TFY_POST, "/v1/runs/{id}/again", OPERATOR, TFY_OF_RUN, tfy__serve_again, "again",
+     "start a run with the arguments of another one"},
+    {TFY_POST, "/v1/runs/{id}/steps/{task}/{step}/resolve", OPERATOR, TFY_OF_RUN, tfy__serve_resolve, "resolve",
+     "say what happened to a step that is in doubt"},
+    {TFY_GET, "/v1/records/{lsn}", VIEWER, TFY_BY_READER, tfy__serve_record, "record", "one record, whole"},
+    {TFY_GET, "/v1/questions", VIEWER, TFY_BY_READER, tfy__serve_questions, "questions",
+     "list open questions, oldest first"},
+    {TFY_GET, "/v1/questions/{id}/{task}/{step}", VIEWER, TFY_BY_READER, tfy__serve_question, "question",
+     "one question, and its answer"},
+    {TFY_POST, "/v1/questions/{id}/{task}/{step}/answer", APPROVER, TFY_OF_RUN, tfy__serve_answer, "answer",
+     "answer a question"},
     {TFY_GET, NULL, TFY_ROLE_NONE, TFY_AT_ONCE, NULL, NULL, NULL},
 };

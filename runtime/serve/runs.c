@@ -72,7 +72,7 @@ void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out)
 /* ---- waiting for the index ---- */
 
 /* A reader that has just written sees what it wrote. */
-static bool awaits(TfyRequest *request)
+bool tfy__index_awaited(TfyRequest *request)
 {
     if (!request->after || tfy__tail_await(request->server->tail, request->after, AWAIT_MS)) return true;
     request->retry_after_s = 1;
@@ -84,7 +84,7 @@ static bool awaits(TfyRequest *request)
 
 typedef struct Found {
     TfyRequest *request;
-    uint32_t count;
+    uint32_t count, hidden;
     char ids[2][37];
 } Found;
 
@@ -92,6 +92,10 @@ static void show_one(void *arg, const TfyRunShown *run)
 {
     Found *found = arg;
     TfyRequest *request = found->request;
+    if (!tfy__may_see(&request->caller, run->program, run->workflow)) {
+        found->hidden++;
+        return;
+    }
     if (found->count < 2) snprintf(found->ids[found->count], sizeof found->ids[0], "%s", run->id);
     if (found->count++) return;
     request->ended = run->ended_ms;
@@ -99,56 +103,30 @@ static void show_one(void *arg, const TfyRunShown *run)
     snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)run->lsn);
 }
 
-static int look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), Found *found)
+bool tfy__run_answer(TfyRequest *request, const char *id)
 {
+    Found found = {.request = request};
     const size_t len = strlen(id);
-    if (len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")) return TFY_E_ABSENT;
-    return tfy__index_run(request->reader->index, id, show, found);
-}
-
-static bool refuse_run(TfyRequest *request, const char *id, int code, const Found *found)
-{
+    int code = len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")
+                   ? TFY_E_ABSENT
+                   : tfy__index_run(request->reader->index, id, show_one, &found);
+    if (found.hidden && code != TFY_E_IO) code = found.count ? TFY_OK : TFY_E_ABSENT;
+    if (code == TFY_OK) return true;
+    tfy__buffer_reset(&request->answer);
+    request->etag[0] = '\0';
     if (code == TFY_E_INVALID)
-        return tfy__problem(&request->problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", found->ids[0],
-                            found->ids[1]);
+        return tfy__problem(&request->problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", found.ids[0],
+                            found.ids[1]);
     if (code == TFY_E_ABSENT)
         return tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no run '%.60s'; gc may have removed it",
                             id);
     return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
 }
 
-static bool find_run(TfyRequest *request, const char *id)
-{
-    Found found = {.request = request};
-    const int code = look_up(request, id, show_one, &found);
-    if (code == TFY_OK) return true;
-    tfy__buffer_reset(&request->answer);
-    request->etag[0] = '\0';
-    return refuse_run(request, id, code, &found);
-}
-
-static void note_id(void *arg, const TfyRunShown *run)
-{
-    Found *found = arg;
-    if (found->count < 2) snprintf(found->ids[found->count++], sizeof found->ids[0], "%s", run->id);
-}
-
-bool tfy__find_run_id(TfyRequest *request, const char *given, char id[37])
-{
-    Found found = {.request = request};
-    uint8_t uuid[16];
-    TfyLogRun row;
-    int code = look_up(request, given, note_id, &found);
-    if (code == TFY_E_ABSENT && tfy__uuid_read(given, uuid)) code = tfy__log_find_run(request->reader->log, uuid, &row);
-    if (code != TFY_OK) return refuse_run(request, given, code, &found);
-    snprintf(id, 37, "%s", found.count ? found.ids[0] : given);
-    return true;
-}
-
 void tfy__serve_run(TfyRequest *request)
 {
-    if (!tfy__request_known(request, (const char *const[]){NULL}) || !awaits(request) ||
-        !find_run(request, request->names.text[0]))
+    if (!tfy__request_known(request, (const char *const[]){NULL}) || !tfy__index_awaited(request) ||
+        !tfy__run_answer(request, request->names.text[0]))
         return;
     if (!request->match || strcmp(request->match, request->etag) != 0) return;
     request->status = 304;
@@ -174,6 +152,11 @@ static bool is_same(const TfyRequest *request)
     return same;
 }
 
+static void hold(TfyRequest *request)
+{
+    tfy__tail_hold(request->server->tail, request);
+}
+
 void tfy__serve_started(TfyRequest *request)
 {
     const char *run = request->starting->run;
@@ -181,19 +164,18 @@ void tfy__serve_started(TfyRequest *request)
         tfy__problem(&request->problem, TFY_PROBLEM_KEY_REUSED, "run %s has this key and other arguments", run);
         return;
     }
-    if (!awaits(request) || !find_run(request, run)) return;
+    if (!tfy__index_awaited(request) || !tfy__run_answer(request, run)) return;
     request->replayed = true;
     request->status = 200;
     snprintf(request->location, sizeof request->location, "/v1/runs/%s", run);
-    request->waits = request->wait_s > 0;
-    if (request->waits) tfy__tail_hold(request->server->tail, request);
+    if (request->wait_s) request->pass = hold;
 }
 
 /* A run that has not ended is answered as it was when the wait began, but for what it has done since. */
 void tfy__serve_waited(TfyRequest *request)
 {
     tfy__buffer_reset(&request->answer);
-    if (!find_run(request, request->starting->run)) return;
+    if (!tfy__run_answer(request, request->starting->run)) return;
     if (request->ended) request->status = 200;
 }
 
@@ -246,32 +228,6 @@ static bool read_time(TfyRequest *request, const char *name, int64_t *ms)
            tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is a time such as 2026-11-23T02:29:11Z", name);
 }
 
-/* A cursor names the making of the index that it is of, and the run behind which the page starts. */
-static bool read_cursor(TfyRequest *request, int64_t *below)
-{
-    const char *text = tfy__request_parameter(request, "cursor");
-    unsigned long long made, id, sum;
-    int used = 0;
-    *below = 0;
-    if (!text) return true;
-    const bool read = sscanf(text, "r%llx-%llx-%llx%n", &made, &id, &sum, &used) == 3 && !text[used];
-    if (read && (int64_t)made == tfy__index_made(request->reader->index) && sum == (tfy__mix(made ^ id) & 0xffff)) {
-        *below = (int64_t)id;
-        return true;
-    }
-    return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the cursor is not one of this list; begin anew");
-}
-
-static void write_next(TfyRequest *request, int64_t next)
-{
-    const uint64_t made = (uint64_t)tfy__index_made(request->reader->index), id = (uint64_t)next;
-    if (next)
-        tfy__buffer_printf(&request->answer, "],\"next\":\"r%llx-%llx-%llx\"}", (unsigned long long)made,
-                           (unsigned long long)id, (unsigned long long)(tfy__mix(made ^ id) & 0xffff));
-    else
-        tfy__buffer_text(&request->answer, "],\"next\":null}");
-}
-
 static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
 {
     static const char *const states[] = {"running", "completed", "failed", "cancelled", NULL};
@@ -283,7 +239,8 @@ static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
                               .program = tfy__request_parameter(request, "program"),
                               .version = tfy__request_parameter(request, "version"),
                               .workflow = tfy__request_parameter(request, "workflow"),
-                              .by = tfy__request_parameter(request, "by")};
+                              .by = tfy__request_parameter(request, "by"),
+                              .only = request->caller.only};
     tfy__request_label(request, &wanted->label, &wanted->label_value);
     if (!tfy__request_known(request, tfy__runs_parameters) ||
         !tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &limit) ||
@@ -292,7 +249,7 @@ static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
         !read_time(request, "after", &wanted->after_ms) || !read_time(request, "before", &wanted->before_ms))
         return false;
     wanted->limit = (uint32_t)limit;
-    return read_cursor(request, &wanted->below);
+    return tfy__cursor_read(request, 'r', &wanted->below);
 }
 
 void tfy__serve_runs(TfyRequest *request)
@@ -300,10 +257,10 @@ void tfy__serve_runs(TfyRequest *request)
     TfyRunsWanted wanted;
     Page page = {.out = &request->answer};
     int64_t next;
-    if (!awaits(request) || !read_wanted(request, &wanted)) return;
+    if (!tfy__index_awaited(request) || !read_wanted(request, &wanted)) return;
     tfy__buffer_text(&request->answer, "{\"runs\":[");
     if (tfy__index_runs(request->reader->index, &wanted, show_in_page, &page, &next) == TFY_OK)
-        write_next(request, next);
+        tfy__cursor_write(request, 'r', next);
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
 }

@@ -8,11 +8,16 @@
 /* Appends a run as JSON. */
 void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out);
 
+/* Waits until the index has what Tfy-After names. False: the problem says that it does not. */
+bool tfy__index_awaited(TfyRequest *request);
+/* In a reader: a cursor of a list names the list, the making of the index, and where the next page starts. Read: the problem
+ * says that it is none of this list. Written: "],"next":…}", where 0 means the last page. */
+bool tfy__cursor_read(TfyRequest *request, char list, int64_t *at);
+void tfy__cursor_write(TfyRequest *request, char list, int64_t at);
+/* In a reader: writes the run with that id, or a unique start of it, as the answer. False: the problem says why not. */
+bool tfy__run_answer(TfyRequest *request, const char *id);
+
 void tfy__serve_runs(TfyRequest *request);
 void tfy__serve_run(TfyRequest *request);
-
-/* On a reader's thread: the uuid of the run that somebody names by it, or by a unique start of it. A run that the index does
- * not have yet is found by its uuid alone. False: the problem says why there is none. */
-bool tfy__find_run_id(TfyRequest *request, const char *given, char id[37]);
 
 #endif

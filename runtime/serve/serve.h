@@ -24,6 +24,7 @@
 #include "serve/gate.h"
 #include "serve/problem.h"
 #include "serve/route.h"
+#include "serve/who.h"
 
 enum {
     TFY_BODY_MAX = 1 << 20,  /* bytes of a body */
@@ -32,13 +33,6 @@ enum {
 };
 
 typedef struct TfyServer TfyServer;
-
-/* Who asks. */
-typedef struct TfyCaller {
-    char name[64];   /* for the log */
-    unsigned roles;  /* of TfyRole */
-    const char *how; /* "unix", "http"; static */
-} TfyCaller;
 
 /* One "name=value" of a query, decoded. */
 typedef struct TfyParameter {
@@ -58,6 +52,7 @@ typedef struct TfyRequest {
     uint32_t parameter_count;
     char *key;        /* Idempotency-Key; owned, or NULL */
     char *match;      /* If-None-Match; owned, or NULL */
+    char *as_seen;    /* If-Match; owned, or NULL */
     int64_t wait_s;   /* Prefer: wait=N: for the end of the run; 0: it is not waited for */
     int64_t until_ms; /* … monotonic */
     int64_t after;    /* Tfy-After: the index has to have this record; 0: none */
@@ -78,10 +73,11 @@ typedef struct TfyRequest {
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
+    struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
     bool ended;                               /* the run that was found has */
-    bool waits;                               /* a reader has left it to the tail */
+    void (*pass)(struct TfyRequest *request); /* whom a reader gives it to when it is done with it */
 } TfyRequest;
 
 /* A program and its version that new runs get. */
@@ -118,6 +114,7 @@ bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, i
 bool tfy__request_known(TfyRequest *request, const char *const *names);
 /* The parameter "label.NAME"; NULL: there is none. */
 void tfy__request_label(const TfyRequest *request, const char **name, const char **value);
+json_t *tfy__json_time(int64_t ms);                                    /* as answers have times; NULL: no memory */
 void tfy__request_json(TfyRequest *request, int status, json_t *json); /* takes it; NULL: no memory */
 void tfy__request_free(TfyRequest *request);
 

@@ -137,7 +137,7 @@ static void write_facts(void *arg, TfyBuffer *members)
     json_t *labels = json_object_get(request->json, "labels");
     tfy__put_text(members, TFY_P_BY, request->caller.name);
     tfy__put(members, TFY_P_VIA);
-    tfy__buffer_printf(members, "{\"how\":\"%s\"}", request->caller.how);
+    tfy__via_text(&request->caller, members);
     if (json_object_size(labels)) tfy__put_tree(members, TFY_P_LABELS, labels);
     tfy__put_text(members, TFY_P_PROGRAM_NAME, request->starting->of->name);
 }
@@ -242,6 +242,8 @@ static bool prepare(TfyRequest *request)
     starting->of = find_program(request, request->names.text[0]);
     starting->workflow = starting->of ? find_workflow(request, starting->of, request->names.text[1]) : NULL;
     if (!starting->workflow) return false;
+    const TfyAbout about = {starting->of->name, starting->workflow->name, NULL};
+    if (!tfy__may(request->server, &request->caller, TFY_ROLE_OPERATOR, &about, &request->problem)) return false;
     if (request->key && !tfy__run_name_fits(request->key))
         return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST,
                             "an Idempotency-Key has 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "cli/look/event.h"
 #include "serve/reader.h"
+#include "serve/of_run.h"
 #include "serve/runs.h"
 #include "wal/log/log.h"
 
@@ -511,6 +512,23 @@ static bool read_types(TfyRequest *request, const char *names, uint64_t *types)
            tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s", error);
 }
 
+/* A run that the index does not have yet is found by its uuid alone. */
+static bool find_run(TfyRequest *request, const char *given, char id[37])
+{
+    uint8_t uuid[16];
+    TfyLogRun row;
+    if (tfy__run_find(request, given)) {
+        snprintf(id, 37, "%s", request->run->id);
+        return true;
+    }
+    if (request->problem.kind != TFY_PROBLEM_NOT_FOUND || !tfy__uuid_read(given, uuid) ||
+        tfy__log_find_run(request->reader->log, uuid, &row) != TFY_OK)
+        return false;
+    tfy__problem_clear(&request->problem);
+    snprintf(id, 37, "%s", given);
+    return true;
+}
+
 static bool read_filter(TfyRequest *request, TfyEventFilter *filter)
 {
     const char *run = tfy__request_parameter(request, "run");
@@ -518,7 +536,7 @@ static bool read_filter(TfyRequest *request, TfyEventFilter *filter)
     filter->program = tfy__request_parameter(request, "program");
     filter->workflow = tfy__request_parameter(request, "workflow");
     tfy__request_label(request, &filter->label, &filter->label_value);
-    return (!run || tfy__find_run_id(request, run, filter->run)) &&
+    return (!run || find_run(request, run, filter->run)) &&
            read_types(request, tfy__request_parameter(request, "type"), &filter->types);
 }
 

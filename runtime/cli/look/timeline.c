@@ -1,12 +1,9 @@
 /* timeline.c: tfy timeline: what each task of a run did when, computed from its records alone: a chart of characters on
  * a terminal, elsewhere one for Mermaid.
- *
- * Records divide a task's time. The time between two records is named after the second one: the result of a tool, the
- * end of a sleep or of a wait, an answer; else it is running. */
-#include "base/grow.h"
+ */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
-#include "cli/look/db.h"
+#include "cli/look/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,186 +17,6 @@
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
-typedef enum Kind { RUNS, WORKS, SLEEPS, WAITS, ASKS, KIND_COUNT } Kind;
-
-static const char *const KINDS[KIND_COUNT] = {"run", "tool", "sleep", "wait", "person"};
-
-/* One activity of a task, from one time to another. */
-typedef struct Span {
-    uint32_t task; /* index in the history */
-    Kind kind;
-    bool failed;
-    int64_t from_ms, to_ms;
-    int64_t step;
-    char label[96];
-} Span;
-
-/* The state of reading one task. */
-typedef struct Reading {
-    int64_t since_ms; /* start of the next span; 0: the task has no record yet */
-    bool timeout;     /* a timeout runs, not a sleep */
-} Reading;
-
-typedef struct Timeline {
-    const TfyHistory *history;
-    TfySourceMap map;
-    Reading *readings; /* per task */
-    Span *spans;
-    size_t count, cap;
-    int64_t begin_ms, end_ms;
-} Timeline;
-
-/* ---- reading ---- */
-
-static void add(Timeline *timeline, const Span *span)
-{
-    if (!GROW(timeline->spans, timeline->cap, timeline->count + 1, 256)) return;
-    timeline->spans[timeline->count++] = *span;
-}
-
-static const char *text_of(const TfyPayload *payload, TfyMember member)
-{
-    const char *text = tfy__payload_text(payload, member);
-    return text ? text : "";
-}
-
-static void set_label(Span *span, const char *verb, const char *what)
-{
-    snprintf(span->label, sizeof span->label, "%s%s%s", verb, *verb && *what ? " " : "", what);
-}
-
-static void label_by_point(const Timeline *timeline, Span *span, uint32_t point, const char *verb)
-{
-    char callee[64];
-    tfy__source_callee(&timeline->map, point, callee);
-    set_label(span, callee, verb);
-}
-
-/* Names the activity before a record. */
-static void classify(const Timeline *timeline, const TfyLogRecord *record, const TfyPayload *payload,
-                     const Reading *reading, Span *span)
-{
-    const json_t *ms = tfy__payload_get(payload, TFY_P_MS);
-    span->failed = tfy__payload_get(payload, TFY_P_ERROR) != NULL;
-    switch (record->type) {
-    case TFY_R_TOOL_RESULT:
-    case TFY_R_LLM_PLAN:
-    case TFY_R_PATCH_PREVIEW:
-    case TFY_R_COMMIT:
-        span->kind = WORKS;
-        set_label(span, text_of(payload, TFY_P_TOOL), "");
-        if (ms && span->to_ms - json_integer_value(ms) > span->from_ms)
-            span->from_ms = span->to_ms - json_integer_value(ms);
-        break;
-    case TFY_R_TIMER_FIRED:
-        span->kind = reading->timeout ? WORKS : SLEEPS;
-        span->failed = reading->timeout;
-        label_by_point(timeline, span, record->point, reading->timeout ? "timeout" : "");
-        break;
-    case TFY_R_JOIN_RESULT:
-        span->kind = WAITS;
-        set_label(span, *text_of(payload, TFY_P_GROUP) ? text_of(payload, TFY_P_GROUP) : "join",
-                  text_of(payload, TFY_P_PATH));
-        break;
-    case TFY_R_CHANNEL_SEND:
-    case TFY_R_CHANNEL_RECV:
-        span->kind = WAITS;
-        set_label(span, record->type == TFY_R_CHANNEL_SEND ? "send" : "recv", text_of(payload, TFY_P_OBJ));
-        break;
-    case TFY_R_LOCK_GRANTED:
-    case TFY_R_WOKE:
-        span->kind = WAITS;
-        set_label(span, record->type == TFY_R_WOKE ? "signal" : "lock", text_of(payload, TFY_P_NAME));
-        break;
-    case TFY_R_APPROVAL:
-    case TFY_R_RESOLVED:
-        span->kind = ASKS;
-        label_by_point(timeline, span, record->point, "");
-        break;
-    case TFY_R_TASK_CANCEL:
-        span->kind = WAITS;
-        span->failed = true;
-        set_label(span, "cancelled", "");
-        break;
-    case TFY_R_TASK_ABORT: span->failed = true; /* fallthrough */
-    default: span->kind = RUNS; set_label(span, "run", "");
-    }
-}
-
-static void add_backoff(Timeline *timeline, uint32_t task, const TfyLogRecord *record, int64_t due_ms)
-{
-    Span span = {.task = task, .kind = SLEEPS, .from_ms = timeline->end_ms, .to_ms = due_ms, .step = record->step};
-    set_label(&span, record->type == TFY_R_RETRY ? "backoff" : "busy", "");
-    if (due_ms > timeline->end_ms) add(timeline, &span);
-}
-
-static void begin_child(Timeline *timeline, const TfyLogRecord *record)
-{
-    const uint32_t child = tfy__db_task_born(timeline->history, record->lsn);
-    if (child != UINT32_MAX) timeline->readings[child].since_ms = timeline->end_ms;
-}
-
-/* What the tasks of a compacted run did before its snapshot is not known any more. */
-static void begin_all(Timeline *timeline)
-{
-    for (uint32_t i = 0; i < timeline->history->task_count; i++)
-        if (timeline->readings[i].since_ms) timeline->readings[i].since_ms = timeline->end_ms;
-}
-
-/* Arrivals are in a task's chain but say nothing about the task. */
-static bool is_arrival(const TfyLogRecord *record)
-{
-    return record->type == TFY_R_SIGNAL || record->type == TFY_R_MOVED;
-}
-
-/* Where the clock was set back, the time stops until the clock reaches it again: records are in the order in which
- * things happened. */
-static void read_record(Timeline *timeline, uint32_t task, const TfyLogRecord *record)
-{
-    Reading *reading = &timeline->readings[task];
-    TfyPayload payload;
-    tfy__payload_open(&payload, record);
-    if (record->ts_ms > timeline->end_ms) timeline->end_ms = record->ts_ms;
-    const int64_t now_ms = timeline->end_ms;
-    Span span = {.task = task, .from_ms = reading->since_ms, .to_ms = now_ms, .step = record->step};
-    if (record->type == TFY_R_TASK_SPAWN) begin_child(timeline, record);
-    if (!is_arrival(record)) {
-        if (reading->since_ms) classify(timeline, record, &payload, reading, &span);
-        /* A span without duration gets a bar only if it is something other than running. */
-        bool shown = span.to_ms > span.from_ms || span.kind != RUNS || span.failed;
-        if (reading->since_ms && shown && record->type != TFY_R_TASK_COMPLETE) add(timeline, &span);
-        reading->since_ms = now_ms;
-    }
-    const bool busy = tfy__record_is_busy(record);
-    if (record->type == TFY_R_RETRY || busy) {
-        int64_t due_ms = tfy__payload_int(&payload, TFY_P_DUE);
-        add_backoff(timeline, task, record, due_ms);
-        if (due_ms > reading->since_ms) reading->since_ms = due_ms;
-    }
-    if (tfy__db_is_base(timeline->history, record)) begin_all(timeline);
-    if (record->type == TFY_R_TASK_YIELD && !busy) reading->timeout = tfy__record_is(record, TFY_P_WHY, "timeout");
-    tfy__payload_close(&payload);
-}
-
-static int by_task(const void *a, const void *b)
-{
-    const Span *left = a, *right = b;
-    if (left->task != right->task) return left->task < right->task ? -1 : 1;
-    return left->from_ms < right->from_ms ? -1 : left->from_ms > right->from_ms;
-}
-
-static void read_history(Timeline *timeline, const TfyHistory *history)
-{
-    timeline->history = history;
-    timeline->begin_ms = history->record_count ? history->records[0].ts_ms : history->run.started_ms;
-    timeline->end_ms = timeline->begin_ms;
-    timeline->readings = calloc(history->task_count + 1, sizeof *timeline->readings);
-    tfy__source_map(&timeline->map, history);
-    for (uint32_t i = 0; timeline->readings && i < history->record_count; i++)
-        read_record(timeline, history->record_tasks[i], &history->records[i]);
-    if (timeline->count) qsort(timeline->spans, timeline->count, sizeof *timeline->spans, by_task);
-}
-
 /* ---- Mermaid ---- */
 
 /* A name in a Gantt chart ends at a colon; '#' and ';' also have a meaning there. */
@@ -208,10 +25,13 @@ static void put_name(const char *text)
     for (; *text; text++) putchar(strchr(":;#%\"{}\\", *text) || (unsigned char)*text < ' ' ? ' ' : *text);
 }
 
-static void print_mermaid(const Timeline *timeline)
+static void print_mermaid(const TfyTimeline *timeline)
 {
-    static const char *const tags[KIND_COUNT] = {
-        [RUNS] = "", [WORKS] = "active, ", [SLEEPS] = "done, ", [WAITS] = "done, ", [ASKS] = "active, "};
+    static const char *const tags[TFY_SPAN_KINDS] = {[TFY_SPAN_RUNS] = "",
+                                                     [TFY_SPAN_WORKS] = "active, ",
+                                                     [TFY_SPAN_SLEEPS] = "done, ",
+                                                     [TFY_SPAN_WAITS] = "done, ",
+                                                     [TFY_SPAN_ASKS] = "active, "};
     const TfyHistory *history = timeline->history;
     printf("gantt\n    title ");
     put_name(history->workflow ? history->workflow : "run");
@@ -222,9 +42,9 @@ static void print_mermaid(const Timeline *timeline)
         put_name(history->task_workflows[task] ? history->task_workflows[task] : "");
         putchar('\n');
         for (; at < timeline->count && timeline->spans[at].task == task; at++) {
-            const Span *span = &timeline->spans[at];
+            const TfySpan *span = &timeline->spans[at];
             printf("    ");
-            put_name(*span->label ? span->label : KINDS[span->kind]);
+            put_name(*span->label ? span->label : tfy__span_kinds[span->kind]);
             printf(" :%s%lld, %lld\n", span->failed ? "crit, " : tags[span->kind], (long long)span->from_ms,
                    (long long)(span->to_ms > span->from_ms ? span->to_ms : span->from_ms + 1));
         }
@@ -235,7 +55,7 @@ static void print_mermaid(const Timeline *timeline)
 
 enum { LABELS = 220, WIDTH = 1000, ROW = 24, HEAD = 40, FOOT = 34, TICKS = 8 };
 
-static const char *const COLOURS[KIND_COUNT] = {"#7aa6d8", "#2f7d4f", "#d9d9d9", "#f0c36a", "#b48ad6"};
+static const char *const COLOURS[TFY_SPAN_KINDS] = {"#7aa6d8", "#2f7d4f", "#d9d9d9", "#f0c36a", "#b48ad6"};
 
 static void put_xml(const char *text)
 {
@@ -250,13 +70,13 @@ static void put_xml(const char *text)
     }
 }
 
-static double place(const Timeline *timeline, int64_t ms)
+static double place(const TfyTimeline *timeline, int64_t ms)
 {
     int64_t all = timeline->end_ms - timeline->begin_ms;
     return LABELS + (double)(ms - timeline->begin_ms) * WIDTH / (double)(all > 0 ? all : 1);
 }
 
-static void svg_axis(const Timeline *timeline, int height)
+static void svg_axis(const TfyTimeline *timeline, int height)
 {
     double all = (double)(timeline->end_ms - timeline->begin_ms) / 1000;
     for (int i = 0; i <= TICKS; i++) {
@@ -271,39 +91,39 @@ static void svg_axis(const Timeline *timeline, int height)
     }
 }
 
-static void svg_span(const Timeline *timeline, const Span *span)
+static void svg_span(const TfyTimeline *timeline, const TfySpan *span)
 {
     double from = place(timeline, span->from_ms), to = place(timeline, span->to_ms);
     int y = HEAD + (int)span->task * ROW + 4;
     printf("<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" rx=\"2\" fill=\"%s\"%s><title>", from, y,
            to - from > 1 ? to - from : 1, ROW - 8, COLOURS[span->kind],
            span->failed ? " stroke=\"#c00\" stroke-width=\"1.5\"" : "");
-    put_xml(*span->label ? span->label : KINDS[span->kind]);
+    put_xml(*span->label ? span->label : tfy__span_kinds[span->kind]);
     printf(": %.3f s, step %lld%s</title></rect>\n", (double)(span->to_ms - span->from_ms) / 1000,
            (long long)span->step, span->failed ? ", failed" : "");
     if (to - from < 7.0 * (double)strlen(span->label) + 8) return;
     printf("<text x=\"%.2f\" y=\"%d\" fill=\"%s\" pointer-events=\"none\">", from + 4, y + 12,
-           span->kind == WORKS ? "#fff" : "#222");
+           span->kind == TFY_SPAN_WORKS ? "#fff" : "#222");
     put_xml(span->label);
     printf("</text>\n");
 }
 
 static void svg_legend(int height)
 {
-    for (int i = 0; i < KIND_COUNT; i++) {
+    for (int i = 0; i < TFY_SPAN_KINDS; i++) {
         int x = LABELS + i * 90;
         printf("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>"
                "<text x=\"%d\" y=\"%d\" fill=\"#444\">%s</text>\n",
-               x, height - 22, COLOURS[i], x + 18, height - 12, KINDS[i]);
+               x, height - 22, COLOURS[i], x + 18, height - 12, tfy__span_kinds[i]);
     }
-    int x = LABELS + KIND_COUNT * 90;
+    int x = LABELS + TFY_SPAN_KINDS * 90;
     printf("<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\" fill=\"none\" stroke=\"#c00\" "
            "stroke-width=\"1.5\"/>"
            "<text x=\"%d\" y=\"%d\" fill=\"#444\">failed</text>\n",
            x, height - 22, x + 18, height - 12);
 }
 
-static void print_svg(const Timeline *timeline)
+static void print_svg(const TfyTimeline *timeline)
 {
     const TfyHistory *history = timeline->history;
     int height = HEAD + (int)history->task_count * ROW + FOOT, width = LABELS + WIDTH + 40;
@@ -333,7 +153,7 @@ enum {
     NAME_MOST = 24,
     TOOK_WIDTH = 8,
     CELLS_MOST = 480,
-    MARKS = KIND_COUNT + 1
+    MARKS = TFY_SPAN_KINDS + 1
 };
 
 /* A chart: a line for each task, its name, its cells, the time it took. Each cell shows what the task did most of its
@@ -356,19 +176,19 @@ static void put_mark(const Chart *chart, int mark, int times)
     if (chart->colour) tfy__terminal_codes(stdout, "\033[0m");
 }
 
-static void cover(const Timeline *timeline, const Chart *chart, const Span *span, double (*cells)[MARKS])
+static void cover(const TfyTimeline *timeline, const Chart *chart, const TfySpan *span, double (*cells)[MARKS])
 {
     const int64_t all = timeline->end_ms - timeline->begin_ms;
     const double each = (double)(all > 0 ? all : 1) / chart->cells, from = (double)(span->from_ms - timeline->begin_ms),
                  to = (double)(span->to_ms - timeline->begin_ms);
-    const int mark = span->failed ? KIND_COUNT : (int)span->kind;
+    const int mark = span->failed ? TFY_SPAN_KINDS : (int)span->kind;
     int first = (int)(from / each), last = (int)(to / each);
     if (first >= chart->cells) first = chart->cells - 1;
     if (last >= chart->cells) last = chart->cells - 1;
     for (int i = first; i <= last; i++) {
         const double low = from > i * each ? from : i * each, high = to < (i + 1) * each ? to : (i + 1) * each;
         cells[i][mark] += high > low ? high - low : 0;
-        if (mark != RUNS) cells[i][mark] += 1e-9; /* something without duration is more than nothing */
+        if (mark != TFY_SPAN_RUNS) cells[i][mark] += 1e-9; /* something without duration is more than nothing */
     }
 }
 
@@ -377,8 +197,8 @@ static int mark_of(const double cell[MARKS])
 {
     int best = -1;
     double most = 0;
-    if (cell[KIND_COUNT] > 0) return KIND_COUNT;
-    for (int i = 0; i < KIND_COUNT; i++) {
+    if (cell[TFY_SPAN_KINDS] > 0) return TFY_SPAN_KINDS;
+    for (int i = 0; i < TFY_SPAN_KINDS; i++) {
         if (cell[i] > most) best = i;
         if (cell[i] > most) most = cell[i];
     }
@@ -397,7 +217,7 @@ static void put_cells(const Chart *chart, double (*cells)[MARKS])
     }
 }
 
-static void chart_task(const Timeline *timeline, const Chart *chart, uint32_t task, size_t *at)
+static void chart_task(const TfyTimeline *timeline, const Chart *chart, uint32_t task, size_t *at)
 {
     static double cells[CELLS_MOST][MARKS];
     TfyBuffer name = {0}, took = {0};
@@ -405,7 +225,7 @@ static void chart_task(const Timeline *timeline, const Chart *chart, uint32_t ta
     int64_t from_ms = INT64_MAX, to_ms = INT64_MIN;
     memset(cells, 0, sizeof cells);
     for (; *at < timeline->count && timeline->spans[*at].task == task; ++*at) {
-        const Span *span = &timeline->spans[*at];
+        const TfySpan *span = &timeline->spans[*at];
         if (span->from_ms < from_ms) from_ms = span->from_ms;
         if (span->to_ms > to_ms) to_ms = span->to_ms;
         cover(timeline, chart, span, cells);
@@ -423,7 +243,7 @@ static void chart_task(const Timeline *timeline, const Chart *chart, uint32_t ta
 }
 
 /* Writes the times at the left, the middle and the right of the cells. */
-static void chart_axis(const Timeline *timeline, const Chart *chart)
+static void chart_axis(const TfyTimeline *timeline, const Chart *chart)
 {
     const int64_t all = timeline->end_ms - timeline->begin_ms;
     TfyBuffer middle = {0}, right = {0};
@@ -441,12 +261,12 @@ static void chart_legend(const Chart *chart)
     for (int i = 0; i < MARKS; i++) {
         if (i) fputs("  ", stdout);
         put_mark(chart, i, 1);
-        printf(" %s", i < KIND_COUNT ? KINDS[i] : "failed");
+        printf(" %s", i < TFY_SPAN_KINDS ? tfy__span_kinds[i] : "failed");
     }
     putchar('\n');
 }
 
-static void print_chart(const Timeline *timeline)
+static void print_chart(const TfyTimeline *timeline)
 {
     const TfyHistory *history = timeline->history;
     const int columns = tfy__terminal_columns(STDOUT_FILENO);
@@ -479,22 +299,23 @@ static json_t *time_json(int64_t ms)
     return json;
 }
 
-static void print_json(const Timeline *timeline)
+static void print_json(const TfyTimeline *timeline)
 {
     const TfyHistory *history = timeline->history;
     json_t *spans = json_array();
     for (size_t i = 0; i < timeline->count; i++) {
-        const Span *span = &timeline->spans[i];
+        const TfySpan *span = &timeline->spans[i];
         const char *workflow = history->task_workflows[span->task];
-        json_array_append_new(
-            spans, json_pack("{s:s,s:s*,s:s,s:s,s:I,s:o,s:o,s:b}", "task", history->tasks[span->task].path, "workflow",
-                             workflow, "kind", KINDS[span->kind], "what", span->label, "step", (json_int_t)span->step,
-                             "from", time_json(span->from_ms), "to", time_json(span->to_ms), "failed", span->failed));
+        json_array_append_new(spans,
+                              json_pack("{s:s,s:s*,s:s,s:s,s:I,s:o,s:o,s:b}", "task", history->tasks[span->task].path,
+                                        "workflow", workflow, "kind", tfy__span_kinds[span->kind], "what", span->label,
+                                        "step", (json_int_t)span->step, "from", time_json(span->from_ms), "to",
+                                        time_json(span->to_ms), "failed", span->failed));
     }
     tfy__report_print(spans, 1);
 }
 
-static int print(const TfyArgs *args, const Timeline *timeline)
+static int print(const TfyArgs *args, const TfyTimeline *timeline)
 {
     const char *format = args->option[OPT_FORMAT];
     if (!timeline->readings) return tfy__fail(EXIT_BUG, "memory ran out");
@@ -512,13 +333,11 @@ static int print(const TfyArgs *args, const Timeline *timeline)
 static int draw(const TfyArgs *args, const TfyHistory *history, bool held)
 {
     (void)held;
-    Timeline timeline = {0};
+    TfyTimeline timeline = {0};
     tfy__db_say_base(history);
-    read_history(&timeline, history);
+    tfy__timeline_read(&timeline, history);
     const int status = print(args, &timeline);
-    tfy__source_map_free(&timeline.map);
-    free(timeline.readings);
-    free(timeline.spans);
+    tfy__timeline_free(&timeline);
     return status;
 }
 

@@ -250,6 +250,8 @@ static int make_plan(Plan *plan, const json_t *request)
     const char *path = json_string_value(json_object_get(request, "task"));
     const json_t *step = json_object_get(request, "step");
     plan->fork.step = json_integer_value(step);
+    plan->fork.by = json_string_value(json_object_get(request, "by"));
+    plan->fork.via = json_object_get(request, "via");
     if (!json_is_integer(step) || plan->fork.step < 0) return refuse(plan, TFY_E_INVALID, "a step is a number from 0");
     int code = find_task(plan, path ? path : "1");
     if (!code) code = check_reach(plan);

@@ -8,9 +8,9 @@
 #include "base/seldom.h"
 #include "wal/history/history.h"
 
-/* request: {"do":"fork","run":R,"task":P?,"step":N,"value":V?} (owner.h). Appends the fork and waits until it is
+/* request: {"do":"fork","run":R,"task":P?,"step":N,"value":V?} (owner.h), and of a server "by" and "via", which are recorded. Appends the fork and waits until it is
  * durable; run gets its uuid. Returns 0, or TFY_E_… with a sentence. */
-int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], char *error_text)
-    TFY_SELDOM;
+int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37],
+                      char *error_text) TFY_SELDOM;
 
 #endif

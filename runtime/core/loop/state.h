@@ -57,15 +57,16 @@ struct TfyLoop {
     const TfyProgram *program; /* the one that it was opened for: of runs that name none */
     LIST(Loaded) programs;     /* that one first */
     TfyOptions options;
-    const char *cell_level; /* "full", "partial": what this machine can do; NULL: not needed yet */
+    const TfySender *sender; /* of the arrivals from now on (served.h); borrowed; NULL: nobody vouches for them */
+    const char *cell_level;  /* "full", "partial": what this machine can do; NULL: not needed yet */
     TfyWorld world;
     TfyHeap heap;
     TfyLog *log;                      /* NULL in a replay */
     bool replay_only, keep_sandboxes; /* keep_sandboxes: tfy__keep_sandboxes was called */
-    LIST(Root) roots;             /* of the programs, each once (root.c) */
-    bool root_known, only_rooted; /* runs record it; also leaves runs that do not record where they work */
-    uint32_t left_elsewhere;      /* by tfy_resume_all: runs of these programs that work elsewhere */
-    struct {                      /* the parked runs among them that were found so far, ascending */
+    LIST(Root) roots;                 /* of the programs, each once (root.c) */
+    bool root_known, only_rooted;     /* runs record it; also leaves runs that do not record where they work */
+    uint32_t left_elsewhere;          /* by tfy_resume_all: runs of these programs that work elsewhere */
+    struct {                          /* the parked runs among them that were found so far, ascending */
         int64_t *ids;
         size_t count, room;
     } elsewhere;
@@ -101,8 +102,8 @@ struct TfyLoop {
         LIST(Post) undurable; /* the loop's own: what is called when their records are durable */
         TfyPosted moved;      /* … when any are; NULL: nothing */
         void *moved_arg;
-        int64_t seen;         /* the durable lsn at the last call */
-    } posts;                  /* by other threads (post.c) */
+        int64_t seen; /* the durable lsn at the last call */
+    } posts;          /* by other threads (post.c) */
 
     void *poller;
     Watch *watches;
@@ -118,15 +119,15 @@ struct TfyLoop {
     bool room_told;               /* people were told that steps wait for room */
 
     LIST(Outgoing) out;
-    int stdout_error; /* errno of the write that ended it; 0: it works */
-    size_t out_bytes; /* bytes of text for stdout and stderr among them */
+    int stdout_error;                     /* errno of the write that ended it; 0: it works */
+    size_t out_bytes;                     /* bytes of text for stdout and stderr among them */
     bool prints_to_stderr, stdout_closed; /* stdout_closed: nothing is written to it */
-    struct TfyOutlet *outlets[3]; /* by descriptor; NULL: it is written directly */
-    bool direct[3];               /* … for good: it never blocks */
-    signed char terminal[3];      /* 1: it is a terminal, -1: it is not; 0: not determined yet */
-    bool status_shown, mid_line;  /* on the terminal: a status line; a text that did not end its line */
-    uint64_t left_out;            /* unread messages and events that were dropped and not reported yet */
-    uint32_t *muffled;            /* slots of tasks that wait until their output is read, in order */
+    struct TfyOutlet *outlets[3];         /* by descriptor; NULL: it is written directly */
+    bool direct[3];                       /* … for good: it never blocks */
+    signed char terminal[3];              /* 1: it is a terminal, -1: it is not; 0: not determined yet */
+    bool status_shown, mid_line;          /* on the terminal: a status line; a text that did not end its line */
+    uint64_t left_out;                    /* unread messages and events that were dropped and not reported yet */
+    uint32_t *muffled;                    /* slots of tasks that wait until their output is read, in order */
     uint32_t muffled_count, muffled_cap;
 
     Injection *injections;
@@ -221,8 +222,8 @@ static inline int64_t tfy__task_handle(const TaskRest *rest)
 
 /* loop.c */
 int tfy__loop_open_replay(TfyLoop **loop, const TfyProgram *program, const TfyOptions *options, char *error_text);
-int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args,
-                const TfyStart *start, int64_t *tid);
+int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const TfyStart *start,
+                int64_t *tid);
 /* Has the loop failed, if only because the system had no memory for a task's values? Then nothing more is done or
  * recorded. */
 bool tfy__loop_starved(TfyLoop *loop);

@@ -35,6 +35,7 @@ static bool record_grant(const Step *step, const char *grant, const char *answer
     tfy__put_hex(&out, TFY_P_DIGEST, call->digest);
     tfy__put_text(&out, TFY_P_ANSWER, answer);
     tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_via(&out, call->loop);
     tfy__put_text(&out, TFY_P_GRANT, grant);
     tfy__put_end(&out);
     const bool recorded = tfy__call_note((TfyCall *)call, TFY_R_APPROVAL, &out);

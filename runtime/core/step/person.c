@@ -90,6 +90,7 @@ static bool record_approval(Step *step, const char *answer, const char *by, cons
     tfy__put_hex(&out, TFY_P_DIGEST, call->digest);
     tfy__put_text(&out, TFY_P_ANSWER, answer);
     tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_via(&out, call->loop);
     if (why) tfy__put_text(&out, TFY_P_WHY, why);
     tfy__put_end(&out);
     int64_t lsn = tfy__step_append(step, TFY_R_APPROVAL, &out);
@@ -212,6 +213,7 @@ static bool record_resolved(Step *step, const char *how, const char *value_json,
     tfy__put_text(&out, TFY_P_HOW, how);
     if (value_json) tfy__put_json(&out, TFY_P_VALUE, value_json, strlen(value_json));
     tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_via(&out, step->call.loop);
     tfy__put_end(&out);
     int64_t lsn = tfy__step_append(step, TFY_R_RESOLVED, &out);
     tfy__buffer_free(&out);
@@ -315,6 +317,22 @@ void tfy__person_raise_failed(Step *step)
 
 /* ---- arrivals ---- */
 
+void tfy__arrive_from(TfyLoop *loop, const TfySender *sender)
+{
+    loop->sender = sender;
+}
+
+void tfy__put_via(TfyBuffer *out, const TfyLoop *loop)
+{
+    const char *via = loop->sender ? loop->sender->via : NULL;
+    if (via) tfy__put_json(out, TFY_P_VIA, via, strlen(via));
+}
+
+int tfy__arrived(TfyLoop *loop)
+{
+    return loop->sender && loop->sender->unsynced ? TFY_OK : tfy__log_sync(loop->log);
+}
+
 static Run *run_at_hand(TfyLoop *loop, const char *name)
 {
     Run *found = NULL;
@@ -392,6 +410,13 @@ static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, 
     return found;
 }
 
+static bool is_another(const TfyLoop *loop, const TfyCall *call)
+{
+    char digest[17];
+    snprintf(digest, sizeof digest, "%016llx", (unsigned long long)call->digest);
+    return loop->sender && loop->sender->digest && strcmp(loop->sender->digest, digest) != 0;
+}
+
 int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t number, const char *answer,
                          const char *by, const char *why, char *error_text)
 {
@@ -402,6 +427,10 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     TfyCall *call = &step->call;
     const TfyType *type = question_type(call);
     TfyValue value;
+    if (is_another(loop, call)) {
+        snprintf(error_text, TFY_ERROR_TEXT, "run %s asks something else now", step->rest->run->uuid);
+        return TFY_E_DIVERGED;
+    }
     if (!answer && type->kind == TFY_STRING) {
         snprintf(error_text, TFY_ERROR_TEXT, "this question needs a text as its answer; write it after the run");
         return TFY_E_INVALID;
@@ -420,7 +449,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
         return TFY_E_INVALID;
     }
     if (!give_answer(step, answer, by ? by : "", why)) return tfy__arrive_refused(loop, error_text);
-    return tfy__log_sync(loop->log);
+    return tfy__arrived(loop);
 }
 
 int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool force, const char *by,
@@ -439,7 +468,7 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
         return TFY_E_STATE;
     }
     tfy__cancel_request(target, "killed", by, force);
-    return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
+    return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__arrived(loop);
 }
 
 /* The result that a person gives for a step, as the step's type. False: error_text says why it does not fit. */
@@ -487,7 +516,7 @@ int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *path, int64_
         step->stage = STAGE_SETTLE;
         tfy__step_queue(step);
     }
-    return tfy__log_sync(loop->log);
+    return tfy__arrived(loop);
 }
 
 int tfy_approve(TfyLoop *loop, int64_t tid, const char *answer)

@@ -87,6 +87,9 @@ struct Aside {
     void (*end)(Step *step); /* nobody is asked any more */
 };
 
+/* person.c */
+int tfy__arrived(TfyLoop *loop); /* waits until an arrival is durable, unless its sender does; a code */
+
 /* live.c */
 /* it only receives what has already arrived: nothing becomes visible outside */
 bool tfy__step_only_takes(const TfyTool *tool);

@@ -153,9 +153,9 @@ struct Step {
     int64_t begun_ns; /* in_call: when the performer received it */
     int64_t sync_lsn; /* STAGE_SYNC: the lsn up to which the log must be durable */
     uint64_t timer;
-    TaskRest *target; /* join: the task; NULL: unknown */
+    TaskRest *target;   /* join: the task; NULL: unknown */
     TfyObj *model_call; /* the id of the model's call that it carries out, a string, kept; NULL: none */
-    Limiter *limiter; /* the limiter whose in_use counts it; NULL: none */
+    Limiter *limiter;   /* the limiter whose in_use counts it; NULL: none */
     /* in doubt: the error its attempt failed with, as JSON, owned; NULL: the process ended, or it is not in doubt */
     char *failure;
     TfyValue few_args[FEW_ARGS]; /* call.args of a tool with few parameters */
@@ -222,8 +222,9 @@ void tfy__limit_note(const Step *step, const TfyLogRecord *record); /* notes a s
 void tfy__limits_free(TfyLoop *loop);
 
 /* person.c */
-void tfy__person_ask(Step *step);                     /* approve: question is in the log and durable */
-Run *tfy__run_named(TfyLoop *loop, const char *name); /* a run of this loop, by a name that people use; NULL: none */
+void tfy__person_ask(Step *step);                       /* approve: question is in the log and durable */
+Run *tfy__run_named(TfyLoop *loop, const char *name);   /* a run of this loop, by a name that people use; NULL: none */
+void tfy__put_via(TfyBuffer *out, const TfyLoop *loop); /* how the arrival under way came, where that is known */
 int tfy__arrive_refused(TfyLoop *loop, char *error_text); /* the loop has stopped: nothing more can be recorded */
 void tfy__person_in_doubt(Step *step);                    /* only a person knows whether a once step was done */
 /* Reports that the task's step is in doubt, unless it was resolved meanwhile. */

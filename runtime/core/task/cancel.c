@@ -227,6 +227,7 @@ void tfy__cancel_request(TaskRest *rest, const char *why, const char *by, bool f
     tfy__put_flag(&out, TFY_P_FORCE, force);
     tfy__put_text(&out, TFY_P_WHY, why);
     tfy__put_text(&out, TFY_P_BY, by ? by : "");
+    if (by) tfy__put_via(&out, rest->run->loop);
     tfy__put_int(&out, TFY_P_PASSAGES, task->passages);
     tfy__put_true(&out, TFY_P_IN_SLICE, by == rest->log.path); /* it kills itself */
     tfy__put_end(&out);

@@ -280,6 +280,7 @@ static int64_t record_signal(Run *run, const char *name, const char *value, cons
     tfy__put_json(&out, TFY_P_VALUE, value, strlen(value));
     if (id) tfy__put_text(&out, TFY_P_ID, id);
     tfy__put_text(&out, TFY_P_BY, by);
+    tfy__put_via(&out, run->loop);
     if (root->task) tfy__put_int(&out, TFY_P_PASSAGES, root->task->passages);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_SIGNAL, root->log.step, 0, &out);
@@ -349,7 +350,7 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
     }
     /* It has arrived before, perhaps while the disk was full, or at a process that was killed: its record need not
      * be durable yet. */
-    if (id && seen(run, id)) return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
+    if (id && seen(run, id)) return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__arrived(loop);
     if (loop->options.max_queue && kept_signals(run) >= loop->options.max_queue) {
         snprintf(error_text, TFY_ERROR_TEXT,
                  "run %s keeps %u signals that no task has taken yet: the limit of its process", run->uuid,
@@ -373,7 +374,7 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
         arrived(run, name, strlen(name), value.data, id);
     else
         tfy__buffer_free(&value);
-    return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__log_sync(loop->log);
+    return loop->failure ? tfy__arrive_refused(loop, error_text) : tfy__arrived(loop);
 }
 
 int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_json)

@@ -101,6 +101,8 @@ static json_t *told_fork(const Copying *copying, const json_t *before)
     tfy__member_set(one, TFY_P_TASK, json_string(fork->task));
     tfy__member_set(one, TFY_P_STEP, json_integer(fork->step));
     set_counts(copying, one, records);
+    if (fork->by) tfy__member_set(one, TFY_P_BY, json_string(fork->by));
+    if (fork->via) tfy__member_set(one, TFY_P_VIA, json_deep_copy(fork->via));
     if (fork->replaced < fork->records || fork->resolved != UINT32_MAX) tfy__member_set(one, TFY_P_SET, json_true());
     return fork_list(before, records, one);
 }

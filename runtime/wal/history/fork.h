@@ -6,7 +6,7 @@
  *   - InstructionStart: its "run" is the new one, and its "fork_of" lists the origins of the records, oldest fork
  *     first: {"run", "lsn": the last record copied there, "task", "step": as requested for the fork, "records": how
  *     many of this run's records are copies, "seed": of random numbers drawn after them, "set": true if a result was
- *     replaced}
+ *     replaced, "by", "via": who asked a server for it, and how}
  *   - The keys of steps that derive from the run: the new run's steps have their own.
  *   - The one record whose payload the caller replaces.
  *   - In a compacted run, the Snapshot at which it starts: its tasks' chains and keys are the new run's, and its
@@ -38,6 +38,8 @@ typedef struct TfyFork {
     const char *resolution;
     const char *task; /* as requested for the fork */
     int64_t step;
+    const char *by;           /* who asked a server for it; NULL: not recorded */
+    const struct json_t *via; /* … and how */
 } TfyFork;
 
 /* Appends the new run. made gets its row. The caller syncs. 0, or TFY_E_… with a message; in that case nothing was

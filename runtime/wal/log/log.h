@@ -89,6 +89,8 @@ int tfy__log_parked_again(TfyLog *log, int64_t program, int64_t now_ms, uint32_t
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run);
 /* The same with the task's path (malloc'ed). */
 int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path);
+/* The path of a task whose row is durable (malloc'ed). TFY_E_ABSENT: it is not, or no longer. */
+int tfy__log_task_path(TfyLog *log, int64_t tid, char **path);
 
 int64_t tfy__log_next_tid(TfyLog *log);         /* assigns the next task number */
 int64_t tfy__log_coming_tid(const TfyLog *log); /* the number that comes next, unassigned */

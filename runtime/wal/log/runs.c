@@ -256,6 +256,21 @@ static int see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *rec
     return 0;
 }
 
+int tfy__log_task_path(TfyLog *log, int64_t tid, char **path)
+{
+    TfyStoreTask task;
+    *path = NULL;
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &task);
+        if (!code && !(*path = strdup(task.path))) code = TFY_E_NOMEM;
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code;
+}
+
 int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *record), void *state)
 {
     pthread_mutex_lock(&log->store_mutex);

@@ -55,15 +55,15 @@
  *   LockGranted       {"name", "permits"} or {"name", "permits", "error": {…}}
  *   LockReleased      {"name"}
  *   Value             {"now": ms}; {"save": table, "row": {…}}: a row added to that table in the same commit (saved.h)
- *   Approval          {"id", "digest", "answer": …, "by", "grant"?}; grant: for the sandbox of a tool under way, and the
+ *   Approval          {"id", "digest", "answer": …, "by", "via"?, "grant"?}; grant: for the sandbox of a tool under way, and the
  *                       record is of no step
  *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
  *   Retry             {"attempt", "error": {…}, "due": ms}
  *   InDoubt           {"tool", "key", "why", "error"?: {…}}
- *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by"}
- *   Signal            {"name", "value", "id"?, "by", "passages"?} in the root's chain: it was sent to the run
- *                     {"name": "kill", "force": bool, "why", "by", "passages"?, "in_slice"?}
- *                       in_slice: a task killed itself
+ *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by", "via"?}
+ *   Signal            {"name", "value", "id"?, "by", "via"?, "passages"?} in the root's chain: it was sent to the run
+ *                     {"name": "kill", "force": bool, "why", "by", "via"?, "passages"?, "in_slice"?}
+ *                       in_slice: a task killed itself. via, of these and the two above: as in InstructionStart
  *   TaskCancel        {"passages", "why", "force"?}
  *   Undo              {"of": point} before the block runs; {"error": {…}} if it failed
  *   Snapshot          the run's whole state, in the root's chain; docs/log-format.md
