@@ -406,7 +406,8 @@ typedef struct TfyOptions {
      * runs keep it */
     const char *record_prompts;
     /* The most that tools may do, whatever sandbox they name: "readonly", "workspace"; "open": those that name none run
-     * with the rights of this process. NULL: as the program says */
+     * with the rights of this process. NULL: as the program says. A run keeps this and the following, until a resume is
+     * given others */
     const char *sandbox;
     /* The hosts that tools, http and connect may reach: "none", "any", or "host:port" and "*.host:port" with commas
      * between them. NULL: as the program says */

@@ -199,6 +199,8 @@ def check_rows(db, meta, runs, tasks):
             h = add(h, row['moved'])
         if row['base']:
             h = add(h, row['base'])
+        if row['options']:
+            h = add(h, row['options'])
         need(h == unsigned(row['sum']), f"run {row['id']} was changed")
     for row in tasks.values():
         h = add(0, row['tid'], row['run'], row['path'], row['program'], row['born'], row['head'], row['chain'],

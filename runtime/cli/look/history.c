@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/look/ceiling_text.h"
 #include "base/buffer.h"
 #include "base/terminal.h"
 #include "observe/screen.h"
@@ -242,6 +243,13 @@ static void add_output(TfyBuffer *out, const TfyPayload *payload)
     add_text(out, ": ", tfy__payload_text(payload, TFY_P_TEXT));
 }
 
+static void add_options(TfyBuffer *out, const TfyPayload *payload)
+{
+    tfy__buffer_text(out, "with");
+    tfy__ceiling_text(out, tfy__payload_get(payload, TFY_P_CEILING));
+    if (tfy__payload_flag(payload, TFY_P_YOLO)) tfy__buffer_text(out, " --yolo");
+}
+
 static void add_content(TfyBuffer *out, const TfyHistory *history, uint32_t index)
 {
     const TfyLogRecord *record = &history->records[index];
@@ -300,6 +308,9 @@ static void add_content(TfyBuffer *out, const TfyHistory *history, uint32_t inde
         add_text(out, " by ", tfy__payload_text(&payload, TFY_P_TOOL));
         add_text(out, ", step ", tfy__payload_text(&payload, TFY_P_TASK));
         tfy__buffer_printf(out, "/%lld", (long long)tfy__payload_int(&payload, TFY_P_STEP));
+        break;
+    case TFY_R_MOVED:
+        if (tfy__record_is_options(record)) add_options(out, &payload);
         break;
     case TFY_R_SNAPSHOT: tfy__buffer_printf(out, "%u bytes", (unsigned)record->payload_len); break;
     default: add_other(out, &payload, history, index);

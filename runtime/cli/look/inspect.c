@@ -360,8 +360,7 @@ static void report_asker(const Inspection *inspection, const TfyLogRecord *start
     const uint32_t by = start ? tfy__asked_by(history, (uint32_t)(start - history->records)) : UINT32_MAX;
     if (by == UINT32_MAX) return;
     const TfyLogRecord *plan = &history->records[by];
-    json_object_set_new(object, "asked_by",
-                        json_sprintf("%s/%lld", path_of(history, plan), (long long)plan->step));
+    json_object_set_new(object, "asked_by", json_sprintf("%s/%lld", path_of(history, plan), (long long)plan->step));
 }
 
 static void report_doubt(Inspection *inspection, const TfyLogTask *task, const Standing *standing, json_t *object)
@@ -580,14 +579,11 @@ static void report_deadlock(Inspection *inspection)
     add_next(inspection, "kill %s --task PATH", inspection->run);
 }
 
-/* Did --yolo answer questions of the run, or did it begin so? */
-static bool is_yolo(const TfyHistory *history)
+/* The record with all that bounds the run: of the newest resume that was given something, or else its birth. */
+static const TfyLogRecord *bounds_of(const TfyHistory *history)
 {
-    const TfyLogRecord *birth = birth_of(history);
-    bool found = birth && tfy__record_has(birth, TFY_P_YOLO);
-    for (uint32_t i = 0; !found && i < history->record_count; i++)
-        found = history->records[i].type == TFY_R_APPROVAL && tfy__record_is(&history->records[i], TFY_P_BY, "--yolo");
-    return found;
+    const TfyLogRecord *options = newest(history, tfy__record_is_options);
+    return options ? options : birth_of(history);
 }
 
 static void make_report(Inspection *inspection)
@@ -602,11 +598,11 @@ static void make_report(Inspection *inspection)
     report_member(inspection, birth_of(history), TFY_P_ARGS, "args");
     set_text(report, "state", tfy__db_run_state(&history->run, inspection->held));
     set_time(report, "started", history->run.started_ms);
-    if (is_yolo(history)) json_object_set_new(report, "yolo", json_true());
+    report_member(inspection, bounds_of(history), TFY_P_YOLO, "yolo");
     report_source(inspection, report);
     if (!unfinished) set_time(report, "ended", history->run.ended_ms);
     report_member(inspection, tfy__result_record(history), TFY_P_VALUE, "result");
-    report_member(inspection, birth_of(history), TFY_P_CEILING, "ceiling");
+    report_member(inspection, bounds_of(history), TFY_P_CEILING, "ceiling");
     report_grants(inspection);
     report_member(inspection, tfy__result_record(history), TFY_P_ERROR, "error");
     json_object_set_new(report, "records", json_integer(history->record_count));

@@ -111,6 +111,12 @@ static TfyLogRecord payload_of(const char *text)
     return (TfyLogRecord){.payload = text ? text : "{}", .payload_len = (uint32_t)strlen(text ? text : "{}")};
 }
 
+/* Of how far its tools may go and who answers, the record of the newest resume that was given something has all. */
+static TfyLogRecord outline_bounds(const TfyLogOutline *outline)
+{
+    return payload_of(outline->options ? outline->options : outline->birth);
+}
+
 /* ---- which runs ---- */
 
 static bool is_state(const char *wanted, const char *state)
@@ -151,7 +157,8 @@ static void add_raw(TfyBuffer *out, const char *name, const TfyLogRecord *record
 static void print_object(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
 {
     const TfyLogRun *run = &listing->runs[i];
-    const TfyLogRecord birth = payload_of(outline->birth), end = payload_of(outline->end);
+    const TfyLogRecord birth = payload_of(outline->birth), end = payload_of(outline->end),
+                       bounds = outline_bounds(outline);
     TfyBuffer out = {0};
     char uuid[37];
     tfy__uuid_text(run->uuid, uuid);
@@ -170,8 +177,8 @@ static void print_object(Listing *listing, uint32_t i, const Program *program, c
         tfy__buffer_json_string(&out, source_of(listing, i)->path, strlen(source_of(listing, i)->path));
     }
     add_raw(&out, "args", &birth, TFY_P_ARGS);
-    add_raw(&out, "yolo", &birth, TFY_P_YOLO);
-    add_raw(&out, "ceiling", &birth, TFY_P_CEILING);
+    add_raw(&out, "yolo", &bounds, TFY_P_YOLO);
+    add_raw(&out, "ceiling", &bounds, TFY_P_CEILING);
     if (run->ended_ms) {
         tfy__buffer_text(&out, ",\"ended\":\"");
         tfy__write_time(&out, run->ended_ms);
@@ -196,15 +203,21 @@ static void add_value(TfyBuffer *out, const json_t *value)
         tfy__encode_json(out, value);
 }
 
-/* What bounds the run, then its arguments. */
+static void add_bounds(TfyBuffer *out, const TfyLogRecord *bounds)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, bounds);
+    if (tfy__payload_flag(&payload, TFY_P_YOLO)) tfy__buffer_text(out, " yolo");
+    tfy__ceiling_text(out, tfy__payload_get(&payload, TFY_P_CEILING));
+    tfy__payload_close(&payload);
+}
+
 static void add_arguments(TfyBuffer *out, const TfyLogRecord *birth)
 {
     TfyPayload payload;
     const char *name;
     json_t *value;
     tfy__payload_open(&payload, birth);
-    if (tfy__record_has(birth, TFY_P_YOLO)) tfy__buffer_text(out, " yolo");
-    tfy__ceiling_text(out, tfy__payload_get(&payload, TFY_P_CEILING));
     json_object_foreach(tfy__payload_get(&payload, TFY_P_ARGS), name, value)
     {
         tfy__buffer_printf(out, " --%s ", name);
@@ -275,7 +288,7 @@ static void print_titles(const Listing *listing)
 static void print_row(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
 {
     const TfyLogRun *run = &listing->runs[i];
-    const TfyLogRecord birth = payload_of(outline->birth);
+    const TfyLogRecord birth = payload_of(outline->birth), bounds = outline_bounds(outline);
     TfyBuffer out = {0}, what = {0};
     char uuid[37], started[32];
     tfy__uuid_text(run->uuid, uuid);
@@ -288,6 +301,7 @@ static void print_row(Listing *listing, uint32_t i, const Program *program, cons
     add_took(&out, run);
     if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, program->hash);
     tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", listing->names[i]);
+    add_bounds(&what, &bounds);
     add_arguments(&what, &birth);
     add_rest(listing, &out, what.data && !what.failed ? what.data : listing->names[i]);
     end_row(&out);

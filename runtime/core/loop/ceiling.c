@@ -1,5 +1,5 @@
-/* ceiling.c: how far a run's tools may go (TfyCeiling). A run records with what it started; the options of the process
- * that runs it replace what they name, for as long as it runs. */
+/* ceiling.c: how far a run's tools may go (TfyCeiling). A run records with what it started. What a resume is given takes
+ * the place of it, is recorded, too, and holds for the resumes that follow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +54,7 @@ bool tfy__ceiling_begin(Run *run)
 {
     const TfyCeiling now = tfy__ceiling_option(run->loop);
     run->ceiling.runners = now.runners;
+    run->yolo = run->loop->options.approve_all;
     return copy_text(&run->ceiling.sandbox, now.sandbox) && copy_text(&run->ceiling.network, now.network) &&
            copy_text(&run->ceiling.grants, now.grants) && copy_text(&run->ceiling.budget, now.budget) &&
            copy_text(&run->ceiling.level, run->loop->cell_level);
@@ -69,8 +70,19 @@ bool tfy__ceiling_grant(Run *run, const char *grant)
     return true;
 }
 
+static bool pass_options(Run *run, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    tfy__payload_open(&payload, record);
+    const bool fine = tfy__ceiling_read(run, tfy__payload_get(&payload, TFY_P_CEILING));
+    run->yolo |= tfy__payload_flag(&payload, TFY_P_YOLO);
+    tfy__payload_close(&payload);
+    return fine;
+}
+
 bool tfy__ceiling_pass(Run *run, const TfyLogRecord *record)
 {
+    if (tfy__record_is_options(record)) return pass_options(run, record);
     if (!tfy__record_is_grant(record) || !tfy__record_is(record, TFY_P_ANSWER, "this run")) return true;
     char *grant = tfy__record_text(record, TFY_P_GRANT);
     const bool fine = grant && tfy__ceiling_grant(run, grant);
@@ -96,7 +108,7 @@ void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member)
     tfy__put_end(out);
 }
 
-/* A run that began behind all walls does not go on behind fewer because it woke up on another machine. */
+/* A run that has been behind all walls does not go on behind fewer because it woke up on another machine. */
 static int check_level(const Run *run, char *error_text)
 {
     const char *began = run->ceiling.level, *now = run->loop->cell_level;
@@ -122,22 +134,66 @@ static int check_open(const Run *run, char *error_text)
     return TFY_E_INVALID;
 }
 
-int tfy__ceiling_read(Run *run, const json_t *json, char *error_text)
+bool tfy__ceiling_read(Run *run, const json_t *json)
 {
-    TfyCeiling *began = &run->ceiling;
+    TfyCeiling *held = &run->ceiling;
     tfy__ceiling_free(run);
-    if (!json) return TFY_OK;
-    began->runners = tfy__member_flag(json, TFY_P_RUNNERS);
-    if (!copy_text(&began->sandbox, tfy__member_text(json, TFY_P_SANDBOX)) ||
-        !copy_text(&began->network, tfy__member_text(json, TFY_P_NETWORK)) ||
-        !copy_text(&began->grants, tfy__member_text(json, TFY_P_GRANTS)) ||
-        !copy_text(&began->budget, tfy__member_text(json, TFY_P_BUDGET)) ||
-        !copy_text(&began->granted, tfy__member_text(json, TFY_P_GRANTED)) ||
-        !copy_text(&began->level, tfy__member_text(json, TFY_P_LEVEL)))
-        return tfy__explained(TFY_E_NOMEM, error_text);
+    held->runners = tfy__member_flag(json, TFY_P_RUNNERS);
+    return copy_text(&held->sandbox, tfy__member_text(json, TFY_P_SANDBOX)) &&
+           copy_text(&held->network, tfy__member_text(json, TFY_P_NETWORK)) &&
+           copy_text(&held->grants, tfy__member_text(json, TFY_P_GRANTS)) &&
+           copy_text(&held->budget, tfy__member_text(json, TFY_P_BUDGET)) &&
+           copy_text(&held->granted, tfy__member_text(json, TFY_P_GRANTED)) &&
+           copy_text(&held->level, tfy__member_text(json, TFY_P_LEVEL));
+}
+
+int tfy__ceiling_check(const Run *run, char *error_text)
+{
     if (run->loop->replay_only) return TFY_OK;
     const int code = check_open(run, error_text);
     return code == TFY_OK ? check_level(run, error_text) : code;
+}
+
+/* ---- what a resume is given ---- */
+
+/* False: no memory. */
+static bool replace(const char **held, const char *given, bool *news)
+{
+    if (!given || (*held && strcmp(*held, given) == 0)) return true;
+    free((char *)(uintptr_t)*held);
+    *news = true;
+    return copy_text(held, given);
+}
+
+/* The level is what this machine can build: it is news only if a person said which one is wanted. */
+static bool take_options(Run *run, bool *news)
+{
+    const TfyOptions *options = &run->loop->options;
+    const TfyCeiling now = tfy__ceiling_option(run->loop);
+    TfyCeiling *held = &run->ceiling;
+    *news = (now.runners && !held->runners) || (options->approve_all && !run->yolo);
+    held->runners |= now.runners;
+    run->yolo |= options->approve_all;
+    return replace(&held->sandbox, now.sandbox, news) && replace(&held->network, now.network, news) &&
+           replace(&held->grants, now.grants, news) && replace(&held->budget, now.budget, news) &&
+           replace(&held->level, options->sandbox_level ? run->loop->cell_level : NULL, news);
+}
+
+int tfy__ceiling_resume(Run *run)
+{
+    bool news;
+    TfyBuffer out = {0};
+    if (!take_options(run, &news)) return TFY_E_NOMEM;
+    if (!news) return TFY_OK;
+    tfy__put_begin(&out);
+    tfy__ceiling_write(run, &out, TFY_P_CEILING);
+    tfy__put_true(&out, TFY_P_YOLO, run->yolo);
+    tfy__put_end(&out);
+    const int64_t lsn = tfy__run_note(run, TFY_R_MOVED, &out);
+    tfy__buffer_free(&out);
+    if (lsn < 0) return (int)lsn;
+    run->log.options_lsn = lsn;
+    return tfy__log_change_run(run->loop->log, &run->log);
 }
 
 void tfy__keep_sandboxes(TfyLoop *loop)

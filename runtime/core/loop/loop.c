@@ -393,7 +393,7 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
     tfy__ceiling_write(run, &out, TFY_P_CEILING);
     if (start->id) tfy__put_text(&out, TFY_P_ID, start->id);
     if (run->digests_only) tfy__put_text(&out, TFY_P_PROMPTS, DIGESTS_ONLY);
-    tfy__put_true(&out, TFY_P_YOLO, loop->options.approve_all);
+    tfy__put_true(&out, TFY_P_YOLO, run->yolo);
     if (start->facts) start->facts(start->arg, &out);
     tfy__put_end(&out);
     int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
@@ -401,8 +401,8 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
     return lsn;
 }
 
-int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args,
-                const TfyStart *start, int64_t *tid)
+int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const TfyStart *start,
+                int64_t *tid)
 {
     TfyLogRun log = {.state = TFY_TASK_READY, .started_ms = loop->now_ms};
     log.program = tfy__loaded_row(loop, loaded);

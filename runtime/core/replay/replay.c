@@ -384,7 +384,8 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     run->max_memory = tfy__payload_int(&begin, TFY_P_MAX_MEMORY);
     run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
     run->digests_only = tfy__is_digests_only(tfy__payload_text(&begin, TFY_P_PROMPTS));
-    int code = tfy__ceiling_read(run, tfy__payload_get(&begin, TFY_P_CEILING), error_text);
+    run->yolo = tfy__payload_flag(&begin, TFY_P_YOLO);
+    int code = tfy__ceiling_read(run, tfy__payload_get(&begin, TFY_P_CEILING)) ? TFY_OK : TFY_E_NOMEM;
     if (code != TFY_OK) {
         /* nothing of it is begun */
     } else if (!workflow) {
@@ -448,7 +449,8 @@ static int adapt_snapshot(const Run *run, TfyHistory *history, char *error_text)
     return run->loop->replay_only ? TFY_E_DIVERGED : TFY_E_DATA;
 }
 
-/* What people granted to tools while the run was under way, behind its snapshot, which contains what was before. */
+/* What people granted to tools while the run was under way, and what its resumes were given, behind its snapshot, which
+ * contains what was before. */
 static int take_grants(Run *run, const TfyHistory *history)
 {
     const int64_t from = history->snapshot ? history->snapshot_lsn : 0;
@@ -472,6 +474,7 @@ static int attach_run(TfyLoop *loop, Loaded *loaded, TfyHistory *history, bool o
         code = history->snapshot ? tfy__snapshot_restore(loop, run, history, error_text)
                                  : begin_from_history(loop, run, history, error_text);
     if (!code) code = take_grants(run, history);
+    if (!code) code = tfy__ceiling_check(run, error_text);
     if (code < 0) { /* nothing waits for it */
         run->ended = true;
         loop->runs_live--;
@@ -606,6 +609,8 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
     if (code < 0) return code;
     tfy__park_resumed(run);
     if (!replay_turns(loop, run) && !tfy__loop_starved(loop)) say_stuck(run);
+    if (!loop->failure && !run->ended) code = tfy__ceiling_resume(run);
+    if (code < 0) return code;
     if (tfy__loop_starved(loop)) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
     return loop->failure;
 }

@@ -722,8 +722,8 @@ static bool read_run(Reader *r, const json_t *json)
     run->max_queue = tfy__member_int(json, TFY_S_MAX_QUEUE);
     run->digests_only = tfy__is_digests_only(tfy__member_text(json, TFY_S_PROMPTS));
     run->in_log = true;
-    r->code = tfy__ceiling_read(run, tfy__member_get(json, TFY_S_CEILING), r->error_text);
-    if (r->code != TFY_OK) return false;
+    run->yolo = tfy__member_flag(json, TFY_S_YOLO);
+    if (!tfy__ceiling_read(run, tfy__member_get(json, TFY_S_CEILING))) return no_memory(r);
     if (!make_groups(r, tfy__member_get(json, TFY_S_GROUPS)) || !make_locks(r, tfy__member_get(json, TFY_S_LOCKS)))
         return false;
     if (!make_signals(r, json)) return false;

@@ -36,12 +36,13 @@ typedef struct Loaded {
 struct Run {
     TfyLoop *loop;
     Loaded *loaded; /* its program, of the loop's */
-    TfyLogRun log; /* id, uuid, state */
+    TfyLogRun log;  /* id, uuid, state */
     char uuid[37];
     uint64_t seed;                 /* of random and uuid */
     int64_t max_queue, max_memory; /* TfyOptions' when it started; 0: none */
     bool digests_only;             /* it started with record_prompts "digest" */
-    TfyCeiling ceiling;            /* with which it started; owned */
+    TfyCeiling ceiling;            /* with which it started, or what a resume put in its place; owned */
+    bool yolo;                     /* a process of it answers every approval with yes, or did */
     struct Budget *budget;         /* what it may ask of models (step/budget.h); NULL: none, or not yet asked */
     uint32_t live;                 /* tasks that have not finished */
     TaskRest *root;
@@ -55,9 +56,9 @@ struct Run {
     Fork *forks;           /* the run is a fork, perhaps of a fork: oldest first */
     uint32_t fork_count;
     bool ended;
-    bool rooted;      /* its records say that it works in its program's root */
-    char *result;     /* JSON of the root's value, or NULL */
-    char *error;      /* the root's error, for people */
+    bool rooted;             /* its records say that it works in its program's root */
+    char *result;            /* JSON of the root's value, or NULL */
+    char *error;             /* the root's error, for people */
     struct Run *prev, *next; /* all runs of the loop, oldest first */
     struct Run *over_next;   /* in loop->runs_over */
     /* snapshots */
@@ -95,6 +96,9 @@ Run *tfy__run_new(TfyLoop *loop, Loaded *loaded, const TfyLogRun *log); /* NULL:
 void tfy__run_discard(TfyLoop *loop, Run *run);
 void tfy__run_release(TfyLoop *loop, Run *run); /* all its data; the caller frees the struct */
 TaskRest *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
+
+/* step.c: appends a record about the whole run, which a replay passes over: the root's passages go on counting */
+int64_t tfy__run_note(Run *run, TfyRecordType type, const TfyBuffer *payload);
 
 /* replay.c: the history of a run as the source of answers */
 const TfyLogRecord *tfy__history_peek(const TaskRest *rest); /* NULL: none left */
@@ -149,12 +153,16 @@ TaskRest *tfy__task_known(Run *run, int64_t handle);
 /* ceiling.c */
 bool tfy__ceiling_begin(Run *run); /* of a new run; false: no memory */
 void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member);
-/* json: as it was written; NULL: there is none. 0, or a code with a sentence. */
-int tfy__ceiling_read(Run *run, const json_t *json, char *error_text);
+/* json: as it was written; NULL: there is none. False: no memory. */
+bool tfy__ceiling_read(Run *run, const json_t *json);
+/* Whether this process may continue it: 0, or a code with a sentence. */
+int tfy__ceiling_check(const Run *run, char *error_text);
+/* The options of this process hold for the run from here on; records them if they say anything new. 0, or TFY_E_…. */
+int tfy__ceiling_resume(Run *run);
 void tfy__ceiling_free(Run *run);
 /* A person grants its tools more: "TOOL:reads=PATH". False: no memory. */
 bool tfy__ceiling_grant(Run *run, const char *grant);
-/* The same by a record of its history; records of other kinds change nothing. */
+/* Takes what a record of its history says of this; records of other kinds change nothing. False: no memory. */
 bool tfy__ceiling_pass(Run *run, const TfyLogRecord *record);
 
 /* prompts.c */

@@ -648,6 +648,7 @@ static bool write_run(Writer *w)
     write_number(w, TFY_S_MAX_QUEUE, run->max_queue);
     if (run->digests_only) tfy__put_text(&w->out, TFY_S_PROMPTS, DIGESTS_ONLY);
     tfy__ceiling_write(run, &w->out, TFY_S_CEILING);
+    tfy__put_true(&w->out, TFY_S_YOLO, run->yolo);
     if (!write_tasks(w)) return false;
     write_groups(w);
     write_locks(w);

@@ -92,22 +92,9 @@ void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost)
     tfy__step_queue(step);
 }
 
-/* The root's own passages go on counting: a replay passes over the record. */
 bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload)
 {
-    TfyLoop *loop = call->loop;
-    Run *run = pending_of(call)->rest->run;
-    TfyLogTask *root = &run->root->log;
-    if (tfy__loop_starved(loop)) return false;
-    if (payload->failed) {
-        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
-        return false;
-    }
-    const int64_t lsn = tfy__log_append(loop->log, root, record_type, root->step, 0, payload->data, payload->len);
-    if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
-    loop->metrics.records[record_type]++;
-    tfy__snapshot_count(run, payload->len);
-    return lsn > 0;
+    return tfy__run_note(pending_of(call)->rest->run, record_type, payload) > 0;
 }
 
 /* ---- failed attempts ---- */

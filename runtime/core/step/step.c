@@ -281,6 +281,15 @@ int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uin
     return lsn;
 }
 
+int64_t tfy__run_note(Run *run, TfyRecordType type, const TfyBuffer *payload)
+{
+    TfyTask *task = run->root->task;
+    const uint32_t passages = task ? task->passages : 0;
+    const int64_t lsn = tfy__record_append(run->root, type, run->root->log.step, 0, payload);
+    if (task) task->passages = passages;
+    return lsn;
+}
+
 int64_t tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload)
 {
     int64_t lsn = tfy__record_append(step->rest, type, step->call.step, step->call.site->point->number, payload);

@@ -274,6 +274,7 @@ static int copy_records(Copying *copying)
         if (lsn < 0) return (int)lsn;
         if (tfy__record_is_move(&record)) copying->run->moved_lsn = lsn;
         if (base) copying->run->base_lsn = lsn;
+        if (tfy__record_is_options(&record)) copying->run->options_lsn = lsn;
         const int end = tfy__record_end(&record);
         if (end && record.type != TFY_R_TASK_COMPLETE) copying->tasks[at].state = end;
         if (!bear_born(copying, &fork->from->records[i], lsn, &next)) return TFY_E_NOMEM;
@@ -332,7 +333,7 @@ static int write_run(Copying *copying)
     if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
     if (!code) code = copy_records(copying);
     if (!code) code = settle_in_flight(copying);
-    if (!code && (run->moved_lsn || run->base_lsn)) code = tfy__log_change_run(copying->log, run);
+    if (!code && (run->moved_lsn || run->base_lsn || run->options_lsn)) code = tfy__log_change_run(copying->log, run);
     for (uint32_t i = 0; i < from->task_count; i++) {
         if (copying->tasks[i].path) tfy__log_forget_task(copying->log, &copying->tasks[i]);
         free(copying->tasks[i].path);

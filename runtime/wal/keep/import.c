@@ -88,6 +88,7 @@ static int append_records(Importing *importing)
         if (record->lsn == history->run.base_lsn) importing->run.base_lsn = lsn;
         if (tfy__record_spawns(record)) bear_task(importing, lsn);
         if (tfy__record_is_move(record)) importing->run.moved_lsn = lsn;
+        if (tfy__record_is_options(record)) importing->run.options_lsn = lsn;
     }
     return 0;
 }
@@ -118,7 +119,7 @@ static int begin_run(Importing *importing)
     /* Its snapshot has another database's numbers: it resumes from its records, or from where they start. */
     importing->run.parked_ms = importing->run.parked_at_ms = 0;
     /* Unset until these records have numbers here. */
-    importing->run.moved_lsn = importing->run.base_lsn = 0;
+    importing->run.moved_lsn = importing->run.base_lsn = importing->run.options_lsn = 0;
     importing->run.imported = log->last + history->record_count;
     int code = queue_programs(importing);
     if (!code) code = tfy__log_begin_run(log, &importing->run);
@@ -135,12 +136,12 @@ static int begin_run(Importing *importing)
     return code;
 }
 
-/* Queues the run's row with its end, its last move, and its start. */
+/* Queues the run's row with its end, its last move, its options, and its start. */
 static int finish_run(Importing *importing)
 {
     TfyLogRun *run = &importing->run;
     run->state = importing->history->run.state;
-    return run->state >= TFY_TASK_COMPLETED || run->moved_lsn || run->base_lsn
+    return run->state >= TFY_TASK_COMPLETED || run->moved_lsn || run->base_lsn || run->options_lsn
                ? tfy__log_change_run(importing->log, run)
                : 0;
 }

@@ -325,6 +325,16 @@ static int check_base(Verifying *verifying, const TfyLogRun *run)
     return refuse_record(verifying, run->base_lsn, run->root, "is not the snapshot at which its run starts");
 }
 
+/* ps reads this record alone to say how far the run's tools may go. */
+static int check_options(Verifying *verifying, const TfyLogRun *run)
+{
+    TfyLogRecord record;
+    const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, run->options_lsn, &record);
+    if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
+    if (!code && record.tid == run->root && tfy__record_is_options(&record)) return 0;
+    return refuse_record(verifying, run->options_lsn, run->root, "does not say what a resume of its run was given");
+}
+
 static int take_run(void *state, const TfyLogRun *run)
 {
     Verifying *verifying = state;
@@ -339,6 +349,7 @@ static int take_run(void *state, const TfyLogRun *run)
     if (code == TFY_E_ABSENT) return refuse(verifying, TFY_E_DATA, "the program of run %s is missing", text);
     if (code) return refuse_store(verifying, code, "");
     if (run->base_lsn && (code = check_base(verifying, run))) return code;
+    if (run->options_lsn && (code = check_options(verifying, run))) return code;
     code = TFY_STORE(verifying->store, TFY_CALL_READ, see_tasks, run->id, take_task, verifying);
     if (code) return refuse_store(verifying, code, "a task");
     verifying->found->runs++;

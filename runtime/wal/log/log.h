@@ -164,10 +164,11 @@ int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLog
 /* The run with that uuid, by the unique index. TFY_E_ABSENT: there is none. */
 int tfy__log_find_run(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run);
 
-/* How a run started and ended, without its history: the payloads of two records. */
+/* How a run started and ended, without its history: the payloads of some records. */
 typedef struct TfyLogOutline {
-    char *birth; /* of its InstructionStart */
-    char *end;   /* of its TaskComplete; NULL: it has not ended */
+    char *birth;   /* of its InstructionStart */
+    char *options; /* of the record of what a resume was given at last; NULL: the birth has all */
+    char *end;     /* of its TaskComplete; NULL: it has not ended */
 } TfyLogOutline;
 int tfy__log_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline);
 void tfy__log_outline_free(TfyLogOutline *outline);

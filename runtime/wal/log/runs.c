@@ -171,6 +171,15 @@ void tfy__log_end_free(TfyLogEnd *end)
 /* The end is the last record of the root task, except for arrivals that came too late. */
 enum { ARRIVALS_BEHIND_END = 64 };
 
+static int read_payload(TfyLog *log, int64_t lsn, char **payload)
+{
+    TfyLogRecord record;
+    const int code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
+    if (code) return code;
+    *payload = strndup(record.payload, record.payload_len);
+    return *payload ? 0 : TFY_E_NOMEM;
+}
+
 static int read_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline)
 {
     TfyStoreTask root;
@@ -179,9 +188,9 @@ static int read_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outlin
     if (code) return code;
     const TfyHead *head = tfy__heads_find(&log->heads, run->root);
     int64_t lsn = head && head->lsn > root.head ? head->lsn : root.head;
-    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, root.born, &record);
+    code = read_payload(log, root.born, &outline->birth);
+    if (!code && run->options_lsn) code = read_payload(log, run->options_lsn, &outline->options);
     if (code) return code;
-    if (!(outline->birth = strndup(record.payload, record.payload_len))) return TFY_E_NOMEM;
     if (run->state < TFY_TASK_COMPLETED) return 0;
     for (int i = 0; i < ARRIVALS_BEHIND_END && lsn > root.born; i++, lsn = record.prev) {
         code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
@@ -210,6 +219,7 @@ int tfy__log_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline)
 void tfy__log_outline_free(TfyLogOutline *outline)
 {
     free(outline->birth);
+    free(outline->options);
     free(outline->end);
     *outline = (TfyLogOutline){0};
 }

@@ -467,8 +467,8 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
-                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID), P(PROMPTS), P(CEILING), P(YOLO),
-                                 P(BY), P(VIA), P(LABELS), P(PROGRAM_NAME)},
+                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID), P(PROMPTS), P(CEILING), P(YOLO), P(BY),
+                                 P(VIA), P(LABELS), P(PROGRAM_NAME)},
     [TFY_R_LLM_PLAN] = {P(TOOL),
                         P(DIGEST),
                         P(MODEL),
@@ -530,7 +530,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_RESOLVED] = {P(HOW), P(VALUE), P(BY)},
     [TFY_R_UNDO] = {0, P(OF), P(ERROR)},
     [TFY_R_COMPACTED] = {P(WHY), P(RUNS)},
-    [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT)},
+    [TFY_R_MOVED] = {0, P(FROM), P(TO), P(ROOT), P(CEILING), P(YOLO)},
     [TFY_R_LLM_REQUEST] = {P(TOOL), P(REQUEST), P(ENTRY), P(RESERVE), P(DAY), P(SPENT)},
     [TFY_R_TEXT] = {P(DIGEST), P(TEXT), P(OF), P(AT)},
     [TFY_R_SECRET] = {P(NAME), P(TOOL), P(TASK), P(STEP)},

@@ -80,6 +80,12 @@ bool tfy__record_is_grant(const TfyLogRecord *record)
     return record->type == TFY_R_APPROVAL && tfy__record_has(record, TFY_P_GRANT);
 }
 
+bool tfy__record_is_options(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_MOVED &&
+           (tfy__record_has(record, TFY_P_CEILING) || tfy__record_has(record, TFY_P_YOLO));
+}
+
 bool tfy__record_is_nobodys(const TfyLogRecord *record)
 {
     return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED ||

@@ -76,6 +76,8 @@
  *                       an action of retention, in the database's own chain (gc.h)
  *   Moved             {"from": "hex32", "to"}   hashes of programs, in the root's chain (move.h)
  *                     {"root": {…}}             the directory in which the run continues (root.h)
+ *                     {"ceiling"?, "yolo"?}     as in InstructionStart, since a resume was given something else; both are
+ *                       whole, and yolo says so of all the run's processes up to here
  *
  *   Text              {"digest": "hex16", "text"}
  *                     {"digest": "hex16", "text", "of": "hex16", "at": N}   the first N bytes of Text `of`, then `text`
@@ -169,6 +171,8 @@ void tfy__record_key_fit(const char *text, size_t len, char key[TFY_KEY_SIZE]);
 bool tfy__record_is_nobodys(const TfyLogRecord *record);
 /* A person let a tool have more than its sandbox allows. */
 bool tfy__record_is_grant(const TfyLogRecord *record);
+/* A resume was given other options: how far tools may go, or that approvals are answered. */
+bool tfy__record_is_options(const TfyLogRecord *record);
 
 /* Whether the record is a signal for the run. Other records of type Signal are kills. */
 bool tfy__record_is_run_signal(const TfyLogRecord *record);

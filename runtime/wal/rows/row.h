@@ -18,6 +18,8 @@ typedef struct TfyLogRun {
     int64_t origin_lsn; /* … and the last of them there; 0: not a fork */
     /* The newest record that moved it to another program; 0: none. */
     int64_t moved_lsn;
+    /* The newest record of what a resume was given; 0: none. */
+    int64_t options_lsn;
     int state; /* TfyTaskState of the run: READY (unfinished), COMPLETED, FAILED, CANCELLED */
     int64_t started_ms, ended_ms;
     /* Its records up to this lsn came from another database, and the numbers of records and tasks in their payloads

@@ -109,6 +109,7 @@
     M(V, "v", INT)                                                                                                     \
     M(VALUE, "value", ANY)                                                                                             \
     M(WHY, "why", TEXT)                                                                                                \
-    M(WROTE, "wrote", LIST)
+    M(WROTE, "wrote", LIST)                                                                                            \
+    M(YOLO, "yolo", FLAG)
 
 #endif

@@ -11,11 +11,13 @@
  *            gone_rows and gone_sum are the part of rows and sum that retention deleted
  *   program  every program that ever ran, whole, so that an old run can resume with the code it started with
  *   run      a submitted workflow. Its row is inserted with its first record, and changes at its end, when the run
- *            moves to another program, and when all its tasks start a long wait (parked).
+ *            moves to another program, when a resume is given other options, and when all its tasks start a long
+ *            wait (parked).
  *              moved: the record that moved it, 0: none; point numbers up to there are not those of `program`
  *              parked: when it must be woken (ms), written in the commit that holds its snapshot
  *              parked_at: the clock's time when parked was written
  *              imported: its records up to this one came from another database, 0: none did
+ *              options: the record of what a resume was given at last, 0: none was given anything else
  *              base: it was compacted, and few of the records before this Snapshot are left (compact.h), 0: it was not
  *              origin: where a fork comes from: 16 bytes uuid, 8 bytes lsn, most significant byte first
  *   task     inserted at its birth, in the commit of its first record; rewritten with marks, and when the task is
@@ -63,7 +65,7 @@ static const char *const schema[] = {
     "CREATE TABLE program(id INTEGER PRIMARY KEY, hash BLOB UNIQUE, tfyc TEXT, source TEXT, layout TEXT, sum INT)",
     "CREATE TABLE run(id INTEGER PRIMARY KEY, uuid BLOB UNIQUE, program INT, root INT, origin BLOB, state INT,"
     " started INT, ended INT, imported INT, parked INT DEFAULT 0, parked_at INT DEFAULT 0, moved INT DEFAULT 0,"
-    " base INT DEFAULT 0, sum INT)",
+    " base INT DEFAULT 0, options INT DEFAULT 0, sum INT)",
     "CREATE TABLE task(tid INTEGER PRIMARY KEY, run INT, path TEXT, program INT, born INT, base INT, base_chain"
     " INT, head INT, chain INT, step INT, state INT, wait INT, sum INT)",
     "CREATE TABLE gap(lsn INTEGER PRIMARY KEY, below INT, chain INT)",

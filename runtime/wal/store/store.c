@@ -59,7 +59,8 @@ uint64_t tfy__store_sum_run(const TfyLogRun *run)
     const uint64_t own = run->origin_lsn ? ADD_WORDS(XXH3_64bits_withSeed(run->origin, 16, sum), run->origin_lsn) : sum;
     const uint64_t parked = run->parked_ms ? ADD_WORDS(own, run->parked_ms, run->parked_at_ms) : own;
     const uint64_t moved = run->moved_lsn ? ADD_WORDS(parked, run->moved_lsn) : parked;
-    return run->base_lsn ? ADD_WORDS(moved, run->base_lsn) : moved;
+    const uint64_t base = run->base_lsn ? ADD_WORDS(moved, run->base_lsn) : moved;
+    return run->options_lsn ? ADD_WORDS(base, run->options_lsn) : base;
 }
 
 void tfy__store_origin_blob(const TfyLogRun *run, uint8_t blob[TFY_ORIGIN_SIZE])

@@ -10,7 +10,7 @@
 #include "wal/store/schema.h"
 
 #define TASK_COLUMNS    "tid,run,path,program,born,base,base_chain,head,chain,step,state,wait,sum"
-#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved,base,parked_at"
+#define RUN_COLUMNS     "id,uuid,program,root,state,started,ended,imported,sum,origin,parked,moved,base,parked_at,options"
 #define RECORD_COLUMNS  "lsn,tid,prev,v,ts,type,step,point,payload,chain"
 #define RECORD_PLACES   "(?,?,?,?,?,?,?,?,?,?)"
 #define FOUR_RECORDS    RECORD_PLACES "," RECORD_PLACES "," RECORD_PLACES "," RECORD_PLACES
@@ -31,10 +31,9 @@ static const char *const texts[S_COUNT] = {
     /* Updates name only columns that change: SQLite updates an index if the statement names one of its columns,
      * changed or not. */
     [S_PUT_TASK] = "UPDATE task SET (program,head,chain,step,state,wait,sum)=(?4,?8,?9,?10,?11,?12,?13) WHERE tid=?1",
-    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [S_PUT_RUN] =
-        "UPDATE run SET (program,state,ended,imported,sum,parked,moved,base,parked_at)=(?3,?5,?7,?8,?9,?11,?12,?13,?14)"
-        " WHERE id=?1",
+    [S_BEAR_RUN] = "INSERT INTO run(" RUN_COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [S_PUT_RUN] = "UPDATE run SET (program,state,ended,imported,sum,parked,moved,base,parked_at,options)="
+                  "(?3,?5,?7,?8,?9,?11,?12,?13,?14,?15) WHERE id=?1",
     [S_END_RUN] = "UPDATE run SET (state,ended,sum)=(?2,?3,?4) WHERE id=?1",
     [S_PUT_PROGRAM] = "INSERT INTO program(" PROGRAM_COLUMNS ") VALUES(?,?,?,?,?,?)",
     [S_PUT_GAP] = "INSERT OR REPLACE INTO gap(lsn,below,chain) VALUES(?,?,?)",
@@ -313,7 +312,7 @@ static int put_run(TfyStore *store, const TfyLogRun *run, TfyRunPut put)
     BIND(to, 3, run->program, run->root, run->state, run->started_ms, run->ended_ms, run->imported,
          (int64_t)tfy__store_sum_run(run));
     sqlite3_bind_blob(to, 10, run->origin_lsn ? origin : NULL, TFY_ORIGIN_SIZE, SQLITE_STATIC);
-    BIND(to, 11, run->parked_ms, run->moved_lsn, run->base_lsn, run->parked_at_ms);
+    BIND(to, 11, run->parked_ms, run->moved_lsn, run->base_lsn, run->parked_at_ms, run->options_lsn);
     return finish(inside(store), to);
 }
 
@@ -503,7 +502,8 @@ static int read_run(SqliteStore *store, sqlite3_stmt *row, TfyLogRun *run)
                        .parked_ms = word_at(row, 10),
                        .moved_lsn = word_at(row, 11),
                        .base_lsn = word_at(row, 12),
-                       .parked_at_ms = word_at(row, 13)};
+                       .parked_at_ms = word_at(row, 13),
+                       .options_lsn = word_at(row, 14)};
     if (!id_at(row, 1, run->uuid) ||
         !tfy__store_origin_read(run, sqlite3_column_blob(row, 9), sqlite3_column_bytes(row, 9)) ||
         (uint64_t)word_at(row, 8) != tfy__store_sum_run(run))
