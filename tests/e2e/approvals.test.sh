@@ -85,6 +85,24 @@ check "one that is too long for the log, too" grep -Eq "d{80}…\(100000 bytes, 
 run tfy inspect last --details
 check "... of which --details shows what is there" grep -Eq "d{24576}…\(100000 bytes, sha256 $sum\)…d{24576}   " out
 
+# A question that nobody could read, with what would clear the screen at its end.
+cat >flood.tfy <<'END'
+workflow main() -> bool {
+    let text = yield read_file("flood")
+    return yield approve(text, "details: ${text}")
+}
+END
+{ head -c 10485760 /dev/zero | tr '\0' q; printf '\033[2J\033]0;x\007\342\200\256'; } >flood
+run tfy run flood.tfy
+check "a question of 10 MiB is cut, and so are its details" [ "$(wc -c <err)" -lt 200000 ]
+check "... with their lengths" [ "$(grep -o "([0-9]* bytes, --details" err | grep -o "[0-9]*" | xargs)" = "10485773 10485782" ]
+run tfy inspect last
+check "inspect cuts it" [ "$(wc -c <out)" -lt 200000 ]
+run tfy inspect last --details
+check "... and shows all of it on demand" [ "$(wc -c <out)" -gt 10000000 ]
+TERM=dumb TYPED=y python3 "$here/on_terminal.py" tfy run flood.tfy >screen 2>&1
+check "on a terminal it is text" sh -c '[ "$(wc -c <screen)" -lt 200000 ] && grep -Fq "\\u{1b}[2J\\u{1b}]0;x\\u{7}\\u{202e}" screen'
+
 # Each kind of call.
 run tfy run tidy.tfy --workflow others --goal '{"name": "a/b"}'
 check "http: method, address and body" grep -Fxq "  sends     POST http://localhost:1/a/a%2Fb?k=1" err

@@ -2,6 +2,7 @@
  * state, at the same line, and wait for the same kind of thing are a group, and of a large group little is shown. */
 #include "cli/frame/report.h"
 #include "cli/look/inspect.h"
+#include "cli/program/ask.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,9 @@ static void print_doing(FILE *file, const json_t *task)
 static void print_question(FILE *file, const json_t *task, bool details)
 {
     TfyBuffer lines = {0};
-    fprintf(file, "    waits for an answer: %s\n", tfy__json_text(task, "question"));
+    tfy__buffer_text(&lines, "    waits for an answer: ");
+    tfy__ask_text(&lines, tfy__json_text(task, "question"), details);
+    tfy__buffer_char(&lines, '\n');
     tfy__asked_lines(&lines, "      ", json_object_get(task, "call"), json_object_get(task, "origins"), details);
     if (lines.data && !lines.failed) fputs(lines.data, file);
     tfy__buffer_free(&lines);

@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Bytes of a question, and of its details, that are shown at most, and of the two ends of a longer one. */
+enum { QUESTION_MOST = 65536, QUESTION_HEAD = 49152, QUESTION_TAIL = 8192 };
+
 /* A question that has no answer from the terminal yet. */
 typedef struct Question {
     char run[37];
@@ -126,15 +129,40 @@ static void on_input(void *arg, uint32_t events)
     }
 }
 
+static bool is_inside(const char *at)
+{
+    return ((unsigned char)*at & 0xc0) == 0x80; /* of a character */
+}
+
+void tfy__ask_text(TfyBuffer *out, const char *text, bool details)
+{
+    const size_t len = strlen(text);
+    if (details || len <= QUESTION_MOST) {
+        tfy__buffer_add(out, text, len);
+        return;
+    }
+    const char *head_end = text + QUESTION_HEAD, *tail = text + len - QUESTION_TAIL;
+    while (head_end > text && is_inside(head_end)) head_end--;
+    while (is_inside(tail)) tail++;
+    tfy__buffer_add(out, text, (size_t)(head_end - text));
+    tfy__buffer_printf(out, "…(%zu bytes, --details shows all)…", len);
+    tfy__buffer_text(out, tail);
+}
+
 /* NULL: no memory. */
 static char *text_of(const TfyAsker *asker, const TfyQuestion *asked)
 {
-    char *text = NULL;
-    const char *details = asked->details ? asked->details : "";
-    if (asprintf(&text, "%s, line %u%s%s asks: %s%s%s", asked->workflow, asked->line, asked->file ? " of " : "",
-                 asked->file ? asked->file : "", asked->question, *details ? "\n" : "", details) < 0)
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "%s, line %u%s%s asks: ", asked->workflow, asked->line, asked->file ? " of " : "",
+                       asked->file ? asked->file : "");
+    tfy__ask_text(&text, asked->question, asker->details);
+    if (asked->details && *asked->details) tfy__buffer_char(&text, '\n');
+    if (asked->details) tfy__ask_text(&text, asked->details, asker->details);
+    if (text.failed) {
+        tfy__buffer_free(&text);
         return NULL;
-    return asked->call ? asked->asked->by->tell(text, asked, asker->details) : text;
+    }
+    return asked->call ? asked->asked->by->tell(text.data, asked, asker->details) : text.data;
 }
 
 static void enqueue(TfyAsker *asker, const TfyQuestion *asked)

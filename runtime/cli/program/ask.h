@@ -6,7 +6,12 @@
 #ifndef CLI_PROGRAM_ASK_H
 #define CLI_PROGRAM_ASK_H
 
+#include "base/buffer.h"
 #include "core/loop.h"
+
+/* Adds a question, or its details. One that is too long for anybody to read is cut in the middle, with its length,
+ * unless `details`. */
+void tfy__ask_text(TfyBuffer *out, const char *text, bool details);
 
 typedef struct TfyAsker TfyAsker;
 
