@@ -40,10 +40,10 @@ EFFECT(CODE_REFERENCES, "code_references", SUSPENDS, PURE, "code_references", SO
        IN("name", "string") OPT("limit", "int?"))
 EFFECT(ENV, "env", SUSPENDS, PURE, "env", TRUSTED, "string?", IN("name", "string"))
 EFFECT(ZONE, "zone", SUSPENDS, PURE, "zone", DATA, "TimeZone", IN("name", "string"))
-EFFECT(PREVIEW, "preview", SUSPENDS, PURE, "preview", DATA, "Patch", IN("path", "string") IN("new_text", "string"))
-EFFECT(PREVIEW_EDIT, "preview_edit", SUSPENDS, PURE, "preview_edit", DATA, "Patch",
+EFFECT(PREVIEW, "preview", SUSPENDS, PURE, "preview", SOURCE, "Patch", IN("path", "string") IN("new_text", "string"))
+EFFECT(PREVIEW_EDIT, "preview_edit", SUSPENDS, PURE, "preview_edit", SOURCE, "Patch",
        IN("path", "string") IN("changes", "list<Edit>"))
-EFFECT(PREVIEW_DIFF, "preview_diff", SUSPENDS, PURE, "preview_diff", DATA, "list<Patch>", IN("diff", "string"))
+EFFECT(PREVIEW_DIFF, "preview_diff", SUSPENDS, PURE, "preview_diff", SOURCE, "list<Patch>", IN("diff", "string"))
 EFFECT(APPLY, "apply", SUSPENDS, IDEMPOTENT, "apply", DATA, "nothing", IN("patch", "Patch"))
 EFFECT(COMMIT, "commit", SUSPENDS, IDEMPOTENT, "commit", TRUSTED, "string", IN("message", "string"))
 EFFECT(LAND, "land", SUSPENDS, IDEMPOTENT, "land", TRUSTED, "string", IN("message", "string") OPT("how", "Land?"))
