@@ -31,6 +31,17 @@ typedef struct Place {
 } Place;
 
 /* The summary of a fn, workflow, tool or prompt. */
+typedef struct Callee {
+    struct Reach *reach;
+    uint32_t seen; /* its `changed` when it was read */
+} Callee;
+
+/* A call that the last round looks at: the words of its command, or, with a policy, what a person is asked about. */
+typedef struct Looked {
+    const Expr *call, *argv;
+    Policy *policy;
+} Looked;
+
 typedef struct Reach {
     Label result;
     const Place **places; /* by parameter; NULL: none */
@@ -39,9 +50,12 @@ typedef struct Reach {
     Label *given;         /* by parameter: what any caller gives for it */
     uint32_t count;
     /* What it calls, and when, by Trust.clock: what callers read of it changed; its body was walked last, 0: never. */
-    struct Reach **callees;
+    struct Callee *callees;
     uint32_t callee_count, callee_cap, changed, walked;
     bool unsettled; /* something that only its body reads has changed since */
+    bool speaks;    /* something in its body is refused or warned of */
+    Looked *looked;
+    uint32_t looked_count, looked_cap;
     struct Sight *sight; /* of a workflow, in programs with agents (agent_trust.c) */
 } Reach;
 

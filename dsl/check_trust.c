@@ -160,6 +160,7 @@ static void note_choice(Trust *t, Span span, Label label, const Place *place)
 
 void into_place(Trust *t, Span span, Label label, const Place *place)
 {
+    if (label.from && t->reach) t->reach->speaks = true;
     if (t->reports && label.from) place_refuse(t->c, span, label.from, place);
     if (t->reports && t->notes && !label.from) note_choice(t, span, label, place);
     for (uint32_t i = 0; t->reach && i < t->reach->count; i++) {
@@ -176,6 +177,7 @@ void into_word(Trust *t, Label label, const Expr *word)
 {
     const Origin *source = label.from;
     while (source && source->before) source = source->before;
+    if (source && t->reach) t->reach->speaks = true;
     if (t->reports && source) check_argv_warn(t->c, word, source->span, check_origin_text(t->arena, source));
     for (uint32_t i = 0; t->reach && i < t->reach->count; i++) {
         if (!(label.params & param_bit(i)) || t->reach->words[i]) continue;
@@ -262,6 +264,8 @@ static const Expr *root_of(const Expr *e)
 
 /* ---- calls ---- */
 
+enum { FEW_ARGS = 8 }; /* whose labels need no memory of their own */
+
 /* A parameter's label, in the body that calls, is that of what is given for it. */
 static Label given_for(Trust *t, const Reach *reach, Label label, const Label *args, Span span)
 {
@@ -299,15 +303,23 @@ static void note_reached(Trust *t, const char *tool, const char *param, const Ex
 static void note_callee(Trust *t, Reach *callee)
 {
     Reach *by = t->reach;
-    if (by->callee_count && by->callees[by->callee_count - 1] == callee) return;
+    if (by->callee_count && by->callees[by->callee_count - 1].reach == callee) return;
     by->callees = arena_grow(t->arena, by->callees, &by->callee_cap, by->callee_count + 1, sizeof *by->callees);
-    by->callees[by->callee_count++] = callee;
+    by->callees[by->callee_count++] = (Callee){callee, callee->changed};
+}
+
+/* What callers give for a parameter goes on into what its body calls; without calls, only the reports read it. */
+static void note_given(Reach *reach, uint32_t index, Label label)
+{
+    const bool grows = grow(&reach->given[index], label);
+    reach->unsettled |= grows && reach->callee_count;
 }
 
 static Label label_call(Trust *t, const Expr *e, const Decl *decl)
 {
     Reach *reach = reach_of(t, decl);
-    Label *args = arena_alloc(t->arena, (reach->count + 1) * sizeof *args);
+    Label few[FEW_ARGS], *args = few;
+    if (reach->count > FEW_ARGS) args = arena_alloc(t->arena, reach->count * sizeof *args);
     note_callee(t, reach);
     for (uint32_t i = 0; i < reach->count; i++) {
         const Expr *arg = i < e->argc ? e->argv[i] : NULL;
@@ -317,9 +329,8 @@ static Label label_call(Trust *t, const Expr *e, const Decl *decl)
         if (arg && place && !is_waived(t, decl, place)) into_place(t, arg->span, args[i], place);
         const Expr *begin = arg && reach->words[i] ? check_argv_begin(arg) : NULL;
         if (begin) into_word(t, label_expr(t, begin), reach->words[i]);
-        reach->unsettled |= grow(
-            &reach->given[i],
-            (Label){.from = origin_of(t, args[i]), .chosen = arg ? chosen_from(t, args[i], arg->span) : NULL});
+        note_given(reach, i,
+                   (Label){.from = origin_of(t, args[i]), .chosen = arg ? chosen_from(t, args[i], arg->span) : NULL});
         if (t->notes && t->reports && decl->dangerous && arg)
             note_reached(t, decl->full_name, param_name(decl, i), arg, args[i]);
     }
@@ -429,11 +440,22 @@ static void guard_word(void *state, const Expr *word, uint32_t at, bool behind)
     LIST_APPEND(&g->words, found, next);
 }
 
+static void look_later(Trust *t, Looked looked)
+{
+    Reach *by = t->reach;
+    by->looked = arena_grow(t->arena, by->looked, &by->looked_cap, by->looked_count + 1, sizeof *by->looked);
+    by->looked[by->looked_count++] = looked;
+}
+
 /* What the warning says of a program, the runtime refuses in a run; also behind an option, which may take no value. */
 static void guard_words(Trust *t, const Expr *call, const Expr *argv)
 {
     Guarding g = {.t = t, .call = (Expr *)call};
-    if (!t->reports || call->words) return;
+    if (call->words) return;
+    if (!t->reports) {
+        look_later(t, (Looked){.call = call, .argv = argv});
+        return;
+    }
     check_argv_options(argv, guard_word, &g);
     g.call->words = g.words.first;
 }
@@ -456,7 +478,7 @@ static Label label_builtin(Trust *t, const Expr *e)
 
 static Label label_tool(Trust *t, const Expr *e, const Decl *tool)
 {
-    if (t->reports) check_argv_call(t->c, e, tool);
+    if (t->first) check_argv_call(t->c, e, tool);
     if (tool->kind == DECL_TOOL && tool->provider == PROV_EXEC) guard_words(t, e, tool->provider_value);
     (void)label_call(t, e, tool);
     if (tool->result_label == LABEL_TRUSTED) return clean;
@@ -466,16 +488,22 @@ static Label label_tool(Trust *t, const Expr *e, const Decl *tool)
                : from_outside(t, e->span, "this comes from a tool", "it comes from the tool", named->name.text);
 }
 
+static Reach *reach_of_error(Trust *t, const Decl *error)
+{
+    Reach *reach = name_table_get(&t->errors, error->full_name);
+    if (!reach) name_table_put(t->c, &t->errors, error->full_name, reach = arena_new(t->arena, Reach));
+    return reach;
+}
+
 static Label label_error(Trust *t, const Expr *e, const Decl *error)
 {
-    Label *kept = name_table_get(&t->error_labels, error->full_name);
-    if (!kept) name_table_put(t->c, &t->error_labels, error->full_name, kept = arena_new(t->arena, Label));
+    Reach *kept = reach_of_error(t, error);
     const Label label = label_args(t, e, 0);
-    bool grows = grow(kept, (Label){.from = label.from});
-    if (label.params && !kept->from)
-        grows |= grow(
-            kept, from_outside(t, e->span, "this was in an error", "it comes from what was put into an error", NULL));
-    if (grows) t->common = ++t->clock;
+    bool grows = grow(&kept->result, (Label){.from = label.from});
+    if (label.params && !kept->result.from)
+        grows |= grow(&kept->result, from_outside(t, e->span, "this was in an error",
+                                                  "it comes from what was put into an error", NULL));
+    if (grows) kept->changed = ++t->clock;
     return label;
 }
 
@@ -540,6 +568,10 @@ static Label label_parallel_for(Trust *t, const Expr *e)
 /* For the question of an `approve` policy: where the arguments of its call come from. */
 static void note_origins(Trust *t, const Expr *call, Policy *policy)
 {
+    if (!t->reports) {
+        look_later(t, (Looked){.call = call, .policy = policy});
+        return;
+    }
     const Origin **origins = arena_alloc(t->arena, (call->argc + 1) * sizeof *origins);
     for (uint32_t i = 0; i < call->argc; i++) {
         const Origin *from = call->argv[i] ? origin_of(t, label_expr(t, call->argv[i])) : NULL;
@@ -559,7 +591,7 @@ static Label label_step(Trust *t, const Expr *e)
     for (const Policy *policy = e->policies; policy; policy = policy->next) {
         const Label value = policy->value ? label_expr(t, policy->value) : clean;
         if (policy->kind == POL_ELSE) label = both(label, value);
-        if (policy->kind == POL_APPROVE && t->reports) note_origins(t, e->left, (Policy *)policy);
+        if (policy->kind == POL_APPROVE) note_origins(t, e->left, (Policy *)policy);
         if (policy->closure && policy->closure->answer) into_variable(t, policy->closure->answer, label);
         if (policy->block) (void)label_block(t, policy->block);
     }
@@ -649,8 +681,11 @@ static void walk_branches(Trust *t, const Stmt *s)
 /* An error that the program declares holds what the program puts in; others hold texts of tools and models. */
 static Label label_caught(Trust *t, const Type *type, Span span)
 {
-    const Label *kept = type && type->decl ? name_table_get(&t->error_labels, type->decl->full_name) : NULL;
-    if (type && type->decl) return kept ? *kept : clean;
+    if (type && type->decl) {
+        Reach *kept = reach_of_error(t, type->decl);
+        note_callee(t, kept);
+        return kept->result;
+    }
     return from_outside(t, span, "this is the text of an error", "it comes from an error that is caught here", NULL);
 }
 
@@ -768,8 +803,27 @@ static bool is_stale(const Trust *t)
 {
     const Reach *reach = t->reach;
     bool stale = !reach->walked || reach->unsettled || t->common > reach->walked;
-    for (uint32_t i = 0; !stale && i < reach->callee_count; i++) stale = reach->callees[i]->changed > reach->walked;
+    for (uint32_t i = 0; !stale && i < reach->callee_count; i++)
+        stale = reach->callees[i].reach->changed > reach->callees[i].seen;
     return stale;
+}
+
+/* Instead of walking a body in which nothing is refused. */
+static void look_now(Trust *t)
+{
+    for (uint32_t i = 0; i < t->reach->looked_count; i++) {
+        const Looked *looked = &t->reach->looked[i];
+        if (looked->policy)
+            note_origins(t, looked->call, looked->policy);
+        else
+            guard_words(t, looked->call, looked->argv);
+    }
+}
+
+/* Is there more to report about the body? A list of all that is let through needs every one. */
+static bool is_told(const Trust *t)
+{
+    return t->reach->speaks || t->notes || t->calls;
 }
 
 /* False: it has no body, or that was up to date. */
@@ -780,10 +834,12 @@ static bool walk_decl(Trust *t, const Decl *decl)
         return false;
     t->decl = decl;
     t->reach = reach_of(t, decl);
-    if (!t->reports && !is_stale(t)) return false;
+    if (t->reports && !is_told(t)) look_now(t);
+    if (!(t->reports ? is_told(t) : is_stale(t))) return false;
+    t->first = !t->reach->walked;
     t->reach->unsettled = false;
     t->reach->walked = t->clock;
-    t->reach->callee_count = 0;
+    t->reach->callee_count = t->reach->looked_count = 0;
     t->shared = decl->lambda;
     t->given = NULL;
     t->approved = false;
@@ -797,11 +853,12 @@ static bool walk_decl(Trust *t, const Decl *decl)
     return true;
 }
 
-/* False: nothing was left to walk. */
+/* False: nothing was left to walk. A loop may need its body walked again: that is done while the body is at hand. */
 static bool walk_program(Trust *t)
 {
     bool walked = false;
-    for (uint32_t i = 0; i < t->program->decl_count; i++) walked |= walk_decl(t, t->program->decls[i]);
+    for (uint32_t i = 0; i < t->program->decl_count; i++)
+        for (bool again = true; again && walk_decl(t, t->program->decls[i]); walked = true) again = !t->reports;
     return walked;
 }
 

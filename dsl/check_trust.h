@@ -17,7 +17,7 @@ typedef struct Trust {
     Reach *reach; /* of the declaration at hand */
     const Decl *decl;
     Label *given;       /* what the innermost closure gives; NULL: none */
-    Table error_labels; /* full name of a declared error → Label *: what its fields hold */
+    Table errors;       /* full name of a declared error → Reach *, whose result is what its fields hold */
     bool approved;      /* the call at hand has `approve` */
     TrustReport *notes; /* NULL: nobody asks for them */
     TrustReport *calls; /* where calls are noted; NULL: nowhere */
@@ -26,6 +26,7 @@ typedef struct Trust {
      * reads has changed since. */
     uint32_t clock, common;
     bool shared;  /* variables at hand are those of an inline function, which is a declaration of its own, too */
+    bool first;   /* this body was not walked before */
     bool reports; /* the last round */
 } Trust;
 
