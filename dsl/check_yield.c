@@ -1,4 +1,5 @@
 /* check_yield.c: yield with its policies, and spawn: what makes a call a step or a task of its own. */
+#include "agent.h"
 #include "check_internal.h"
 
 /* ---- labels ---- */
@@ -26,15 +27,46 @@ static void check_label_policy(Check *c, const Policy *policy)
 
 static const char *policy_word(PolicyKind kind)
 {
-    static const char *const words[] = {
-        [POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout", [POL_ELSE] = "else",
-        [POL_UNDO] = "undo",   [POL_AS] = "as",           [POL_KEY] = "key",         [POL_APPROVE] = "approve",
-        [POL_TIMES] = "times", [POL_CALL] = ""};
+    static const char *const words[] = {[POL_RETRY] = "retry", [POL_BACKOFF] = "backoff", [POL_TIMEOUT] = "timeout",
+                                        [POL_ELSE] = "else",   [POL_UNDO] = "undo",       [POL_AS] = "as",
+                                        [POL_KEY] = "key",     [POL_APPROVE] = "approve", [POL_TIMES] = "times",
+                                        [POL_CALL] = ""};
     return words[kind];
 }
 
+/* The conversation that a prompt was called with; NULL: the call is not one of a prompt with a thread and a value. */
+static Expr *thread_given(const Check *c, const Expr *call, const Type *type)
+{
+    const Decl *prompt = call->decl ? call->decl->made_for : NULL;
+    if (!prompt || !prompt->agent || prompt->agent->loop != call->decl || type->field_count != 2) return NULL;
+    for (uint32_t i = 0; i < call->argc; i++)
+        if (call->argv[i] && call->argv[i]->to == c->core->thread) return call->argv[i];
+    return NULL;
+}
+
+/* `else V` of a prompt with a thread stands for {value: V, thread: the one that it was called with}. What is evaluated
+ * for an argument comes to the same once more. False after a report. */
+static bool add_thread(Check *c, const Expr *call, Policy *policy, const Type *type)
+{
+    Expr *given = thread_given(c, call, type), *value = policy->value;
+    if (!given || value->kind == EX_MAP || value->kind == EX_NULL) return true;
+    const Type *wanted = type->fields[0].type, *found = check_expr(c, value, wanted);
+    if (found == type) return true;
+    if (!check_coerce(c, value, wanted)) {
+        check_mismatch(c, value, wanted, (Why){"to replace the value of this", call->span});
+        return false;
+    }
+    const Span nowhere = {value->span.off, 0};
+    MapEntry *entries = arena_alloc(c->arena, 2 * sizeof *entries);
+    entries[0] = (MapEntry){.name = {type->fields[0].name, nowhere}, .value = value, .next = &entries[1]};
+    entries[1] = (MapEntry){.name = {type->fields[1].name, nowhere}, .value = given};
+    policy->value = arena_new(c->arena, Expr);
+    *policy->value = (Expr){.kind = EX_MAP, .span = value->span, .height = value->height, .entries = entries};
+    return true;
+}
+
 /* Checked after the call: an else value must have its type. Answers the type of the whole yield. */
-static const Type *check_else_policy(Check *c, Expr *call, const Policy *policy, const Type *type)
+static const Type *check_else_policy(Check *c, Expr *call, Policy *policy, const Type *type)
 {
     if (type->kind == TYPE_BAD) {
         check_expr(c, policy->value, NULL);
@@ -45,6 +77,7 @@ static const Type *check_else_policy(Check *c, Expr *call, const Policy *policy,
         diag_hint(c->diags, diag, "use try { … } catch e { … }");
         return c->core->bad;
     }
+    if (!add_thread(c, call, policy, type)) return type;
     check_expr(c, policy->value, type);
     if (policy->value->type->kind == TYPE_NULL) type = type_optional(c, type);
     if (!check_coerce(c, policy->value, type))
@@ -167,7 +200,7 @@ static const Type *check_policies(Check *c, Expr *e, const Type *type, Name let_
         }
         seen[policy->kind] = policy;
         check_policy(c, e->left, policy);
-        if (policy->kind == POL_ELSE) type = check_else_policy(c, e->left, policy, type);
+        if (policy->kind == POL_ELSE) type = check_else_policy(c, e->left, (Policy *)policy, type);
     }
     if (seen[POL_UNDO]) check_undo(c, (Policy *)seen[POL_UNDO], e->left->type, let_name);
     if (e->left->builtin && !e->left->builtin->suspends) {

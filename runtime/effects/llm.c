@@ -457,6 +457,23 @@ static bool ask_target(Asking *asking, TfyLlmTarget *target, int64_t *code, char
     return sent;
 }
 
+/* A conversation that goes on from an earlier call has not been counted by an endpoint yet, and some cut off what is too
+ * long without a word. So its first question is measured here, and refused as an endpoint would. */
+static bool is_over_window(const Asking *asking)
+{
+    TfyCall *call = asking->call;
+    const TfyObj *chat = tfy__is_turn(call->tool) ? call->args[0].o : NULL;
+    const int64_t window = asking->entry ? asking->entry->window : 0;
+    return chat && window && tfy_thread_size(chat, 0, -1) > window && tfy__turn_continues(call->task, chat);
+}
+
+static void refuse_long(Asking *asking)
+{
+    char none[] = "", why[160];
+    snprintf(why, sizeof why, "the conversation is longer than the window of the model '%.60s'", asking->entry->name);
+    take_reply(asking, &(TfyLlmReply){.answer = none, .model = none, .finish_reason = none, .too_long = why});
+}
+
 static void ask_endpoint(Asking *asking)
 {
     TfyCall *call = asking->call;
@@ -467,6 +484,10 @@ static void ask_endpoint(Asking *asking)
     if (find_target(asking->llm, asking->request.model, &target, &asking->entry, error)) {
         asking->first = asking->entry;
         pass_over(asking, &asking->before);
+        if (is_over_window(asking)) {
+            refuse_long(asking);
+            return;
+        }
         if (asking->entry != asking->first) target = target_of(asking->entry);
         if (ask_target(asking, &target, &code, error, &answered) || answered) return;
     }

@@ -186,12 +186,13 @@ static bool take_call(Turn *turn, json_t *call, const char *id)
     return true;
 }
 
+static const char TOLD_CUT[] = "Your answer was cut off, since it was too long. Go on with less in one answer.";
+static const char TOLD_ASK[] = "Go on: call a tool, or end the work with a call of the tool answer.";
+static const char TOLD_SAY[] = "Your answer is empty. Go on: call a tool, or end the work with an answer.";
+
 /* Without a call: a text is the answer where a text is wanted, and so is JSON that fits. */
 static bool take_text(Turn *turn)
 {
-    static const char cut[] = "Your answer was cut off, since it was too long. Go on with less in one answer.";
-    static const char ask[] = "Go on: call a tool, or end the work with a call of the tool answer.";
-    static const char say[] = "Your answer is empty. Go on: call a tool, or end the work with an answer.";
     const TfyAnswer *answer = turn->answer;
     const TfyType *type = answer_type(turn->agent);
     const uint32_t index = turn->agent->calls->case_count - 1;
@@ -205,12 +206,32 @@ static bool take_text(Turn *turn)
     }
     if (turn->task->error) return false;
     const bool empty = !answer->cut && answers_by_text(turn->agent);
-    const char *told = answer->cut ? cut : empty ? say : ask;
+    const char *told = answer->cut ? TOLD_CUT : empty ? TOLD_SAY : TOLD_ASK;
     strcpy(turn->unfit, answer->cut ? "the model's answer was cut off, since it was too long"
                         : empty     ? "the model's answer is empty"
                                     : "the model called no tool; its work ends with a call of the tool answer");
     tfy__thread_user(&turn->told[turn->told_count++], told, strlen(told));
     return true;
+}
+
+/* A question is a user's message, and so is what take_text tells of an answer, and a summary. */
+static bool is_question(const json_t *message)
+{
+    const char *role = json_string_value(json_object_get(message, "role")),
+               *text = json_string_value(json_object_get(message, "content"));
+    return role && text && strcmp(role, "user") == 0 && !json_object_get(message, "left_out") &&
+           strcmp(text, TOLD_CUT) != 0 && strcmp(text, TOLD_ASK) != 0 && strcmp(text, TOLD_SAY) != 0;
+}
+
+bool tfy__turn_continues(TfyTask *task, const TfyObj *chat)
+{
+    const int64_t len = tfy_list_len(chat);
+    const TfyString *newest = len > 1 ? (const TfyString *)((const TfyList *)chat)->items[len - 1].o : NULL;
+    json_t *message = newest ? json_loadb(newest->bytes, newest->byte_len, JSON_ALLOW_NUL, NULL) : NULL;
+    const bool asks = is_question(message);
+    int64_t older = 0;
+    json_decref(message);
+    return asks && tfy_thread_older(task, 0, chat, len - 1, &older) && older > 0;
 }
 
 static TfyObj *said(Turn *turn, const TfyType *type)

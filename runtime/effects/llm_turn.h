@@ -41,6 +41,10 @@ static inline bool tfy__is_turn(const TfyTool *tool)
     return tool->agent && !tool->compacts;
 }
 
+/* Whether the newest message of a conversation is a question that something else came before, so that no endpoint has
+ * counted the tokens yet. False also without memory. */
+bool tfy__turn_continues(TfyTask *task, const TfyObj *chat);
+
 /* Makes the turn of an answer. The result is borrowed. False: task->error is set. */
 bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const TfyAnswer *answer, TfyValue *out);
 

@@ -279,3 +279,26 @@ check "... and is replayed" printed " 0 divergences"
 
 run tfy test agent.tfy
 check "its tests mock what the model chooses" printed "3 passed, 0 failed"
+
+cat >else.tfy <<'END'
+prompt chat(t: thread, said: string) -> string { user said }
+prompt other(said: string, t: thread) -> int { user said }
+
+workflow main() -> string {
+    let c = yield chat(thread().say("x"), "hi") else "none"
+    let d = yield chat(c.thread, "hi") timeout 1s else { value: "whole", thread: thread() }
+    let e = yield other("hi", c.thread.say("y")) else 7
+    let f = yield chat(c.thread, "hi") else c
+    let g = yield chat(c.thread, "hi") else null
+    return "${c.value} ${c.thread.len()} ${d.value} ${d.thread.len()} ${e.value} ${e.thread.len()} ${f.value} ${g == null}"
+}
+
+test "else gives a value, and the thread as it was" {
+    mock chat.next(_) => fail ToolError("no")
+    mock other.next(_) => fail ToolError("no")
+    let said = yield main()
+    assert said == "none 1 whole 0 7 2 none true"
+}
+END
+run tfy test else.tfy
+check "else gives a value, and the thread as it was" printed "1 passed, 0 failed"

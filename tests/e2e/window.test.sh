@@ -42,6 +42,17 @@ workflow chat() -> int {
     return s.thread.len()
 }
 
+workflow weeks() -> int {
+    let r = yield talk(thread(), "weeks one")
+    var len = 0
+    with budget(tokens: 40_000) {
+        let s = yield talk(r.thread, "weeks two")
+        print(s.value)
+        len = s.thread.len()
+    }
+    return len
+}
+
 workflow bounded() -> string {
     try {
         with budget(calls: 4) {
@@ -89,11 +100,15 @@ text("twice", "A summary.")
 refuse("twice", 413, "still too large")
 refuse("first")
 refuse("plain", 400, "no such model")
-for number in (1, 2, 3, 4): page("turns one", 10, number)
+for number in (1, 2, 3): page("turns one", 10, number)
 text("turns one", "one", 9900)
 page("turns two", 19900, 5)
 text("turns two", "All about turns.")
 text("turns two", "two")
+for number in (1, 2, 3, 4): page("weeks one", 10, number)
+text("weeks one", "one")
+text("weeks two", "All about weeks.")
+text("weeks two", "two")
 END
 "$build/tests/scripted_server" script --log requests >address &
 server=$!
@@ -172,13 +187,21 @@ check "other refusals end it as ever" printed "HTTP 400: no such model"
 
 record turns --workflow chat
 check "earlier questions of a conversation are summarised, too" asked turns '
-assert texts(7)[0] == "turns two" and "[A summary of 10 messages" in texts(7)[1] and "page 4 times" in texts(7)[1], texts(7)'
+assert texts(6)[0] == "turns two" and "[A summary of 8 messages" in texts(6)[1] and "page 3 times" in texts(6)[1], texts(6)'
 check "... and it continues from there" grep -qx 5 turns.out
+
+record weeks --workflow weeks
+check "the first question of a call is shortened before it is asked, since nobody has counted it" asked weeks '
+assert lines[5]["too_long"] == "the conversation is longer than the window of the model \"small\"".replace(chr(34), chr(39)), lines[5]
+assert texts(7)[0] == "weeks two" and "[A summary of 10 messages" in texts(7)[1] and len(asked[7]) == 2, texts(7)'
+check "... and it continues from there" grep -qx 3 weeks.out
+check "... without having been sent, or charged" sh -c 'test "$(grep -c "weeks two" requests)" = 2'
 
 killed summed --goal summed
 export TFY_SNAPSHOT_EVERY=1 # continued from a snapshot each time
 killed turns --workflow chat
 killed refused --goal refused
+killed weeks --workflow weeks
 unset TFY_SNAPSHOT_EVERY
 run tfy test reader.tfy
 check "its tests mock what the model chooses" printed "1 passed, 0 failed"

@@ -1,6 +1,7 @@
 /* curl.c: stands in for libcurl where it sends: easy handles and the multi interface, as far as the runtime uses them. A transfer is a question
  * to sim_models_asked when it is added, and ends when the simulated clock has reached the moment of its answer; until then the runtime's own
- * timer, which the multi interface asks for, is all that is needed. Addresses, lists and texts of errors are libcurl's. */
+ * timer, which the multi interface asks for, is all that is needed. A stream arrives in pieces, with pauses. Addresses, lists and texts of errors
+ * are libcurl's; so is the habit of sending a request once more when a connection that was kept ends before the answer begins. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,19 @@ enum { MS = 1000000, PIECE = 700 };
 typedef struct Easy {
     struct Easy *next; /* of those that were added */
     char *url;
+    const char *body;
     curl_off_t body_len;
-    curl_read_callback read;
+    curl_prereq_callback prepares;
     curl_write_callback write;
-    void *read_arg, *write_arg, *private;
+    void *prepares_arg, *write_arg, *private;
     long timeout_ms;
     SimAnswer answer;
+    size_t arrived; /* bytes of its body */
     struct curl_header header;
-    int64_t due_ns;
+    int64_t due_ns, until_ns; /* when the next piece comes, and when it is given up */
     CURLcode result;
-    bool over; /* its end is to be read */
+    bool begun; /* something of the answer has arrived */
+    bool over;  /* its end is to be read */
     CURLMsg message;
 } Easy;
 
@@ -82,6 +86,14 @@ void curl_easy_cleanup(CURL *handle)
     free(easy);
 }
 
+void curl_easy_reset(CURL *handle)
+{
+    Easy *easy = handle;
+    tfy__buffer_free(&easy->answer.body);
+    free(easy->url);
+    *easy = (Easy){.next = NULL};
+}
+
 CURLcode curl_easy_setopt(CURL *handle, CURLoption option, ...)
 {
     Easy *easy = handle;
@@ -93,8 +105,9 @@ CURLcode curl_easy_setopt(CURL *handle, CURLoption option, ...)
         easy->url = strdup(va_arg(args, const char *));
         break;
     case CURLOPT_POSTFIELDSIZE_LARGE: easy->body_len = va_arg(args, curl_off_t); break;
-    case CURLOPT_READFUNCTION: easy->read = va_arg(args, curl_read_callback); break;
-    case CURLOPT_READDATA: easy->read_arg = va_arg(args, void *); break;
+    case CURLOPT_POSTFIELDS: easy->body = va_arg(args, const char *); break;
+    case CURLOPT_PREREQFUNCTION: easy->prepares = va_arg(args, curl_prereq_callback); break;
+    case CURLOPT_PREREQDATA: easy->prepares_arg = va_arg(args, void *); break;
     case CURLOPT_WRITEFUNCTION: easy->write = va_arg(args, curl_write_callback); break;
     case CURLOPT_WRITEDATA: easy->write_arg = va_arg(args, void *); break;
     case CURLOPT_PRIVATE: easy->private = va_arg(args, void *); break;
@@ -112,9 +125,9 @@ CURLcode curl_easy_getinfo(CURL *handle, CURLINFO info, ...)
     va_start(args, info);
     switch ((int)info) {
     case CURLINFO_PRIVATE: *va_arg(args, void **) = easy->private; break;
-    case CURLINFO_RESPONSE_CODE: *va_arg(args, long *) = easy->over ? easy->answer.status : 0; break;
-    case CURLINFO_CONTENT_TYPE: /* these endpoints answer in one piece, whatever they are asked */
-        *va_arg(args, const char **) = "application/json";
+    case CURLINFO_RESPONSE_CODE: *va_arg(args, long *) = easy->begun ? easy->answer.status : 0; break;
+    case CURLINFO_CONTENT_TYPE:
+        *va_arg(args, const char **) = easy->answer.streams ? "text/event-stream; charset=utf-8" : "application/json";
         break;
     case CURLINFO_OS_ERRNO: *va_arg(args, long *) = 0; break;
     case CURLINFO_PRETRANSFER_TIME_T: *va_arg(args, curl_off_t *) = 1; break;
@@ -166,31 +179,29 @@ CURLMcode curl_multi_setopt(CURLM *multi, CURLMoption option, ...)
     return CURLM_OK;
 }
 
-/* The body, read in pieces, as libcurl does. The caller frees it. */
-static char *body_of(const Easy *easy)
+static void ask(Easy *easy)
 {
-    char *body = calloc(1, (size_t)easy->body_len + 1);
-    size_t len = 0, got;
+    char *body = strndup(easy->body, (size_t)easy->body_len);
     if (!body) abort();
-    while ((got = easy->read(body + len, 1, (size_t)easy->body_len - len < PIECE ? (size_t)easy->body_len - len : PIECE,
-                             easy->read_arg)))
-        len += got;
-    if (len != (size_t)easy->body_len) abort();
-    return body;
+    tfy__buffer_free(&easy->answer.body);
+    easy->answer = (SimAnswer){.result = CURLE_OK};
+    if (easy->prepares(easy->prepares_arg, NULL, NULL, 0, 0) == CURL_PREREQFUNC_OK)
+        sim_models_asked(easy->url, body, &easy->answer);
+    else
+        easy->answer.result = CURLE_ABORTED_BY_CALLBACK;
+    free(body);
 }
 
 CURLMcode curl_multi_add_handle(CURLM *multi, CURL *handle)
 {
     Easy *easy = handle, **end = &added;
-    tfy__buffer_free(&easy->answer.body);
-    easy->answer = (SimAnswer){.result = CURLE_OK};
-    easy->over = false;
-    char *body = body_of(easy);
-    sim_models_asked(easy->url, body, &easy->answer);
-    free(body);
-    const int64_t most_ns = easy->timeout_ms * MS;
-    const bool late = easy->answer.delay_ns > most_ns;
-    if (late) easy->answer = (SimAnswer){.result = CURLE_OPERATION_TIMEDOUT, .delay_ns = most_ns};
+    easy->over = easy->begun = false;
+    easy->arrived = 0;
+    ask(easy);
+    if (easy->answer.result == CURLE_GOT_NOTHING && sim_percent(&sim.chance, 50)) ask(easy);
+    easy->until_ns = sim.now_ns + easy->timeout_ms * MS;
+    const bool late = easy->answer.delay_ns > easy->timeout_ms * MS;
+    if (late) easy->answer = (SimAnswer){.result = CURLE_OPERATION_TIMEDOUT, .delay_ns = easy->timeout_ms * MS};
     easy->due_ns = sim.now_ns + easy->answer.delay_ns;
     while (*end) end = &(*end)->next;
     easy->next = NULL;
@@ -210,26 +221,70 @@ CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *handle)
     return CURLM_OK;
 }
 
+static void end(Easy *easy, CURLcode result)
+{
+    easy->over = true;
+    easy->result = result;
+}
+
+/* False: nothing more of it is wanted. */
+static bool take(Easy *easy, size_t len)
+{
+    char *at = easy->answer.body.data + easy->arrived;
+    easy->arrived += len;
+    if (easy->write(at, 1, len, easy->write_arg) == len) return true;
+    end(easy, CURLE_WRITE_ERROR);
+    return false;
+}
+
+/* Until the next piece of a stream: mostly none, or a moment; sometimes longer than anybody waits. */
+static int64_t pause_ms(void)
+{
+    if (sim.plan.still || sim.plan.eager || sim_percent(&sim.chance, 60)) return 0;
+    return sim_percent(&sim.chance, 1) ? 400000 : sim_below(&sim.chance, sim_percent(&sim.chance, 3) ? 20000 : 60);
+}
+
+/* Some bytes of a stream, up to the next pause. It is cut anywhere. */
+static void arrive_in_part(Easy *easy)
+{
+    for (int64_t pause = 0; !pause;) {
+        const size_t left = easy->answer.body.len - easy->arrived;
+        const size_t most = 1 + sim_below(&sim.chance, sim_percent(&sim.chance, 30) ? 8 : 1500);
+        if (left && !take(easy, left < most ? left : most)) return;
+        if (easy->arrived == easy->answer.body.len) {
+            end(easy, easy->answer.result);
+            return;
+        }
+        pause = pause_ms();
+        easy->due_ns = sim.now_ns + pause * MS;
+    }
+    if (easy->due_ns <= easy->until_ns) return;
+    easy->due_ns = easy->until_ns;
+    easy->answer.body.len = easy->arrived;
+    easy->answer.result = CURLE_OPERATION_TIMEDOUT;
+}
+
 /* The whole answer, in pieces. */
 static void arrive(Easy *easy)
 {
-    sim_models_answered();
-    easy->over = true;
-    easy->result = easy->answer.result;
-    for (size_t at = 0; at < easy->answer.body.len;) {
-        size_t len = easy->answer.body.len - at < PIECE ? easy->answer.body.len - at : PIECE;
-        if (easy->write(easy->answer.body.data + at, 1, len, easy->write_arg) != len) {
-            easy->result = CURLE_WRITE_ERROR;
-            return;
-        }
-        at += len;
+    while (easy->arrived < easy->answer.body.len) {
+        const size_t left = easy->answer.body.len - easy->arrived;
+        if (!take(easy, left < PIECE ? left : PIECE)) return;
     }
+    end(easy, easy->answer.result);
 }
 
 CURLMcode curl_multi_socket_action(CURLM *multi, curl_socket_t socket, int mask, int *running)
 {
-    for (Easy *easy = added; easy; easy = easy->next)
-        if (!easy->over && easy->due_ns <= sim.now_ns) arrive(easy);
+    for (Easy *easy = added; easy; easy = easy->next) {
+        if (easy->over || easy->due_ns > sim.now_ns) continue;
+        if (!easy->begun) sim_models_answered();
+        easy->begun = true;
+        if (easy->answer.streams)
+            arrive_in_part(easy);
+        else
+            arrive(easy);
+    }
     *running = added != NULL;
     tell_timer();
     return CURLM_OK;

@@ -10,16 +10,15 @@
 #include "effects/llm.h"
 #include "wal/rows/payload.h"
 
-enum { MS = 1000000, NAME_MOST = 80, TALKS = 4096, CALLS_MOST = 40, FAULTS_PERCENT = 22, LIES_PERCENT = 22 };
-
-/* A conversation, as the endpoint heard it. */
-typedef struct Talk {
-    char name[NAME_MOST];
-    char run[37];
-    json_t *heard;         /* the messages of its newest request */
-    int64_t not_before_ns; /* the endpoint has said so */
-    uint32_t life;         /* … in this life */
-} Talk;
+enum {
+    MS = 1000000,
+    NAME_MOST = 80,
+    TALKS = 4096,
+    CALLS_MOST = 40,
+    FAULTS_PERCENT = 22,
+    LIES_PERCENT = 22,
+    STREAMS_PERCENT = 65
+};
 
 typedef struct Purse {
     char name[NAME_MOST];
@@ -41,12 +40,12 @@ typedef struct Done {
 } Done;
 
 static struct {
-    Talk talks[TALKS];
     Purse purses[TALKS];
     Bound bounds[TALKS];
     Done done[TALKS];
-    uint32_t talk_count, purse_count, bound_count, done_count;
+    uint32_t purse_count, bound_count, done_count;
     uint32_t words;       /* given out so far */
+    uint32_t remarks;     /* … */
     const TfyCall *begun; /* the call that begins now; NULL: a request is repeated by the client */
     char run[37];         /* whose request it is */
 } known;
@@ -58,7 +57,9 @@ static const char models_text[] =
     "\"chat\": {\"api\": \"chat\", \"url\": \"http://chat.sim/v1\", \"model\": \"c\", \"then\": \"messages\"},"
     "\"messages\": {\"api\": \"messages\", \"url\": \"http://messages.sim/v1\", \"model\": \"m\"},"
     "\"responses\": {\"api\": \"responses\", \"url\": \"http://responses.sim/v1\", \"model\": \"r\"},"
-    "\"slow\": {\"api\": \"chat\", \"url\": \"http://slow.sim/v1\", \"model\": \"s\", \"then\": \"responses\"}}}";
+    "\"slow\": {\"api\": \"chat\", \"url\": \"http://slow.sim/v1\", \"model\": \"s\", \"then\": \"responses\"},"
+    "\"narrow\": {\"api\": \"chat\", \"url\": \"http://narrow.sim/v1\", \"model\": \"n\", \"window\": 6000},"
+    "\"tight\": {\"api\": \"messages\", \"url\": \"http://tight.sim/v1\", \"model\": \"t\", \"window\": 4000}}}";
 
 int sim_models_file(void)
 {
@@ -96,17 +97,6 @@ void sim_models_die(void)
 
 /* ---- what was asked ---- */
 
-typedef struct Question {
-    const char *form; /* "chat", "messages" or "responses" */
-    json_t *body;
-    json_t *heard;    /* its messages, flat; owned */
-    const char *said; /* the newest of the user's texts with a name of a talk; "" */
-    char goal[NAME_MOST], talk[NAME_MOST], budget[NAME_MOST];
-    uint32_t rounds; /* answers so far */
-    bool offers;     /* tools */
-    size_t len;      /* of the body */
-} Question;
-
 static const char *text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -120,13 +110,15 @@ static void take_word(const char *text, const char *name, char out[NAME_MOST])
     snprintf(out, NAME_MOST, "%.*s", (int)(len < NAME_MOST ? len : NAME_MOST - 1), at ? at + strlen(name) : "");
 }
 
-static void hear_text(Question *q, const char *role, const char *text)
+static void hear_text(SimQuestion *q, const char *role, const char *text)
 {
+    static const char ask[] = "Summarise this conversation";
     if (strcmp(role, "user") == 0 && strstr(text, "talk=")) q->said = text;
+    q->compacts = strcmp(role, "user") == 0 && strncmp(text, ask, sizeof ask - 1) == 0;
 }
 
 /* A message, or its parts, without the marks of how far an endpoint may keep it. */
-static void hear(Question *q, const json_t *message)
+static void hear(SimQuestion *q, const json_t *message)
 {
     const char *role = text_of(message, "role");
     json_t *content = json_object_get(message, "content"), *part;
@@ -143,33 +135,35 @@ static void hear(Question *q, const json_t *message)
     }
 }
 
-static void read_question(Question *q, const char *url, const char *body)
+static void read_question(SimQuestion *q, const char *url, const char *body)
 {
-    *q = (Question){.form = strstr(url, "/messages")    ? "messages"
-                            : strstr(url, "/responses") ? "responses"
-                                                        : "chat",
-                    .body = json_loads(body, JSON_ALLOW_NUL, NULL),
-                    .heard = json_array(),
-                    .said = "",
-                    .len = strlen(body)};
+    *q = (SimQuestion){.form = strstr(url, "/messages")    ? "messages"
+                               : strstr(url, "/responses") ? "responses"
+                                                           : "chat",
+                       .body = json_loads(body, JSON_ALLOW_NUL, NULL),
+                       .heard = json_array(),
+                       .said = "",
+                       .len = strlen(body)};
     json_t *messages = json_object_get(q->body, *q->form == 'r' ? "input" : "messages"), *message;
     size_t i;
     if (!json_array_size(messages)) sim_broken("w10", "a request has no messages: %s", body);
     json_array_foreach(messages, i, message) hear(q, message);
-    q->offers = json_array_size(json_object_get(q->body, "tools"));
+    q->offers = json_array_size(json_object_get(q->body, "tools")) && !json_object_get(q->body, "tool_choice");
+    q->streams = json_is_true(json_object_get(q->body, "stream"));
+    q->window = strstr(url, "//narrow") ? 6000 : strstr(url, "//tight") ? 4000 : 0;
     take_word(q->said, "goal=", q->goal);
     take_word(q->said, "talk=", q->talk);
     take_word(q->said, "budget=", q->budget);
     if (!q->talk[0]) sim_broken("w10", "a request does not say what it is for: %s", body);
 }
 
-static void forget_question(Question *q)
+static void forget_question(SimQuestion *q)
 {
     json_decref(q->heard);
     json_decref(q->body);
 }
 
-static bool offers(const Question *q, const char *name)
+static bool offers(const SimQuestion *q, const char *name)
 {
     json_t *tools = json_object_get(q->body, "tools"), *tool;
     size_t i;
@@ -179,41 +173,6 @@ static bool offers(const Question *q, const char *name)
         if (strcmp(text_of(function ? function : tool, "name"), name) == 0) return true;
     }
     return false;
-}
-
-/* Another model that goes on with a conversation speaks another form: what it hears is kept apart. */
-static Talk *talk_of(const Question *q)
-{
-    char name[NAME_MOST];
-    snprintf(name, sizeof name, "%c %.70s", *q->form, q->talk);
-    for (uint32_t i = 0; i < known.talk_count; i++)
-        if (strcmp(known.talks[i].name, name) == 0) return &known.talks[i];
-    if (known.talk_count == TALKS) sim_broken("e1", "there are too many conversations");
-    Talk *talk = &known.talks[known.talk_count++];
-    snprintf(talk->name, sizeof talk->name, "%s", name);
-    return talk;
-}
-
-/* w10: what was told once was recorded before, so the next request tells it again, and goes on from there. */
-static void check_goes_on(Talk *talk, const Question *q)
-{
-    const size_t before = json_array_size(talk->heard);
-    for (size_t i = 0; q->offers && i < before; i++) {
-        json_t *now = json_array_get(q->heard, i), *then = json_array_get(talk->heard, i);
-        if (now && json_equal(now, then)) continue;
-        sim_broken("w10", "message %zu of talk %s was %.300s and is now %.300s", i, talk->name,
-                   json_dumps(then, JSON_COMPACT), now ? json_dumps(now, JSON_COMPACT) : "nothing");
-    }
-    json_decref(talk->heard);
-    talk->heard = json_incref(q->heard);
-}
-
-/* w12 */
-static void check_time(const Talk *talk)
-{
-    if (talk->life == sim.life && sim.now_ns < talk->not_before_ns)
-        sim_broken("w12", "talk %s is asked again %lld ms before the time that its endpoint named", talk->name,
-                   (long long)((talk->not_before_ns - sim.now_ns) / MS));
 }
 
 static void note_bound(const TfyCall *call)
@@ -235,7 +194,7 @@ static void note_bound(const TfyCall *call)
 }
 
 /* w11: the endpoint's own count. */
-static void charge(const Question *q, int64_t tokens)
+static void charge(const SimQuestion *q, int64_t tokens)
 {
     char name[NAME_MOST] = "";
     int64_t calls_most = 0, tokens_most = 0;
@@ -281,10 +240,11 @@ static void add_call(Said *said, const char *name, const char *args)
 }
 
 /* Arguments that fit a tool of agents.tfy. */
-static void args_of(const Question *q, const char *name, uint32_t number, char *out, size_t cap)
+static void args_of(const SimQuestion *q, const char *name, uint32_t number, char *out, size_t cap)
 {
     const uint32_t n = sim.expecting ? 1 : 1 + sim_below(&sim.chance, 6);
-    if (strcmp(name, "see") == 0 || strcmp(name, "double") == 0 || strcmp(name, "test_it") == 0)
+    if (strcmp(name, "see") == 0 || strcmp(name, "double") == 0 || strcmp(name, "test_it") == 0 ||
+        strcmp(name, "page") == 0)
         snprintf(out, cap, "{\"n\": %u}", n);
     else if (strcmp(name, "jot") == 0)
         snprintf(out, cap, "{\"text\": \"word%u.\"}", sim.expecting ? 0 : ++known.words);
@@ -299,10 +259,10 @@ static void args_of(const Question *q, const char *name, uint32_t number, char *
         snprintf(out, cap, "{\"who\": \"%s\", \"amount\": %u}", q->goal, n);
 }
 
-static void call_some(const Question *q, Said *said)
+static void call_some(const SimQuestion *q, Said *said)
 {
-    static const char *const names[] = {"see",   "jot",     "double", "test_it", "buy",
-                                        "enter", "careful", "helper", "ask",     "give_up"};
+    static const char *const names[] = {"see",  "jot",     "double", "test_it", "buy",    "enter",
+                                        "page", "careful", "helper", "ask",     "give_up"};
     const uint32_t count = sim.expecting ? 1 : 1 + sim_below(&sim.chance, 4);
     for (uint32_t tries = 0; tries < 20 && json_array_size(said->calls) < count; tries++) {
         const uint32_t which = sim.expecting ? tries : sim_below(&sim.chance, sizeof names / sizeof *names);
@@ -315,7 +275,7 @@ static void call_some(const Question *q, Said *said)
 }
 
 /* The end of the work: what the program prints follows from the goal alone. */
-static void finish(const Question *q, Said *said, char *text, size_t cap)
+static void finish(const SimQuestion *q, Said *said, char *text, size_t cap)
 {
     const bool desk = strcmp(q->goal, "desk") == 0 && offers(q, "answer");
     char value[300];
@@ -337,7 +297,7 @@ static void finish(const Question *q, Said *said, char *text, size_t cap)
     said->text = text;
 }
 
-static void lie(const Question *q, Said *said)
+static void lie(const SimQuestion *q, Said *said)
 {
     json_t *first = json_array_get(said->calls, 0);
     switch (sim_below(&sim.chance, 14)) {
@@ -366,17 +326,50 @@ static void lie(const Question *q, Said *said)
     }
 }
 
-static void think(const Question *q, Said *said, char *text, size_t cap)
+/* Something beside its calls, or a summary. */
+static void remark(const SimQuestion *q, Said *said, char *text, size_t cap)
 {
-    const uint32_t enough = sim.expecting ? 1 : 1 + sim_below(&sim.chance, 5);
-    *said = (Said){.calls = json_array(), .reason = "stop"};
-    if (!q->offers || q->rounds >= enough)
+    TfyBuffer made = {0};
+    sim_remark(++known.remarks, &made);
+    snprintf(text, cap, "%s", made.data);
+    tfy__buffer_free(&made);
+    said->text = text;
+    if (q->compacts) sim_talk_sums_up(sim_talk_of(q), known.remarks);
+}
+
+static void sum_up(const SimQuestion *q, Said *said, char *text, size_t cap)
+{
+    remark(q, said, text, cap);
+    if (chance(10)) said->reason = "length";
+    said->no_count = chance(10);
+}
+
+/* A conversation with a window goes on until it has to be shortened. */
+static uint32_t enough_rounds(const SimQuestion *q)
+{
+    if (sim.expecting) return 1;
+    return q->window ? 3 + sim_below(&sim.chance, 16) : 1 + sim_below(&sim.chance, 5);
+}
+
+static void work(const SimQuestion *q, Said *said, char *text, size_t cap)
+{
+    if (!q->offers || q->rounds >= enough_rounds(q))
         finish(q, said, text, cap);
     else
         call_some(q, said);
     if (!json_array_size(said->calls) && !said->text) finish(q, said, text, cap);
-    if (chance(LIES_PERCENT)) lie(q, said);
-    said->prompt = (int64_t)q->len / 6;
+    if (json_array_size(said->calls) && !said->text && chance(40)) remark(q, said, text, cap);
+    if (chance(q->window ? LIES_PERCENT / 4 : LIES_PERCENT)) lie(q, said);
+}
+
+static void think(const SimQuestion *q, Said *said, char *text, size_t cap)
+{
+    *said = (Said){.calls = json_array(), .reason = "stop"};
+    if (q->compacts)
+        sum_up(q, said, text, cap);
+    else
+        work(q, said, text, cap);
+    said->prompt = (int64_t)q->len / (q->window ? 3 : 6);
     const json_t *most = json_object_get(q->body, "max_tokens");
     said->completion = (most ? json_integer_value(most) : 400) - (sim.expecting ? 0 : sim_below(&sim.chance, 50));
     said->tokens = said->prompt + said->completion;
@@ -454,16 +447,20 @@ static json_t *responses_answer(const Said *said)
     return answer;
 }
 
-static void write_answer(const Question *q, SimAnswer *answer)
+static void write_answer(const SimQuestion *q, SimAnswer *answer)
 {
-    char text[400];
+    char text[1000];
     Said said;
     think(q, &said, text, sizeof text);
     json_t *whole = *q->form == 'm'   ? messages_answer(&said)
                     : *q->form == 'r' ? responses_answer(&said)
                                       : chat_answer(&said);
     char *bytes = json_dumps(whole, JSON_COMPACT);
-    tfy__buffer_text(&answer->body, bytes);
+    answer->streams = q->streams && chance(STREAMS_PERCENT);
+    if (answer->streams)
+        sim_stream_write(q, whole, &answer->body);
+    else
+        tfy__buffer_text(&answer->body, bytes);
     sim_trace("%s answers %s: %.200s", q->form, q->talk, bytes);
     answer->status = 200;
     if (!sim.expecting) charge(q, said.tokens);
@@ -475,7 +472,7 @@ static void write_answer(const Question *q, SimAnswer *answer)
 /* ---- faults ---- */
 
 /* No time, and perhaps until when. */
-static void have_no_time(const Question *q, Talk *talk, SimAnswer *answer)
+static void have_no_time(const SimQuestion *q, SimTalk *talk, SimAnswer *answer)
 {
     static const int64_t wait_ms[] = {0, 300, 2000, 25000, 86400000};
     static const long statuses[] = {429, 429, 500, 503, 408};
@@ -494,8 +491,7 @@ static void have_no_time(const Question *q, Talk *talk, SimAnswer *answer)
         break;
     }
     if (other) return;
-    talk->not_before_ns = sim.now_ns + answer->delay_ns + (strchr(answer->header[0], 'm') ? ms : ms / 1000 * 1000) * MS;
-    talk->life = sim.life;
+    sim_talk_waits(talk, sim.now_ns + answer->delay_ns + (strchr(answer->header[0], 'm') ? ms : ms / 1000 * 1000) * MS);
 }
 
 static void break_off(SimAnswer *answer)
@@ -503,6 +499,7 @@ static void break_off(SimAnswer *answer)
     static const CURLcode ends[] = {CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING};
     answer->result = ends[sim_below(&sim.chance, 3)];
     answer->body.len = answer->result == CURLE_GOT_NOTHING ? 0 : sim_below(&sim.chance, (uint32_t)answer->body.len);
+    if (answer->streams && chance(30)) answer->result = CURLE_OK; /* it ends in order, but too early */
 }
 
 static void say_nonsense(SimAnswer *answer)
@@ -513,9 +510,26 @@ static void say_nonsense(SimAnswer *answer)
     tfy__buffer_text(&answer->body, texts[sim_below(&sim.chance, sizeof texts / sizeof *texts)]);
 }
 
-static void go_wrong(const Question *q, Talk *talk, SimAnswer *answer)
+/* It gives up in the middle. */
+static void end_in_error(SimAnswer *answer)
 {
-    switch (sim_below(&sim.chance, 10)) {
+    static const char *const errors[] = {
+        "\n\ndata: {\"type\": \"error\", \"error\": {\"type\": \"overloaded_error\", \"message\": \"busy\"}}\n\n",
+        "\n\ndata: {\"error\": {\"code\": 500, \"message\": \"broken\"}}\n\n", "\n\ndata: {\"choices\": \n\n",
+        "\n\ndata: 7\n\n"};
+    answer->body.len = sim_below(&sim.chance, (uint32_t)answer->body.len);
+    tfy__buffer_text(&answer->body, errors[sim_below(&sim.chance, 4)]);
+}
+
+static void refuse(SimAnswer *answer, long status, const char *why)
+{
+    answer->status = status;
+    tfy__buffer_printf(&answer->body, "{\"error\": {\"message\": \"%s\"}}", why);
+}
+
+static void go_wrong(const SimQuestion *q, SimTalk *talk, SimAnswer *answer)
+{
+    switch (sim_below(&sim.chance, 14)) {
     case 0: answer->result = CURLE_COULDNT_CONNECT; return;
     case 1: answer->delay_ns = INT64_MAX; return;
     case 2: answer->status = chance(50) ? 404 : 400; return;
@@ -532,8 +546,19 @@ static void go_wrong(const Question *q, Talk *talk, SimAnswer *answer)
         write_answer(q, answer);
         say_nonsense(answer);
         return;
-    default: have_no_time(q, talk, answer); return;
+    case 7:
+        write_answer(q, answer);
+        if (answer->streams) end_in_error(answer);
+        return;
+    case 8:
+    case 9: refuse(answer, chance(50) ? 413 : 400, "the context_length is exceeded"); return;
+    case 10:
+        if (!q->streams) break;
+        refuse(answer, 400, "stream is not supported");
+        return;
+    default: break;
     }
+    have_no_time(q, talk, answer);
 }
 
 static int64_t delay(void)
@@ -544,7 +569,7 @@ static int64_t delay(void)
 
 void sim_models_asked(const char *url, const char *body, SimAnswer *answer)
 {
-    Question q;
+    SimQuestion q;
     read_question(&q, url, body);
     answer->delay_ns = delay();
     if (sim.expecting) {
@@ -553,12 +578,10 @@ void sim_models_asked(const char *url, const char *body, SimAnswer *answer)
         return;
     }
     sim_trace("%s is asked: %s, %u rounds, %zu bytes", q.form, q.said, q.rounds, q.len);
-    Talk *talk = talk_of(&q);
-    check_time(talk);
-    check_goes_on(talk, &q);
-    snprintf(talk->run, sizeof talk->run, "%s", known.run);
+    SimTalk *talk = sim_talk_of(&q);
+    sim_talk_heard(talk, &q);
     if (known.begun) note_bound(known.begun);
-    if (chance(FAULTS_PERCENT))
+    if (chance(q.window && !q.compacts ? FAULTS_PERCENT / 3 : FAULTS_PERCENT))
         go_wrong(&q, talk, answer);
     else
         write_answer(&q, answer);
@@ -595,8 +618,30 @@ static uint32_t count(const TfyHistory *history, int type, const char *path, int
     return found;
 }
 
+/* d11 */
+static void check_remark(const TfyLogRecord *record, uint8_t *seen, size_t most)
+{
+    json_t *plan = sim_record_json(record);
+    const char *answer = json_string_value(json_object_get(plan, tfy__member_name(TFY_P_ANSWER)));
+    uint32_t number = 0;
+    const int whole = answer ? sim_remark_in(answer, &number) : 0;
+    if (whole < 0) sim_broken("d11", "the log has a part of what a model said: %.300s", answer);
+    if (whole && number < most && seen[number]++)
+        sim_broken("d11", "the log has what a model said twice: %.300s", answer);
+    json_decref(plan);
+}
+
+static void check_remarks(const TfyHistory *history)
+{
+    static uint8_t seen[1 << 16];
+    memset(seen, 0, sizeof seen);
+    for (uint32_t i = 0; i < history->record_count; i++)
+        if (history->records[i].type == TFY_R_LLM_PLAN) check_remark(&history->records[i], seen, sizeof seen);
+}
+
 void sim_check_models(const TfyHistory *history, const char *uuid)
 {
+    check_remarks(history);
     for (uint32_t i = 0; i < known.done_count; i++) {
         const Done *done = &known.done[i];
         char word[32];

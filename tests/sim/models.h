@@ -21,13 +21,29 @@
 
 #define SIM_MODELS "/sim/models.json"
 
+/* What is asked. */
+typedef struct SimQuestion {
+    const char *form; /* "chat", "messages" or "responses" */
+    json_t *body;
+    json_t *heard;    /* its messages, flat; owned */
+    const char *said; /* the newest of the user's texts with a name of a talk; "" */
+    char goal[80], talk[80], budget[80];
+    uint32_t rounds; /* answers so far */
+    int64_t window;  /* tokens that the model can read; 0: it has no window */
+    bool offers;     /* tools */
+    bool compacts;   /* asks for a summary of the older part of a conversation */
+    bool streams;    /* the answer may be a stream */
+    size_t len;      /* of the body */
+} SimQuestion;
+
 /* What comes back of a request. */
 typedef struct SimAnswer {
     CURLcode result;    /* CURLE_OK, or how the connection ends behind the body */
     long status;        /* 0: there is none */
     char header[2][80]; /* name and value of one header; "": none */
     TfyBuffer body;
-    int64_t delay_ns; /* until it arrives; INT64_MAX: never */
+    bool streams;     /* the body is a stream, and arrives in pieces */
+    int64_t delay_ns; /* until it arrives, or its first piece; INT64_MAX: never */
 } SimAnswer;
 
 /* models.c */
@@ -37,7 +53,19 @@ int sim_models_file(void); /* a descriptor that reads SIM_MODELS */
 void sim_models_asked(const char *url, const char *body, SimAnswer *answer);
 void sim_models_answered(void);                                     /* what was asked for has left the endpoint */
 void sim_models_performed(const TfyCall *call);                     /* a tool begins outside */
-void sim_check_models(const TfyHistory *history, const char *uuid); /* d9, d10 */
+void sim_check_models(const TfyHistory *history, const char *uuid); /* d9, d10, d11 */
+
+/* talk.c: what endpoints remember of the conversations with them */
+typedef struct SimTalk SimTalk;
+SimTalk *sim_talk_of(const SimQuestion *q);
+void sim_talk_heard(SimTalk *talk, const SimQuestion *q); /* w10, w12, w13, w14 */
+void sim_talk_waits(SimTalk *talk, int64_t until_ns);     /* it is not to go on before */
+void sim_talk_sums_up(SimTalk *talk, uint32_t remark);    /* the newest summary is this remark */
+void sim_remark(uint32_t number, TfyBuffer *out);
+int sim_remark_in(const char *text, uint32_t *number); /* 1: it is a whole one; 0: it is none; -1: it is a part of one, or has more */
+
+/* stream.c */
+void sim_stream_write(const SimQuestion *q, const json_t *answer, TfyBuffer *out);
 
 /* curl.c */
 void sim_curl_die(void); /* nothing is under way any more */

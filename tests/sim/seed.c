@@ -622,7 +622,7 @@ static void choose_runs(void)
             bool sockets = sim.plan.sockets && sim_percent(&sim.chance, 70);
             bool models = sim.plan.models && sim_percent(&sim.chance, 70);
             const char kind = models ? 'm' : sockets ? 'n' : 'w';
-            snprintf(own, sizeof own, "root_%c%u", kind, 1 + sim_below(&sim.chance, models ? 7 : sockets ? 4 : 9));
+            snprintf(own, sizeof own, "root_%c%u", kind, 1 + sim_below(&sim.chance, models ? 8 : sockets ? 4 : 9));
             for (uint32_t i = 0; i < count; i++)
                 if (strcmp(roots[i], own) == 0) name = roots[i];
         }

@@ -31,6 +31,9 @@
  *       before it held, whatever died between them
  *   w11 what a budget bounds is never above it, by the count of the endpoint, which counts answers that nobody received, too
  *   w12 an endpoint that named a time is not asked again before it, in one life
+ *   w13 what a model said stands in a conversation once and whole; where that is shortened, the summary takes the place of all that is older than
+ *       the newest rounds and says how many messages that is, only older long results are cleared, and all else is as it was
+ *   w14 a conversation is longer than the window of its model only if there is nothing in it that is older
  *   d1  the database opens; its newest record is at least the newest that the log ever called durable
  *   d2  acknowledged runs, signals, answers, kills and ends are in it; every line that was shown is, in the order in which it was shown
  *   d3  each `once` tool that began outside has its StepStart
@@ -42,6 +45,7 @@
  *   d8  every payload holds the members that its type may have, each of its kind (wal/rows/payload.h)
  *   d9  a tool that was performed because a model chose it has the answer with its call in the log
  *   d10 a request that left under a budget has its LLMRequest in the log, one for each time its step was begun
+ *   d11 an answer is in the log whole and once, in however many pieces it came, and however many of them were lost
  *   e1  every run has ended, has one TaskComplete, and each task one end; a signal was taken once, a question answered once
  *   e2  in a still seed where nobody interfered, the run ended as it does when nothing disturbs it, and told the same
  *   e3  a byte changed behind the log's back, in a page with its sum or without, is refused, or nothing that is read is other than it was

@@ -12,6 +12,7 @@ bool sim_book(TfyTask *task, TfyObj *who, int64_t amount, int64_t *out);
 bool sim_paid(TfyTask *task, TfyObj *who, int64_t amount, TfyObj *key, TfyObj **out);
 bool sim_look(TfyTask *task, int64_t n, int64_t *out);
 bool sim_note(TfyTask *task, TfyObj *text, TfyObj **out);
+bool sim_page(TfyTask *task, int64_t n, TfyObj **out);
 bool sim_frail(TfyTask *task, int64_t n, int64_t *out);
 bool sim_stamp(TfyTask *task, TfyObj *at, int64_t *out);
 bool sim_alone(TfyTask *task, TfyObj *who, int64_t *out);
@@ -120,6 +121,17 @@ bool sim_note(TfyTask *task, TfyObj *text, TfyObj **out)
 {
     *out = text;
     return true;
+}
+
+/* A long text, which is cleared when it is old. */
+bool sim_page(TfyTask *task, int64_t n, TfyObj **out)
+{
+    enum { SHORTEST = 1600, STEP = 400, LONGEST = 4000 };
+    char text[LONGEST];
+    const size_t len = SHORTEST + STEP * (size_t)((uint64_t)n % ((LONGEST - SHORTEST) / STEP));
+    for (size_t i = 0; i < len; i++) text[i] = (char)('a' + (i + (size_t)n) % 26);
+    *out = tfy_string_of(task, text, len);
+    return *out != NULL;
 }
 
 bool sim_frail(TfyTask *task, int64_t n, int64_t *out)

@@ -77,6 +77,8 @@
     ROW(result, "result", "RUN", "print the result of a run, or what it waits for", OPT(DB), 0, 1)                     \
     ROW(history, "history", "RUN", "print the records of a run, a line for each",                                      \
         OPT(DB) | OPT(TASK) | OPT(TYPE) | OPT(STEPS) | OPT(FROM) | OPT(LIMIT) | OPT(JSON), 0, 1)                       \
+    ROW(why, "why", "RUN STEP", "say which answer of a model chose a step, and what the model was asked",              \
+        OPT(DB) | OPT(TASK) | OPT(JSON), 2, 2)                                                                         \
     ROW(approve, "approve", "RUN [TEXT]", "answer a question that a run asks; yes unless told otherwise",              \
         TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2)                                                       \
     ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING | OPT(WHY), 1, 1)             \

@@ -463,7 +463,7 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 
 /* The members that each type may have. Every payload of the type must have the first one, unless that is 0. Numbers
  * are members + 1. */
-#define MAX_MEMBERS 28
+#define MAX_MEMBERS 32
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
@@ -488,6 +488,10 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
                         P(AFTER),
                         P(TEXTS),
                         P(FILES),
+                        P(WINDOW),
+                        P(WHY),
+                        P(KEPT),
+                        P(TOO_LONG),
                         P(ANSWER),
                         P(CALL),
                         P(CALLS),
