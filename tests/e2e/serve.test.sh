@@ -24,7 +24,6 @@ tool slow() -> string pure = exec ["sh", "-c", "touch began; sleep 1.5; echo don
 workflow main() { print("built") }
 workflow slowly() -> string { return yield slow() }
 END
-. "$here/serve_lib.sh"
 export TFY_DB="$PWD/runs.db"
 unset TFY_TENANT
 . "$here/http_lib.sh"

@@ -18,7 +18,9 @@ workflow pair() -> int {
 workflow loud(text: string) { print(text) }
 workflow asks() -> bool { return yield approve("go on?") }
 EOF
-. "$here/serve_lib.sh"
+export TFY_DB="$PWD/runs.db"
+unset TFY_TENANT
+. "$here/http_lib.sh"
 start() { post "/v1/programs/shop/workflows/$1/runs" "{\"args\":${2-{\}}}" -H "Prefer: wait=10"; }
 # listen FILE SECONDS QUERY OPTIONS…: in the background.
 listen()
