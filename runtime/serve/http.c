@@ -96,7 +96,8 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
                : request->type ? request->type
                                : "application/json");
     add_header(response, "X-Content-Type-Options", "nosniff");
-    add_header(response, "Cache-Control", "no-store");
+    add_header(response, "Cache-Control", request->packed && !refused ? "no-cache" : "no-store");
+    if (request->packed && !refused) add_header(response, "Content-Encoding", "gzip");
     add_header(response, "ETag", request->etag);
     add_header(response, "Location", request->location);
     if (request->replayed) add_header(response, "Idempotency-Replayed", "true");

@@ -14,6 +14,7 @@
 
 #include "cli/frame/cli.h"
 #include "cli/program/owner.h"
+#include "serve/child.h"
 #include "serve/openapi.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
@@ -172,6 +173,7 @@ static bool open_server(Main *it)
     if (!(server->openapi = tfy__openapi_text(server))) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
+    if (!(server->children = tfy__children_open())) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
     const int listener = listen_at(server->db, it->error);
     if (listener < 0) return false;
@@ -192,11 +194,13 @@ static int close_all(Main *it, int status)
     if (server->loop) tfy_close(server->loop);
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
+    tfy__children_quit(server->children);
     if (server->http) tfy__http_quit(server->http);
     tfy__http_close(server->http);
     tfy__readers_close(server->readers);
     tfy__tail_close(server->tail);
     tfy__hub_close(server->hub);
+    tfy__children_close(server->children);
     free(server->openapi);
     tfy__table_free(&server->starting);
     for (TfyServed *served; (served = LIST_TAKE(&server->programs, next));) {

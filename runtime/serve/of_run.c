@@ -35,6 +35,7 @@ void tfy__run_found_free(TfyRunFound *run)
 
 bool tfy__run_find(TfyRequest *request, const char *id)
 {
+    tfy__run_found_free(request->run);
     TfyRunFound *run = request->run = calloc(1, sizeof *request->run);
     Search search = {.request = request, .run = run};
     const size_t len = strlen(id);

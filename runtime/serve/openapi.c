@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
+#include "serve/child.h"
 #include "serve/openapi.h"
 #include "serve/stream.h"
 #include "serve/questions.h"
@@ -137,11 +138,9 @@ static const char *const *query_of(const TfyRoute *route)
     const struct {
         const char *id;
         const char *const *names;
-    } of[] = {{"runs", tfy__runs_parameters},
-              {"records", tfy__records_parameters},
-              {"output", tfy__output_parameters},
-              {"questions", tfy__questions_parameters},
-               {"events", tfy__events_parameters}};
+    } of[] = {{"runs", tfy__runs_parameters},     {"records", tfy__records_parameters},
+              {"output", tfy__output_parameters}, {"questions", tfy__questions_parameters},
+              {"events", tfy__events_parameters}, {"compare", tfy__compare_parameters}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i].id, route->id) == 0) return of[i].names;
     return NULL;
@@ -220,6 +219,7 @@ static void add_routes(json_t *paths)
 {
     static const char *const methods[] = {"get", "head", "post", "put", "delete"};
     for (const TfyRoute *route = tfy__routes; route->pattern; route++) {
+        if (!route->id) continue;
         json_t *path = json_object_get(paths, route->pattern);
         if (!path) {
             path = json_object();

@@ -26,10 +26,13 @@
     P(ARGUMENTS, 422, "arguments", "The arguments do not fit")                                                         \
     P(KEY_REUSED, 422, "key-reused", "The key was used for something else")                                            \
     P(UNKNOWN_ANSWER, 422, "unknown-answer", "This is not one of the answers")                                         \
+    P(NOT_POSSIBLE, 422, "not-possible", "This cannot be done")                                                        \
     P(BUSY, 429, "busy", "There is no room for more")                                                                  \
     P(INTERNAL, 500, "internal", "The server failed")                                                                  \
     P(UNKNOWN_METHOD, 501, "unknown-method", "There is no such method")                                                \
     P(DRAINING, 503, "draining", "The server is about to end")                                                         \
+    P(TOO_MANY_REPLAYS, 503, "too-many-replays", "Others are being replayed")                                          \
+    P(TOO_LONG, 503, "too-long", "It takes too long")                                                                  \
     P(LOG_FULL, 503, "log-full", "Nothing can be written now")                                                         \
     P(INDEX_BEHIND, 503, "index-behind", "The lists are behind")
 

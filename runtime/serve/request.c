@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/buffer.h"
+#include "serve/child.h"
 #include "serve/of_run.h"
 #include "serve/serve.h"
 #include "serve/start.h"
@@ -89,6 +90,7 @@ void tfy__request_free(TfyRequest *request)
     if (!request) return;
     tfy__starting_free(request->starting);
     tfy__stream_free(request->stream);
+    tfy__child_free(request->child);
     free(request->last_event);
     free(request->target);
     free(request->key);

@@ -30,7 +30,7 @@ typedef struct TfyRoute {
     TfyRole role;        /* one that is needed; admins may do all */
     TfyWhere where;
     void (*serve)(struct TfyRequest *request); /* writes the answer or the problem */
-    const char *id, *summary;                  /* in the OpenAPI document */
+    const char *id, *summary;                  /* in the OpenAPI document; NULL: it is no part of the interface */
 } TfyRoute;
 
 enum { TFY_ROUTE_NAMES = 4 }; /* parts in braces, at most */

@@ -1,5 +1,7 @@
 /* routes.c: the table of routes. */
 #include "serve/changes.h"
+#include "serve/child.h"
+#include "serve/page.h"
 #include "serve/questions.h"
 #include "serve/run_history.h"
 #include "serve/runs.h"
@@ -12,6 +14,9 @@
 #define OPERATOR TFY_ROLE_OPERATOR
 
 const TfyRoute tfy__routes[] = {
+    {TFY_GET, "/", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_page, NULL, NULL},
+    {TFY_GET, "/web/{file}", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_web, NULL, NULL},
+    {TFY_GET, "/web/{folder}/{file}", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_web, NULL, NULL},
     {TFY_GET, "/healthz", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_health, "health", "whether the process works"},
     {TFY_GET, "/readyz", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_ready, "ready", "whether it takes requests"},
     {TFY_GET, "/metrics", VIEWER, TFY_BY_LOOP, tfy__serve_metrics, "metrics", "figures for Prometheus"},
@@ -28,6 +33,9 @@ const TfyRoute tfy__routes[] = {
      "what each task of a run did, and when"},
     {TFY_GET, "/v1/runs/{id}/tasks", VIEWER, TFY_BY_READER, tfy__serve_tasks, "tasks", "where the tasks of a run are"},
     {TFY_GET, "/v1/runs/{id}/output", VIEWER, TFY_BY_READER, tfy__serve_output, "output", "what a run printed"},
+    {TFY_GET, "/v1/runs/{id}/at/{place}", VIEWER, TFY_BY_READER, tfy__serve_at, "at",
+     "a run as it was at a record: where its tasks are, and what their variables have"},
+    {TFY_GET, "/v1/compare", VIEWER, TFY_BY_READER, tfy__serve_compare, "compare", "two runs, step by step"},
     {TFY_POST, "/v1/runs/{id}/signals", OPERATOR, TFY_OF_RUN, tfy__serve_signal, "signal", "send a run a signal"},
     {TFY_POST, "/v1/runs/{id}/cancel", OPERATOR, TFY_OF_RUN, tfy__serve_cancel, "cancel",
      "cancel a run, or one task of it"},

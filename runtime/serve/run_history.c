@@ -29,11 +29,12 @@ static TfyHistory *read_run(TfyRequest *request)
 
 /* ---- records ---- */
 
-const char *const tfy__records_parameters[] = {"after", "task", "type", "limit", NULL};
+const char *const tfy__records_parameters[] = {"after", "task", "step", "type", "limit", NULL};
 const char *const tfy__output_parameters[] = {"after", "task", "limit", NULL};
 
 typedef struct Choice {
     int64_t after, limit;
+    int64_t step;     /* only of this one; 0: all */
     const char *task; /* NULL: all */
     bool types[TFY_R_COUNT];
 } Choice;
@@ -59,6 +60,7 @@ static bool read_choice(TfyRequest *request, Choice *choice)
 {
     *choice = (Choice){.task = tfy__request_parameter(request, "task")};
     return tfy__request_number(request, "after", 0, 0, INT64_MAX / 2, &choice->after) &&
+           tfy__request_number(request, "step", 0, 0, INT64_MAX / 2, &choice->step) &&
            tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &choice->limit) &&
            read_types(request, tfy__request_parameter(request, "type"), choice);
 }
@@ -67,6 +69,7 @@ static bool is_chosen(const Choice *choice, const TfyHistory *history, uint32_t 
 {
     const TfyLogRecord *record = &history->records[i];
     return record->lsn > choice->after && record->type < TFY_R_COUNT && choice->types[record->type] &&
+           (!choice->step || record->step == choice->step) &&
            (!choice->task || strcmp(history->tasks[history->record_tasks[i]].path, choice->task) == 0);
 }
 

@@ -70,10 +70,12 @@ typedef struct TfyRequest {
     int64_t lsn;       /* Tfy-Lsn; 0: none */
     int retry_after_s; /* 0: none */
     bool replayed;     /* Idempotency-Replayed: true */
+    bool packed;       /* the answer is a file of the page, by gzip */
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
+    struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
     bool ended;                               /* the run that was found has */
@@ -97,6 +99,7 @@ struct TfyServer {
     struct TfyReaders *readers;
     struct TfyTail *tail;
     struct TfyHub *hub;
+    struct TfyChildren *children;
     TfyTable starting; /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;
     _Atomic int64_t asked_ms; /* when the loop was asked whether it turns; 0: it has answered */

@@ -1,0 +1,21 @@
+/* child.h: what takes long or needs a compiler is done by tfy itself, in a process of its own: replaying a run up to a record,
+ * comparing two. It has 10 s, 1 GiB of memory and 16 MiB of output, and two work at once. */
+#ifndef SERVE_CHILD_H
+#define SERVE_CHILD_H
+
+#include "serve/serve.h"
+
+struct TfyChildren *tfy__children_open(void);
+void tfy__children_quit(struct TfyChildren *children); /* ends those that work; their requests are answered */
+void tfy__children_close(struct TfyChildren *children);
+
+/* In a reader: has a child answer the request, once the reader has done with it: `tfy WORDS… --db DATABASE --json`. The words
+ * are copied; NULL ends them. What the child prints is the answer. */
+void tfy__child_ask(TfyRequest *request, const char *const *words);
+void tfy__child_free(struct TfyChild *child);
+
+void tfy__serve_at(TfyRequest *request);      /* GET /v1/runs/{id}/at/{place} */
+void tfy__serve_compare(TfyRequest *request); /* GET /v1/compare */
+extern const char *const tfy__compare_parameters[];
+
+#endif

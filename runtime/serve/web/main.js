@@ -1,0 +1,114 @@
+// main.js: the frame around the screens.
+import { html, render, useState, useEffect } from './vendor/preact.js';
+import { loadTexts, chooseLanguage, language, t, time, isUtc, setUtc } from './text.js';
+import { get, post, onLoggedOut } from './api.js';
+import { startStream, watchStream, listen } from './live.js';
+import { useRoute, go, useLoad, useThrottle, useKeys, Voice, Dialog, ProblemBox, say } from './ui.js';
+import { Runs } from './views/runs.js';
+import { Run } from './views/run.js';
+import { Inbox } from './views/inbox.js';
+import { Programs } from './views/programs.js';
+import { Compare } from './views/compare.js';
+
+const screens = { runs: Runs, run: Run, inbox: Inbox, programs: Programs, compare: Compare };
+
+/** How many questions wait. */
+function useQuestions() {
+    const { value, again } = useLoad((signal) => get('/v1/questions?limit=200', { signal }), []);
+    const soon = useThrottle(again, 1000);
+    useEffect(() => listen(({ kind, data }) => {
+        if (kind === 'record' && (['StepStart', 'Approval', 'TaskAbort', 'TaskComplete', 'TaskCancel'].includes(data.type))) soon();
+        if (kind === 'reset' || kind === 'gap' || kind === 'hello') soon();
+    }), []);
+    const count = value ? value.questions.length : 0;
+    useEffect(() => {
+        document.title = count ? `(${count}) tfy` : 'tfy';
+    }, [count]);
+    return { count, more: Boolean(value && value.next) };
+}
+
+function StreamState() {
+    const [state, set] = useState({ connected: true, at: 0 });
+    useEffect(() => watchStream(set), []);
+    if (state.connected || !state.at) return '';
+    return html`<div class="offline" role="status">${t('offline', { time: time(new Date(state.at).toISOString()) })}</div>`;
+}
+
+const keyHelp = [['/', 'key.search'], ['j k', 'key.rows'], ['Enter', 'key.open'], ['x', 'key.choose'], ['g r', 'runs.title'],
+    ['g i', 'inbox.title'], ['g p', 'programs.title'], [', .', 'key.travel'], ['?', 'key.help']];
+
+function Help({ close }) {
+    return html`<${Dialog} title=${t('key.title')} close=${close}><dl class="keys">${keyHelp.map(([key, text]) =>
+        html`<div key=${key}><dt>${key.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${t(text)}</dd></div>`)}</dl>
+        <p class="buttons"><button onClick=${close}>${t('close')}</button></p></>`;
+}
+
+/** Over the page, so that nothing typed below is lost. */
+function Login({ done }) {
+    const [problem, set] = useState(null);
+    const login = async (event) => {
+        event.preventDefault();
+        try {
+            await post('/v1/session', { code: new FormData(event.target).get('code').trim() });
+            done();
+        } catch (error) {
+            set(error);
+        }
+    };
+    return html`<${Dialog} title=${t('login.title')} close=${() => {}}><form onSubmit=${login}><p>${t('login.text')}</p>
+        <label>${t('login.code')} <input name="code" required autocomplete="off" autofocus /></label>
+        <${ProblemBox} problem=${problem} /><p class="buttons"><button class="primary">${t('login.do')}</button></p></form></>`;
+}
+
+function Frame() {
+    const { path, query } = useRoute();
+    const [help, setHelp] = useState(false), [out, setOut] = useState(false), [, redraw] = useState(0);
+    const { count, more } = useQuestions();
+    const name = screens[path[0]] ? path[0] : 'runs', Screen = screens[name];
+    useEffect(() => onLoggedOut(() => setOut(true)), []);
+    useEffect(() => {
+        if (count) say(t('inbox.waiting', { n: count }));
+    }, [count]);
+    useKeys({ '?': () => setHelp(true), 'g r': () => go('runs'), 'g i': () => go('inbox'), 'g p': () => go('programs') });
+    const choose = async (event) => {
+        await chooseLanguage(event.target.value);
+        redraw((n) => n + 1);
+    };
+    const link = (to, text) => html`<a href="#/${to}" aria-current=${(name === to || (to === 'runs' && (name === 'run' || name === 'compare'))) ? 'page' : null}>${text}</a>`;
+    return html`<a class="skip" href="#main" onClick=${(event) => {
+        event.preventDefault();
+        document.getElementById('main').focus();
+    }}>${t('skip')}</a>
+    <header class="top"><a class="brand" href="#/runs"><img src="/web/icon.svg" alt="" width="24" height="24" />tfy</a>
+        <nav aria-label=${t('nav')}>${link('runs', t('runs.title'))}
+            ${link('inbox', html`${t('inbox.title')}${count > 0 && html` <span class="count">${count}${more ? '+' : ''}</span>`}`)}
+            ${link('programs', t('programs.title'))}</nav>
+        <span class="room"></span>
+        <label class="small"><input type="checkbox" checked=${isUtc()} onChange=${(event) => {
+        setUtc(event.target.checked);
+        redraw((n) => n + 1);
+    }} /> UTC</label>
+        <select class="small" aria-label=${t('language')} value=${language} onChange=${choose}><option value="en">English</option><option value="de">Deutsch</option></select>
+        <button class="small" onClick=${() => setHelp(true)} aria-label=${t('key.title')}>?</button>
+    </header>
+    <${StreamState} />
+    <main id="main" tabindex="-1"><${Screen} key=${name + (path[1] || '')} path=${path.slice(1)} query=${query} /></main>
+    <${Voice} />${help && html`<${Help} close=${() => setHelp(false)} />`}
+    ${out && html`<${Login} done=${() => {
+        setOut(false);
+        location.reload();
+    }} />`}`;
+}
+
+/** "#login=CODE" of the address that the server prints: the code becomes a cookie, and leaves the address. */
+async function useCode() {
+    const code = /^#login=([\w-]+)$/.exec(location.hash);
+    if (!code) return;
+    history.replaceState(null, '', '#/runs');
+    await post('/v1/session', { code: code[1] }).catch(() => {});
+}
+
+await loadTexts();
+await useCode();
+startStream();
+render(html`<${Frame} />`, document.getElementById('app'));

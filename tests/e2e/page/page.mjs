@@ -1,0 +1,282 @@
+// page.mjs: the page of tfy serve in a real browser: page.mjs SOCKET MODULES. It prints "ok NAME" and "not ok NAME" lines.
+// Browsers do not speak to Unix sockets, so a relay stands between; what the server says of origins is no business of this test.
+import { createServer, request } from 'node:http';
+import { createRequire } from 'node:module';
+import { readFileSync, readdirSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+
+const [socketPath, modules] = process.argv.slice(2);
+const { chromium } = createRequire(`${modules}/`)('playwright-core');
+const axe = readFileSync(`${modules}/axe-core/axe.min.js`, 'utf8');
+const web = new URL('../../../runtime/serve/web/', import.meta.url).pathname;
+
+let asked = 0;
+const relay = createServer((from, to) => {
+    const headers = { ...from.headers };
+    delete headers.origin;
+    delete headers['sec-fetch-site'];
+    asked++;
+    const up = request({ socketPath, path: from.url, method: from.method, headers }, (answer) => {
+        to.writeHead(answer.statusCode, answer.headers);
+        to.flushHeaders();
+        answer.pipe(to);
+    });
+    up.on('error', () => to.destroy());
+    to.on('close', () => up.destroy());
+    from.pipe(up);
+});
+await new Promise((done) => relay.listen(0, '127.0.0.1', done));
+const base = `http://127.0.0.1:${relay.address().port}`;
+
+// ---- checks ----
+
+function check(name, good, why = '') {
+    console.log(`${good ? 'ok' : 'not ok'} ${name}`);
+    if (!good && why) console.log(`    ${String(why).slice(0, 600)}`);
+}
+
+async function trial(name, what) {
+    try {
+        const why = await what();
+        check(name, why === undefined || why === true, why);
+    } catch (error) {
+        check(name, false, error.stack);
+    }
+}
+
+const api = async (path, options) => (await fetch(base + path, options)).json();
+const start = (workflow, args, labels = {}) => api(`/v1/programs/shop/workflows/${workflow}/runs`, {
+    method: 'POST', headers: { 'Content-Type': 'application/json', Prefer: 'wait=20' }, body: JSON.stringify({ args, labels }),
+});
+async function until(what, ms = 60000) {
+    for (const end = Date.now() + ms; Date.now() < end;) {
+        if (await what()) return true;
+        await new Promise((done) => setTimeout(done, 50));
+    }
+    return false;
+}
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+const complaints = [];
+
+async function open(hash, { dark = false, width = 1280, height = 800, locale = 'en-US', context } = {}) {
+    const own = context || await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', locale });
+    const page = await own.newPage();
+    page.setDefaultTimeout(60000);
+    page.on('console', (message) => ['error', 'warning'].includes(message.type()) && complaints.push(`${hash}: ${message.text()}`));
+    page.on('pageerror', (error) => complaints.push(`${hash}: ${error.message}`));
+    await page.goto(`${base}/#/${hash}`);
+    await page.waitForSelector('main h1, main .head, main .problem');
+    return page;
+}
+const shows = (page, text) => page.waitForFunction((wanted) => document.body.innerText.includes(wanted), text, { timeout: 60000 });
+
+// ---- what there is to see ----
+
+const nasty = 'eve<script>document.title="pwned"</script><img src=x onerror="document.title=1">\u001b[31m\u202egnp.exe';
+await start('order', { customer: 'ann', articles: [{ name: 'tea', n: 3 }, { name: 'cup', n: 1 }] }, { team: 'web' });
+const declined = (await api('/v1/questions')).questions[0].run;
+await api(`/v1/questions/${declined}/1/5/answer`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"answer":"no"}' });
+await until(async () => (await api(`/v1/runs/${declined}`)).state === 'failed');
+const pair = await start('pair', { n: 6 });
+const counting = await start('counting', { n: 20000 });
+const asking = await fetch(`${base}/v1/programs/shop/workflows/order/runs`, { method: 'POST', headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ args: { customer: nasty, articles: [] }, labels: { team: 'ops' } }) }).then((one) => one.json());
+await until(async () => (await api(`/v1/runs/${asking.id}`)).attention === 'question');
+
+const screens = { runs: 'runs', filtered: 'runs?state=failed&label=team=web', nothing: 'runs?q=nosuchword', inbox: 'inbox', programs: 'programs',
+    run: `run/${pair.id}?step=1.1/1`, steps: `run/${declined}?tab=steps`, travel: `run/${declined}?tab=travel&at=record-3`, log: `run/${declined}?tab=records`,
+    output: `run/${declined}?tab=output`, tasks: `run/${pair.id}?tab=tasks`, compare: `compare?a=${declined}&b=${asking.id}`, missing: 'run/ffffffff' };
+
+for (const look of [{ width: 1280 }, { width: 320, dark: true }]) {
+    const page = await open('programs', look);
+    await page.evaluate(axe);
+    for (const [name, hash] of Object.entries(screens)) {
+        await trial(`${name}, ${look.width} px${look.dark ? ', dark' : ''}: nothing is cut, and axe finds nothing`, async () => {
+            await page.evaluate((to) => { location.hash = `#/${to}`; }, hash);
+            await page.waitForTimeout(150);
+            await page.waitForFunction(() => document.querySelector('main h1') && !document.querySelector('.skeleton, [role=status].faint'), null, { timeout: 60000 });
+            const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+            const cut = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            if (cut > 0) return `${cut} px wider than the window`;
+            return found.violations.length === 0 || found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 2).join(' ')}`).join('\n');
+        });
+    }
+    await page.context().close();
+}
+
+// ---- lists ----
+
+const list = await open('runs');
+await trial('a new run is said, and shown when asked for', async () => {
+    await list.waitForTimeout(300);
+    const run = await start('pair', { n: 1 });
+    await list.waitForSelector('button.fresh');
+    if (await list.$(`a[href="#/run/${run.id}"]`)) return 'it was there before';
+    await list.click('button.fresh');
+    await list.waitForSelector(`a[href="#/run/${run.id}"]`);
+});
+await trial('/ searches, and the address has the words', async () => {
+    await list.keyboard.press('/');
+    await list.keyboard.type('ann');
+    await list.keyboard.press('Enter');
+    await list.waitForFunction(() => location.hash.includes('q=ann') && document.querySelectorAll('a.row').length === 1);
+});
+await trial('j and Enter open a run, the browser goes back to the filters', async () => {
+    await list.evaluate(() => document.activeElement.blur());
+    await list.keyboard.press('j');
+    await list.keyboard.press('Enter');
+    await list.waitForFunction((id) => location.hash === `#/run/${id}`, declined);
+    await list.goBack();
+    await list.waitForFunction(() => location.hash.includes('q=ann'));
+});
+await trial('? lists the keys, g i goes to the inbox', async () => {
+    await list.keyboard.press('?');
+    await list.waitForSelector('dialog[open] kbd');
+    await list.keyboard.press('Escape');
+    await list.waitForFunction(() => !document.querySelector('dialog[open]'));
+    await list.keyboard.press('g');
+    await list.keyboard.press('i');
+    await list.waitForFunction(() => location.hash.startsWith('#/inbox'));
+});
+await list.context().close();
+
+// ---- questions ----
+
+await trial('what a program says is text', async () => {
+    const page = await open('inbox');
+    await shows(page, 'eve<script>document.title="pwned"</script>');
+    const title = await page.title(), elements = await page.evaluate(() => document.querySelectorAll('main script, main img').length);
+    const raw = await page.evaluate(() => /[\u001b\u202e]/.test(document.body.innerText));
+    await page.context().close();
+    return (!title.includes('pwned') && elements === 0 && !raw) || `${title} ${elements} ${raw}`;
+});
+await trial('who comes too late learns who answered, and what', async () => {
+    const [first, second] = [await open('inbox'), await open('inbox')];
+    await Promise.all([first.waitForSelector('article.question'), second.waitForSelector('article.question')]);
+    await second.evaluate(() => { window.EventSource.prototype.addEventListener = () => {}; });
+    const digest = (await api('/v1/questions')).questions[0];
+    await first.click('article.question button.primary');
+    await shows(first, 'Nothing waits for you');
+    const again = await fetch(`${base}/v1/questions/${digest.run}/${digest.task}/${digest.step}/answer`, { method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'If-Match': `"${digest.digest}"` }, body: '{"answer":"no"}' });
+    const state = await until(async () => (await api(`/v1/runs/${asking.id}`)).state === 'completed');
+    await first.context().close();
+    await second.context().close();
+    return (again.status === 409 && state) || `${again.status} ${state}`;
+});
+
+// ---- one run ----
+
+await trial('a run is started with a form, and shown while it runs', async () => {
+    const page = await open('programs');
+    await page.click('li:has(bdi:text-is("order")) button.primary');
+    await page.fill('dialog textarea[name=customer]', 'zoe');
+    await page.fill('dialog textarea[name=articles]', '[{"name":"pot","n":2}]');
+    await page.click('dialog button.primary');
+    await page.waitForFunction(() => location.hash.startsWith('#/run/'));
+    await shows(page, 'This run asks a question');
+    await page.click('button:text-is("Cancel run")');
+    await page.click('dialog button.primary');
+    await page.waitForSelector('.badge.cancelled');
+    await page.context().close();
+});
+await trial('a mistake in the form is said beside it, and nothing is lost', async () => {
+    const page = await open('programs');
+    await page.click('li:has(bdi:text-is("order")) button.primary');
+    await page.fill('dialog textarea[name=customer]', 'zoe');
+    await page.fill('dialog textarea[name=articles]', '[{"name":"pot"}]');
+    await page.click('dialog button.primary');
+    await page.waitForSelector('dialog .problem');
+    const kept = await page.inputValue('dialog textarea[name=customer]'), said = await page.innerText('dialog .problem');
+    await page.context().close();
+    return (kept === 'zoe' && said.includes('articles[0].n')) || said;
+});
+await trial('travel shows the variables of a record, and what changed since the one before', async () => {
+    const page = await open(`run/${declined}?tab=travel&at=record-2`);
+    await shows(page, 'price(item.name)');
+    await page.keyboard.press('.');
+    await page.keyboard.press('.');
+    await page.waitForFunction(() => location.hash.includes('record-') && document.querySelector('.variables tr.changed'), null, { timeout: 60000 });
+    const text = await page.innerText('.variables');
+    await page.context().close();
+    return text.includes('customer') || text;
+});
+await trial('fork from a step', async () => {
+    const page = await open(`run/${pair.id}?step=1.1/1`);
+    await page.waitForSelector('section.chosen .record');
+    await page.click('section.chosen button');
+    await page.click('dialog button.primary');
+    await page.waitForFunction((id) => location.hash.startsWith('#/run/') && !location.hash.includes(id), pair.id);
+    await page.context().close();
+});
+await trial('20,000 steps: the list has only what is seen, and scrolls to its end', async () => {
+    const page = await open(`run/${counting.id}?tab=steps`);
+    await page.waitForSelector('.steps-box .step');
+    const before = await page.$$eval('.steps-box .step', (rows) => rows.length);
+    await page.evaluate(() => { const box = document.querySelector('.steps-box'); box.scrollTop = box.scrollHeight; });
+    await page.waitForFunction(() => [...document.querySelectorAll('.steps-box .step')].some((row) => row.getAttribute('aria-rowindex') === '20001'));
+    await page.context().close();
+    return before < 100 || before;
+});
+await trial('the timeline is drawn, and its steps are reached by keys', async () => {
+    const page = await open(`run/${counting.id}`);
+    await page.waitForSelector('canvas');
+    await page.waitForTimeout(300);
+    const painted = await page.evaluate(() => {
+        const canvas = document.querySelector('canvas'), bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        return bytes.some((byte, i) => i % 4 === 3 && byte > 0);
+    });
+    await page.focus('canvas');
+    await page.keyboard.press('Home');
+    await page.keyboard.press('ArrowRight');
+    await page.waitForSelector('section.chosen');
+    await page.context().close();
+    return painted || 'nothing is painted';
+});
+
+// ---- the stream ----
+
+await trial('ten tabs have one stream, and another tab goes on with it', async () => {
+    const context = await browser.newContext(), pages = [];
+    for (let i = 0; i < 10; i++) pages.push(await open('runs', { context }));
+    const streams = async () => Number(/^tfy_sse_subscribers (\d+)$/m.exec(await (await fetch(`${base}/metrics`)).text())[1]);
+    const one = await until(async () => (await streams()) === 1);
+    await pages[0].close();
+    await pages[1].waitForTimeout(500);
+    await start('pair', { n: 1 });
+    await pages[9].waitForSelector('button.fresh');
+    await context.close();
+    return one || `${await streams()} streams`;
+});
+
+// ---- words, files ----
+
+await trial('each text is there in both languages', () => {
+    const [en, de] = ['en', 'de'].map((name) => JSON.parse(readFileSync(`${web}lang/${name}.json`, 'utf8')));
+    const used = new Set();
+    for (const name of readdirSync(web, { recursive: true }).filter((one) => /^(views\/)?[a-z]+\.js$/.test(one)))
+        for (const [, key] of readFileSync(web + name, 'utf8').matchAll(/\bt\('([\w.]+)'/g)) used.add(key);
+    const missing = [...used].filter((key) => !(key in en)), different = Object.keys({ ...en, ...de }).filter((key) => !(key in en) || !(key in de));
+    return (missing.length === 0 && different.length === 0) || `not there: ${missing}; in one only: ${different}`;
+});
+await trial('in German', async () => {
+    const page = await open('runs', { locale: 'de-DE', width: 1024 });
+    await shows(page, 'Läufe');
+    const cut = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), lang = await page.evaluate(() => document.documentElement.lang);
+    await page.context().close();
+    return (cut <= 0 && lang === 'de') || `${cut} ${lang}`;
+});
+await trial('all files together have at most 120 kB', () => {
+    const bytes = readdirSync(web, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
+        .reduce((sum, one) => sum + gzipSync(readFileSync(`${one.parentPath || one.path}/${one.name}`), { level: 9 }).length, 0);
+    return bytes <= 120000 || bytes;
+});
+await trial('what others wrote is as they published it', () =>
+    readFileSync(`${web}vendor/preact.js`).equals(readFileSync(`${modules}/htm/preact/standalone.module.js`)) || 'vendor/preact.js differs from htm/preact/standalone.module.js');
+check('the browser complains about nothing', complaints.filter((one) => !/404|409|422/.test(one)).length === 0, complaints.join('\n'));
+check('the relay was asked', asked > 100);
+
+await browser.close();
+relay.closeAllConnections();
+relay.close();
