@@ -33,7 +33,8 @@ enum {
     MEMORY = 32 << 10,    /* of a connection, for its head … */
     HEAD_MOST = 16 << 10, /* … which may have so many bytes */
     WAIT_MOST_S = 60,
-    LAST_S = 5, /* the end waits so long for clients that do not read their answers */
+    LINES_MOST = 20, /* about refusals, a second */
+    LAST_S = 5,      /* the end waits so long for clients that do not read their answers */
 };
 
 /* One socket, with a thread of the library's. */
@@ -187,11 +188,22 @@ static enum MHD_Result answer(TfyRequest *request, bool last)
                  last);
 }
 
+/* So many lines a second say enough, and a flood of requests is not one of lines. */
+static bool may_tell(void)
+{
+    static _Atomic int64_t second;
+    static _Atomic int told;
+    const int64_t now = tfy__monotonic_ms() / 1000;
+    if (now != second) told = 0;
+    second = now;
+    return told++ < LINES_MOST;
+}
+
 /* Who was not believed, or may not do it; the path is that of the table, so nothing of a caller's is in the line. */
 static void tell_refusal(const TfyRequest *request)
 {
     const int status = tfy__problem_status(request->problem.kind);
-    if (status != 401 && status != 403) return;
+    if ((status != 401 && status != 403) || !may_tell()) return;
     tfy__say("%d for %s%s%s at %s: %s (%s)", status, *request->caller.name ? request->caller.name : "nobody",
              *request->caller.from ? " from " : "", request->caller.from,
              request->route ? request->route->pattern : "the door", request->problem.detail, request->number);

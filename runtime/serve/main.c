@@ -148,7 +148,7 @@ static bool open_server(Main *it)
     TfyServer *server = &it->server;
     it->owner = tfy__owner_start(server->loop, server->db);
     tfy__owner_guard(it->owner, tfy__entrance_guard, server);
-    if (!(server->openapi = tfy__openapi_text(server))) return false;
+    if (!(server->openapi = tfy__openapi_text(server, NULL))) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
     if (!(server->children = tfy__children_open())) return false;

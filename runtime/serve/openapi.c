@@ -273,13 +273,14 @@ static void add_workflow(const TfyServed *served, const TfyWorkflow *workflow, j
     json_object_set_new(paths, path, json_pack("{s:o}", "post", made));
 }
 
-char *tfy__openapi_text(const TfyServer *server)
+char *tfy__openapi_text(const TfyServer *server, const TfyCaller *caller)
 {
     json_t *paths = json_object(), *components = json_loads(shared, 0, NULL);
     add_routes(paths);
     for (const TfyServed *served = server->programs.first; served; served = served->next)
         for (uint32_t i = 0; i < served->program->workflow_count; i++)
-            add_workflow(served, served->program->workflows[i], paths, components);
+            if (!caller || tfy__may_see(caller, served->name, served->program->workflows[i]->name))
+                add_workflow(served, served->program->workflows[i], paths, components);
     json_t *whole =
         json_pack("{s:s, s:{s:s, s:s}, s:[{s:s}], s:o, s:{s:o}}", "openapi", "3.1.0", "info", "title", "tfy", "version",
                   tfy_version(), "servers", "url", "/", "paths", paths, "components", "schemas", components);
@@ -290,5 +291,10 @@ char *tfy__openapi_text(const TfyServer *server)
 
 void tfy__serve_openapi(TfyRequest *request)
 {
-    tfy__buffer_text(&request->answer, request->server->openapi);
+    char *own = *request->caller.only ? tfy__openapi_text(request->server, &request->caller) : NULL;
+    if (*request->caller.only && !own)
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    else
+        tfy__buffer_text(&request->answer, own ? own : request->server->openapi);
+    free(own);
 }

@@ -4,8 +4,8 @@
 
 #include "serve/serve.h"
 
-/* malloc'ed; NULL: no memory. */
-char *tfy__openapi_text(const TfyServer *server);
+/* With the workflows that the caller sees; NULL: all. malloc'ed; NULL: no memory. */
+char *tfy__openapi_text(const TfyServer *server, const TfyCaller *caller);
 
 extern const char *const tfy__runs_parameters[]; /* of the query of GET /v1/runs (runs.c); ends with NULL */
 

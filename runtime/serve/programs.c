@@ -1,11 +1,14 @@
 /* programs.c: the programs that are served. */
 #include "serve/serve.h"
 
-static json_t *workflows_of(const TfyProgram *program)
+/* Those that the caller sees. */
+static json_t *workflows_of(const TfyServed *served, const TfyCaller *caller)
 {
+    const TfyProgram *program = served->program;
     json_t *names = json_array();
     for (uint32_t i = 0; i < program->workflow_count; i++)
-        json_array_append_new(names, json_string(program->workflows[i]->name));
+        if (tfy__may_see(caller, served->name, program->workflows[i]->name))
+            json_array_append_new(names, json_string(program->workflows[i]->name));
     return names;
 }
 
@@ -13,8 +16,12 @@ void tfy__serve_programs(TfyRequest *request)
 {
     json_t *list = json_array();
     if (!tfy__request_known(request, (const char *const[]){NULL})) return;
-    for (const TfyServed *served = request->server->programs.first; served; served = served->next)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", served->name, "version", served->version,
-                                              "workflows", workflows_of(served->program)));
+    for (const TfyServed *served = request->server->programs.first; served; served = served->next) {
+        json_t *workflows = workflows_of(served, &request->caller);
+        if (json_array_size(workflows) || !*request->caller.only)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:O}", "name", served->name, "version", served->version,
+                                                  "workflows", workflows));
+        json_decref(workflows);
+    }
     tfy__request_json(request, 200, json_pack("{s:o, s:n}", "programs", list, "next"));
 }

@@ -148,7 +148,8 @@ bool tfy__find_run_id(TfyRequest *request, const char *given, char id[37])
     uint8_t uuid[16];
     TfyLogRun row;
     int code = look_up(request, given, note_id, &found);
-    if (code == TFY_E_ABSENT && tfy__uuid_read(given, uuid)) code = tfy__log_find_run(request->reader->log, uuid, &row);
+    if (code == TFY_E_ABSENT && !found.hidden && tfy__uuid_read(given, uuid))
+        code = tfy__log_find_run(request->reader->log, uuid, &row);
     if (code != TFY_OK) return refuse_run(request, given, code, &found);
     snprintf(id, 37, "%s", found.count ? found.ids[0] : given);
     return true;

@@ -151,6 +151,10 @@ check "... but that" says 201
 ci=$(member id) lsn=$(tr -d '\r' <head | sed -n 's/^[Tt]fy-[Ll]sn: //p')
 as "$part" /v1/runs -H "Tfy-After: $lsn"
 check "their lists have it" sh -c 'grep -q "\"workflow\":\"main\"" out && ! grep -q "\"program\":\"shop\"" out'
+as "$part" /v1/programs
+check "... the programs" is programs '[{"name": "ci", "version": "'"$(member programs.0.version)"'", "workflows": ["main"]}]'
+as "$part" /openapi.json
+check "... the document" sh -c 'grep -q "/v1/programs/ci/workflows/main/runs" out && ! grep -q "workflows/charge" out'
 as "$part" "/v1/runs?q=ann"
 check "... and so has their search" is runs '[]'
 for path in "/v1/runs/$id" "/v1/runs/$id/records" "/v1/runs/$id/timeline" "/v1/runs/$id/tasks" "/v1/runs/$id/output" "/v1/questions/$id/1/1"; do
@@ -167,6 +171,24 @@ as "$part" "/v1/records/$record"
 check "... and their records" says 404
 as "$viewer" /v1/records/1
 check "the database's own records are an admin's" says 403
+
+# ---- streams ----
+
+gone=$(token gone --roles viewer)
+curl -sSN --max-time 60 -H "Authorization: Bearer $gone" "$base/v1/events" >gone.events 2>/dev/null &
+gone_stream=$!
+stream() { curl -sSN --max-time 2 -H "Authorization: Bearer $1" "$base/v1/events?after=0&live=1" >events 2>/dev/null; true; }
+stream "$part"
+check "a stream has what its caller sees" grep -q '"workflow":"main","type":"InstructionStart"' events
+check "... and nothing else" sh -c '! grep -q "\"program\":\"shop\"" events'
+stream "$viewer"
+check "... for viewers all runs" grep -q '"workflow":"charge","type":"Approval"' events
+check "... without what was done to the server" sh -c '! grep -q "\"type\":\"Admin\"" events'
+stream "$admin"
+check "... which admins have" grep -q '"type":"Admin".*"what":"token"' events
+web /v1/events
+check "... and nobody else any" says 401
+run tfy token revoke gone
 
 # ---- sessions ----
 
@@ -308,6 +330,12 @@ web /healthz -H "Host: tfy.example.com"
 check "... and goes on with the one before" says 200
 as "$admin" /v1/audit
 check "... which the audit has" grep -q '"what":"config","by":"SIGHUP","via":{"how":"signal"}' out
+
+# ---- the stream of a token that is gone ----
+
+tries=0
+while kill -0 "$gone_stream" 2>/dev/null && [ $((tries += 1)) -lt 1500 ]; do sleep 0.02; done
+check "a stream ends with its token" sh -c '! kill -0 "$1" 2>/dev/null' sh "$gone_stream"
 
 # ---- a kill ----
 
