@@ -122,7 +122,7 @@ static char *copy(const char *text)
 
 static void read_birth(TfyEvents *events, const TfyLogRun *row, TfyEventRun *run)
 {
-    TfyLogOutline outline = {NULL};
+    TfyLogOutline outline = {0};
     TfyPayload payload;
     const bool found = tfy__log_outline(events->names, row, &outline) == TFY_OK && outline.birth;
     const char *text = found ? outline.birth : "{}";
