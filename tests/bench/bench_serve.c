@@ -223,7 +223,7 @@ static pid_t serve(void)
     const pid_t pid = fork();
     if (pid) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    execl("./tfy-serve", "tfy-serve", "--db", DB, "bench.so", (char *)NULL);
+    execl("./tfy-serve", "tfy-serve", "--db", DB, "--no-tcp", "bench.so", (char *)NULL);
     _exit(127);
 }
 
