@@ -511,7 +511,10 @@ ssize_t tfy__stream_take(TfyRequest *request, char *bytes, size_t most)
         tfy__http_pause(request);
     }
     pthread_mutex_unlock(&hub->mutex);
-    if (!there) tfy__http_lend(request, read_page);
+    if (!there) { /* a reader has it from here on */
+        tfy__http_lend(request, read_page);
+        return 0;
+    }
     return stream->out.failed ? -1 : stream->out.len ? take_prepared(stream, bytes, most) : 0;
 }
 
