@@ -7,14 +7,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/list.h"
 #include "base/table.h"
+#include "serve/clock.h"
 
 enum {
     PER_ADDRESS = 64,
     REQUEST_MS = 30000,
+    TICK_MS = 1000,
     FAILURES = 10,
     MINUTE_MS = 60000,
     FAILED_MOST = 1024, /* addresses whose failures are remembered, a power of two */
@@ -46,13 +47,6 @@ struct TfyBounds {
     uint32_t count;
     Failed failed[FAILED_MOST];
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- connections ---- */
 
@@ -90,7 +84,7 @@ bool tfy__bounds_let_in(TfyBounds *bounds, const struct sockaddr *from)
 
 static void link_last(TfyBounds *bounds, TfyLine *line)
 {
-    line->since_ms = now_ms();
+    line->since_ms = tfy__monotonic_ms();
     LIST2_APPEND(&bounds->lines, line, prev, next);
 }
 
@@ -146,7 +140,7 @@ void tfy__line_busy(TfyLine *line, bool busy)
 
 static void drop_late(TfyBounds *bounds)
 {
-    const int64_t before = now_ms() - REQUEST_MS;
+    const int64_t before = tfy__monotonic_ms() - REQUEST_MS;
     for (TfyLine *line = bounds->lines.first; line && line->since_ms < before; line = line->next)
         if (!line->busy) drop(line);
 }
@@ -159,8 +153,8 @@ static Failed *place_of(TfyBounds *bounds, const char *address)
     uint64_t hash = 1469598103934665603u;
     for (; *address; address++) hash = (hash ^ (uint8_t)*address) * 1099511628211u;
     Failed *failed = &bounds->failed[tfy__mix(hash) & (FAILED_MOST - 1)];
-    if (failed->address != hash || now_ms() - failed->since_ms >= MINUTE_MS)
-        *failed = (Failed){.address = hash, .since_ms = now_ms()};
+    if (failed->address != hash || tfy__monotonic_ms() - failed->since_ms >= MINUTE_MS)
+        *failed = (Failed){.address = hash, .since_ms = tfy__monotonic_ms()};
     return failed;
 }
 
@@ -186,11 +180,9 @@ void tfy__bounds_failed(TfyBounds *bounds, const char *address)
 static void *work(void *arg)
 {
     TfyBounds *bounds = arg;
-    struct timespec until;
     pthread_mutex_lock(&bounds->mutex);
     while (!bounds->ends) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++;
+        const struct timespec until = tfy__deadline(TICK_MS);
         while (!bounds->ends && pthread_cond_timedwait(&bounds->end, &bounds->mutex, &until) != ETIMEDOUT) {}
         drop_late(bounds);
         pthread_mutex_unlock(&bounds->mutex);
@@ -207,12 +199,8 @@ TfyBounds *tfy__bounds_open(void (*tick)(void *arg), void *arg)
     if (!bounds) return NULL;
     bounds->tick = tick;
     bounds->arg = arg;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&bounds->mutex, NULL);
-    pthread_cond_init(&bounds->end, &attributes);
-    pthread_condattr_destroy(&attributes);
+    tfy__cond_init(&bounds->end);
     if (pthread_create(&bounds->thread, NULL, work, bounds) == 0) return bounds;
     free(bounds);
     return NULL;

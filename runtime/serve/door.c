@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/sha256.h"
 #include "base/table.h"
@@ -45,13 +44,6 @@ struct TfyDoor {
     Code codes[CODES_MOST];
     int64_t kept_ms;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- secrets ---- */
 
@@ -164,7 +156,7 @@ static void fill(const Entry *entry, TfyCaller *caller)
 
 static TfyKnown use(TfyDoor *door, Entry *entry, TfyCaller *caller)
 {
-    const int64_t now = now_ms();
+    const int64_t now = tfy__clock_ms();
     if (!entry || is_over(entry, now)) return TFY_KNOWN_NOT;
     fill(entry, caller);
     entry->row.token.used_ms = now;
@@ -198,7 +190,7 @@ bool tfy__door_holds(TfyDoor *door, const TfyCaller *caller)
     if (!caller->has_shown) return true;
     pthread_mutex_lock(&door->mutex);
     const Entry *entry = find(door, caller->shown);
-    const bool holds = entry && !is_over(entry, now_ms());
+    const bool holds = entry && !is_over(entry, tfy__clock_ms());
     pthread_mutex_unlock(&door->mutex);
     return holds;
 }
@@ -295,7 +287,7 @@ bool tfy__door_code(TfyDoor *door, const TfyCaller *caller, char code[TFY_SECRET
         if (other->until_ms < place->until_ms) place = other;
     hash_of(code, place->hash);
     place->caller = *caller;
-    place->until_ms = now_ms() + CODE_MS;
+    place->until_ms = tfy__clock_ms() + CODE_MS;
     pthread_mutex_unlock(&door->mutex);
     return true;
 }
@@ -303,7 +295,7 @@ bool tfy__door_code(TfyDoor *door, const TfyCaller *caller, char code[TFY_SECRET
 static bool take_code(TfyDoor *door, const uint8_t *hash, TfyCaller *caller)
 {
     bool found = false;
-    const int64_t now = now_ms();
+    const int64_t now = tfy__clock_ms();
     for (Code *code = door->codes; code < door->codes + CODES_MOST; code++) {
         if (code->until_ms <= now || !same_hash(code->hash, hash)) continue;
         *caller = code->caller;
@@ -338,7 +330,7 @@ int tfy__door_enter(TfyDoor *door, const char *secret, TfyCaller *caller, char s
     if (!tfy__secret_make(NULL, session)) return TFY_E_IO;
     hash_of(session, row.hash);
     snprintf(row.person, sizeof row.person, "%s", caller->name);
-    row.token.created_ms = row.token.used_ms = now_ms();
+    row.token.created_ms = row.token.used_ms = tfy__clock_ms();
     pthread_mutex_lock(&door->writing);
     int code = tfy__door_file_put(door->file, &row);
     pthread_mutex_lock(&door->mutex);
@@ -367,7 +359,7 @@ int tfy__door_leave(TfyDoor *door, const char *session)
 /* Takes what has to be written, and forgets sessions that are over: the file forgets them by itself. */
 static size_t take_unkept(TfyDoor *door, TfyDoorRow **rows)
 {
-    const int64_t now = now_ms();
+    const int64_t now = tfy__clock_ms();
     size_t count = 0;
     *rows = calloc(door->entries.count + 1, sizeof **rows);
     for (TfyLink *link, *next = tfy__table_walk(&door->entries, NULL); *rows && (link = next);) {
@@ -383,7 +375,7 @@ static size_t take_unkept(TfyDoor *door, TfyDoorRow **rows)
 static void keep(TfyDoor *door, bool now)
 {
     TfyDoorRow *rows = NULL;
-    const int64_t ms = now_ms();
+    const int64_t ms = tfy__clock_ms();
     pthread_mutex_lock(&door->writing);
     pthread_mutex_lock(&door->mutex);
     const bool due = now || ms - door->kept_ms >= KEEP_MS;
@@ -407,7 +399,7 @@ TfyDoor *tfy__door_open(const char *db_path, char *error)
     if (!door) return NULL;
     pthread_mutex_init(&door->writing, NULL);
     pthread_mutex_init(&door->mutex, NULL);
-    door->kept_ms = now_ms();
+    door->kept_ms = tfy__clock_ms();
     door->file = tfy__door_file_open(db_path, error);
     if (door->file && tfy__door_file_read(door->file, remember, door, error)) return door;
     tfy__door_close(door);

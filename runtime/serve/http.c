@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/frame/cli.h"
@@ -34,7 +33,7 @@ enum {
     HEAD_MOST = 16 << 10, /* … which may have so many bytes */
     WAIT_MOST_S = 60,
     LINES_MOST = 20, /* about refusals, a second */
-    LAST_S = 5,      /* the end waits so long for clients that do not read their answers */
+    LAST_MS = 5000,  /* the end waits so long for clients that do not read their answers */
 };
 
 /* One socket, with a thread of the library's. */
@@ -488,7 +487,7 @@ struct TfyHttp *tfy__http_open(TfyServer *server, char *error)
     if (!http) return NULL;
     http->server = server;
     pthread_mutex_init(&http->mutex, NULL);
-    pthread_cond_init(&http->idle, NULL);
+    tfy__cond_init(&http->idle);
     return http;
 }
 
@@ -509,14 +508,12 @@ bool tfy__http_listen(struct TfyHttp *http, int socket, int number, char *error)
 
 void tfy__http_quit(struct TfyHttp *http)
 {
-    struct timespec until;
     int waited = 0;
     for (int i = 0; i < http->listener_count; i++) {
         const MHD_socket listener = MHD_quiesce_daemon(http->listeners[i].daemon);
         if (listener != MHD_INVALID_SOCKET) close(listener);
     }
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LAST_S;
+    const struct timespec until = tfy__deadline(LAST_MS);
     pthread_mutex_lock(&http->mutex);
     while (http->away) pthread_cond_wait(&http->idle, &http->mutex);
     while (http->active && !waited) waited = pthread_cond_timedwait(&http->idle, &http->mutex, &until);

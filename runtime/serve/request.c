@@ -1,6 +1,5 @@
-/* request.c: what every route needs: the time, the query of a request, and its answer as JSON. */
+/* request.c: what every route needs: the query of a request, and its answer as JSON. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/buffer.h"
 #include "serve/child.h"
@@ -9,13 +8,6 @@
 #include "serve/start.h"
 #include "serve/stream.h"
 #include "value/json.h"
-
-int64_t tfy__monotonic_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 const char *tfy__request_parameter(TfyRequest *request, const char *name)
 {

@@ -21,6 +21,7 @@
 #include "base/table.h"
 #include "core/loop.h"
 #include "core/served.h"
+#include "serve/clock.h"
 #include "serve/config.h"
 #include "serve/door.h"
 #include "serve/gate.h"
@@ -115,7 +116,6 @@ struct TfyServer {
 
 /* ---- request.c ---- */
 
-int64_t tfy__monotonic_ms(void);
 /* The parameter of a query; NULL: it is not given. */
 const char *tfy__request_parameter(TfyRequest *request, const char *name);
 /* The same as a number from least to most; usual: when it is not given. False: the problem says why not. */

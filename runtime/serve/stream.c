@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/buffer.h"
 #include "base/list.h"
@@ -287,12 +286,8 @@ static bool follow(struct TfyHub *hub)
 /* Nobody listens: it sleeps until somebody does. */
 static void await(struct TfyHub *hub, int64_t ms)
 {
-    struct timespec until;
     while (!hub->ends && !hub->count) pthread_cond_wait(&hub->more, &hub->mutex);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ms % 1000 * 1000000;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = tfy__deadline(ms);
     while (!hub->ends && !hub->woken && pthread_cond_timedwait(&hub->more, &hub->mutex, &until) != ETIMEDOUT) {}
     hub->woken = false;
 }
@@ -590,7 +585,6 @@ void tfy__serve_events(TfyRequest *request)
 struct TfyHub *tfy__hub_open(TfyServer *server, char *error)
 {
     struct TfyHub *hub = calloc(1, sizeof *hub);
-    pthread_condattr_t attributes;
     const TfyLog *log = tfy__loop_log(server->loop);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!hub) return NULL;
@@ -599,11 +593,8 @@ struct TfyHub *tfy__hub_open(TfyServer *server, char *error)
     tfy__uuid_text(tfy__log_uuid(log), hub->db);
     hub->first = hub->next = 1;
     hub->ring = calloc(EVENTS, sizeof *hub->ring);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&hub->mutex, NULL);
-    pthread_cond_init(&hub->more, &attributes);
-    pthread_condattr_destroy(&attributes);
+    tfy__cond_init(&hub->more);
     hub->events = hub->ring ? tfy__events_open(server->db, error) : NULL;
     if (hub->events && pthread_create(&hub->thread, NULL, work, hub) == 0) return hub;
     hub->ended = true;

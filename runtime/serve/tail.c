@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/list.h"
 #include "serve/index.h"
@@ -25,16 +24,6 @@ struct TfyTail {
     int64_t cursor;
     LIST(TfyRequest) held;
 };
-
-static void after(struct timespec *time, int64_t ms)
-{
-    clock_gettime(CLOCK_MONOTONIC, time);
-    time->tv_sec += ms / 1000;
-    time->tv_nsec += ms % 1000 * 1000000;
-    if (time->tv_nsec < 1000000000) return;
-    time->tv_sec++;
-    time->tv_nsec -= 1000000000;
-}
 
 /* Follows what is there. False: it failed, and is tried again after a pause. */
 static bool follow(struct TfyTail *tail)
@@ -102,10 +91,9 @@ static void *work(void *arg)
     struct TfyTail *tail = arg;
     pthread_mutex_lock(&tail->mutex);
     while (!tail->ends) {
-        struct timespec until;
         tail->woken = false;
         pthread_mutex_unlock(&tail->mutex);
-        after(&until, follow(tail) ? LOOK_MS : FAULT_MS);
+        const struct timespec until = tfy__deadline(follow(tail) ? LOOK_MS : FAULT_MS);
         release(tail);
         pthread_mutex_lock(&tail->mutex);
         while (!tail->woken && !tail->ends && pthread_cond_timedwait(&tail->more, &tail->mutex, &until) != ETIMEDOUT) {}
@@ -125,25 +113,13 @@ void tfy__tail_wake(struct TfyTail *tail)
 
 bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms)
 {
-    struct timespec until;
-    after(&until, wait_ms);
+    const struct timespec until = tfy__deadline(wait_ms);
     pthread_mutex_lock(&tail->mutex);
     while (tail->cursor < lsn && !tail->ends &&
            pthread_cond_timedwait(&tail->moved, &tail->mutex, &until) != ETIMEDOUT) {}
     const bool there = tail->cursor >= lsn;
     pthread_mutex_unlock(&tail->mutex);
     return there;
-}
-
-static void init_sync(struct TfyTail *tail)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_mutex_init(&tail->mutex, NULL);
-    pthread_cond_init(&tail->more, &attributes);
-    pthread_cond_init(&tail->moved, &attributes);
-    pthread_condattr_destroy(&attributes);
 }
 
 struct TfyTail *tfy__tail_open(TfyServer *server, char *error)
@@ -153,7 +129,9 @@ struct TfyTail *tfy__tail_open(TfyServer *server, char *error)
     if (!tail) return NULL;
     tail->server = server;
     tail->indexer = tfy__indexer_open(server->db, error);
-    init_sync(tail);
+    pthread_mutex_init(&tail->mutex, NULL);
+    tfy__cond_init(&tail->more);
+    tfy__cond_init(&tail->moved);
     if (tail->indexer && pthread_create(&tail->thread, NULL, work, tail) == 0) return tail;
     tfy__indexer_close(tail->indexer);
     free(tail);

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "cli/frame/cli.h"
 #include "core/world.h"
@@ -103,13 +102,6 @@ void tfy__serve_login(TfyRequest *request)
 
 /* ---- tokens ---- */
 
-static int64_t wall_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool read_roles(const json_t *list, TfyToken *token, TfyProblem *problem)
 {
     const json_t *role;
@@ -167,7 +159,7 @@ bool tfy__token_read(const json_t *body, TfyToken *token, TfyProblem *problem)
     static const TfyMemberOf members[] = {{"name", JSON_STRING},    {"roles", JSON_ARRAY}, {"only", JSON_ARRAY},
                                           {"expires", JSON_STRING}, {"rate", JSON_NULL},   {NULL, JSON_NULL}};
     const char *name = json_string_value(json_object_get(body, "name"));
-    *token = (TfyToken){.created_ms = wall_ms()};
+    *token = (TfyToken){.created_ms = tfy__clock_ms()};
     if (!tfy__body_fits(body, members, problem)) return false;
     if (!name || !tfy__token_name_fits(name))
         return tfy__body_mistake(problem, "$.name", "a name has 1 to %d of a-z, 0-9 and '-'", TFY_TOKEN_NAME);

@@ -1,0 +1,38 @@
+/* clock.c: see clock.h. */
+#include "serve/clock.h"
+
+static int64_t read_ms(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t tfy__clock_ms(void)
+{
+    return read_ms(CLOCK_REALTIME);
+}
+
+int64_t tfy__monotonic_ms(void)
+{
+    return read_ms(CLOCK_MONOTONIC);
+}
+
+void tfy__cond_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+struct timespec tfy__deadline(int64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += ms % 1000 * 1000000;
+    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return until;
+}
