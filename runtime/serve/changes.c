@@ -327,7 +327,7 @@ static json_t *copied(TfyRequest *request)
     json_t *body = NULL;
     if (tfy__history_find(log, request->run->id, &row, error) == TFY_OK &&
         tfy__log_outline(log, &row, &outline) == TFY_OK) {
-        const TfyLogRecord birth = {.payload = outline.birth, .payload_len = (uint32_t)strlen(outline.birth)};
+        const TfyLogRecord birth = tfy__record_of_payload(outline.birth);
         tfy__payload_open(&payload, &birth);
         body = json_pack("{s:O?, s:O?}", "args", tfy__payload_get(&payload, TFY_P_ARGS), "labels",
                          tfy__payload_get(&payload, TFY_P_LABELS));

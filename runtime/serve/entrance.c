@@ -183,7 +183,7 @@ bool tfy__entrance_guard(void *arg, const char *what, const char *run, const cha
     snprintf(caller.name, sizeof caller.name, "%s", by);
     if (tfy__history_find(log, run, &row, scratch) != TFY_OK || tfy__log_outline(log, &row, &outline) != TFY_OK)
         return true; /* there is no such run, which the request finds out, too */
-    const TfyLogRecord birth = {.payload = outline.birth, .payload_len = (uint32_t)strlen(outline.birth)};
+    const TfyLogRecord birth = tfy__record_of_payload(outline.birth);
     tfy__payload_open(&payload, &birth);
     const char *program = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME),
                *workflow = tfy__payload_text(&payload, TFY_P_WORKFLOW);

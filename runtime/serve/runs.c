@@ -176,7 +176,7 @@ static bool is_same(const TfyRequest *request)
     bool same = false;
     if (tfy__log_find_run(request->reader->log, starting->uuid, &row) == TFY_OK &&
         tfy__log_outline(request->reader->log, &row, &outline) == TFY_OK) {
-        const TfyLogRecord birth = {.payload = outline.birth, .payload_len = (uint32_t)strlen(outline.birth)};
+        const TfyLogRecord birth = tfy__record_of_payload(outline.birth);
         const char *args = tfy__record_raw(&birth, TFY_P_ARGS, &len);
         same = args && len == starting->args.len && memcmp(args, starting->args.data, len) == 0;
     }

@@ -108,15 +108,9 @@ static TfyLog *hold_log(const Words *words, int *code, char *error)
 {
     const TfyLogOptions options = {.path = words->db, .no_thread = true};
     TfyLog *log = NULL;
-    TfyBuffer out = {0};
     *code = tfy__log_open(&log, &options, error);
     if (*code != TFY_OK) return NULL;
-    tfy__put_begin(&out);
-    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(log));
-    tfy__put_int(&out, TFY_P_PID, getpid());
-    tfy__put_text(&out, TFY_P_VERSION, tfy_version());
-    tfy__put_end(&out);
-    const int64_t lsn = tfy__log_append_payload(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, &out);
+    const int64_t lsn = tfy__log_opened(log, tfy_version(), NULL);
     *code = lsn < 0 ? (int)lsn : TFY_OK;
     return log;
 }

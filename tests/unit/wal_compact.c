@@ -385,7 +385,7 @@ static void test_import(void **state)
         TfyHistory *imported;
         int64_t doubts = 0;
         assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = paths[i], .no_thread = true}, place->error), 0);
-        assert_true(tfy__import_opened(log, "test", NULL) > 0);
+        assert_true(tfy__log_opened(log, "test", NULL) > 0);
         assert_int_equal(tfy__import_run(log, history, &doubts, place->error), 0);
         assert_int_equal(tfy__log_sync(log), 0);
         if (tfy__history_read_whole(log, "last", &imported, place->error) != 0) fail_msg("%s", place->error);

@@ -244,13 +244,7 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
 /* Every opening for writing records itself in the log. */
 static int record_opening(TfyLog *log)
 {
-    TfyBuffer out = {0};
-    tfy__put_begin(&out);
-    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(log));
-    tfy__put_int(&out, TFY_P_PID, getpid());
-    tfy__put_text(&out, TFY_P_VERSION, tfy_version());
-    tfy__put_end(&out);
-    const int64_t lsn = tfy__log_append_payload(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, &out);
+    const int64_t lsn = tfy__log_opened(log, tfy_version(), NULL);
     return lsn < 0 ? (int)lsn : tfy__log_sync(log);
 }
 

@@ -45,9 +45,9 @@ static const char *text_at(sqlite3_stmt *statement, int column)
 /* Returns a payload, owned by the caller; NULL if the column does not hold one. */
 static json_t *payload_at(sqlite3_stmt *statement, int column)
 {
-    const char *text = text_at(statement, column);
+    const TfyLogRecord record = tfy__record_of_payload(text_at(statement, column));
     TfyPayload payload;
-    tfy__payload_open(&payload, &(TfyLogRecord){.payload = text, .payload_len = (uint32_t)strlen(text)});
+    tfy__payload_open(&payload, &record);
     return payload.json;
 }
 

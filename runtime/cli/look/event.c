@@ -124,9 +124,8 @@ static void read_birth(TfyEvents *events, const TfyLogRun *row, TfyEventRun *run
 {
     TfyLogOutline outline = {0};
     TfyPayload payload;
-    const bool found = tfy__log_outline(events->names, row, &outline) == TFY_OK && outline.birth;
-    const char *text = found ? outline.birth : "{}";
-    const TfyLogRecord birth = {.payload = text, .payload_len = (uint32_t)strlen(text)};
+    (void)tfy__log_outline(events->names, row, &outline);
+    const TfyLogRecord birth = tfy__record_of_payload(outline.birth);
     tfy__payload_open(&payload, &birth);
     const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME);
     run->program = copy(name ? name : run->now ? run->now->name : NULL);

@@ -106,15 +106,10 @@ static const Program *program_of(Listing *listing, uint32_t i)
     return program;
 }
 
-static TfyLogRecord payload_of(const char *text)
-{
-    return (TfyLogRecord){.payload = text ? text : "{}", .payload_len = (uint32_t)strlen(text ? text : "{}")};
-}
-
 /* Of how far its tools may go and who answers, the record of the newest resume that was given something has all. */
 static TfyLogRecord outline_bounds(const TfyLogOutline *outline)
 {
-    return payload_of(outline->options ? outline->options : outline->birth);
+    return tfy__record_of_payload(outline->options ? outline->options : outline->birth);
 }
 
 /* ---- which runs ---- */
@@ -157,7 +152,7 @@ static void add_raw(TfyBuffer *out, const char *name, const TfyLogRecord *record
 static void print_object(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
 {
     const TfyLogRun *run = &listing->runs[i];
-    const TfyLogRecord birth = payload_of(outline->birth), end = payload_of(outline->end),
+    const TfyLogRecord birth = tfy__record_of_payload(outline->birth), end = tfy__record_of_payload(outline->end),
                        bounds = outline_bounds(outline);
     TfyBuffer out = {0};
     char uuid[37];
@@ -288,7 +283,7 @@ static void print_titles(const Listing *listing)
 static void print_row(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
 {
     const TfyLogRun *run = &listing->runs[i];
-    const TfyLogRecord birth = payload_of(outline->birth), bounds = outline_bounds(outline);
+    const TfyLogRecord birth = tfy__record_of_payload(outline->birth), bounds = outline_bounds(outline);
     TfyBuffer out = {0}, what = {0};
     char uuid[37], started[32];
     tfy__uuid_text(run->uuid, uuid);

@@ -29,7 +29,7 @@ static bool are_same(const TfyProgram *program, const TfyWorkflow *workflow, con
 {
     size_t len = 0;
     TfyBuffer text = {0};
-    const TfyLogRecord record = {.payload = birth, .payload_len = (uint32_t)strlen(birth)};
+    const TfyLogRecord record = tfy__record_of_payload(birth);
     const char *raw = tfy__record_raw(&record, TFY_P_ARGS, &len);
     const int code = encode(program, workflow, params, &text);
     const bool same = code == TFY_OK && raw && text.len == len && memcmp(text.data, raw, len) == 0;

@@ -221,13 +221,7 @@ static int open_log(TfyLoop *loop, char *error_text)
 /* The first record of this opening; everything that leaves the process comes after it. */
 static int record_opened(TfyLoop *loop, char *error_text)
 {
-    TfyBuffer out = {0};
-    tfy__put_begin(&out);
-    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(loop->log));
-    tfy__put_int(&out, TFY_P_PID, getpid());
-    tfy__put_text(&out, TFY_P_VERSION, tfy_version());
-    tfy__put_end(&out);
-    const int64_t lsn = tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_OPENED, 0, 0, &out);
+    const int64_t lsn = tfy__log_opened(loop->log, tfy_version(), NULL);
     if (lsn < 0 && lsn != TFY_E_NOMEM) tfy__log_error_text(loop->log, error_text);
     return lsn < 0 ? (int)lsn : 0;
 }

@@ -12,7 +12,7 @@ static bool take_end(TaskRest *rest, const TfyLogEnd *end)
     const TfyProgram *program = program_of(rest->run);
     TfyTask scratch = {.heap = &loop->heap, .loop = loop};
     const TfyExact exact = {program->errors, program->error_count};
-    const TfyLogRecord record = {.payload = end->payload, .payload_len = (uint32_t)strlen(end->payload)};
+    const TfyLogRecord record = tfy__record_of_payload(end->payload);
     TfyPayload payload;
     bool ok = tfy__payload_open(&payload, &record);
     json_t *value = tfy__payload_get(&payload, TFY_P_VALUE), *error = tfy__payload_get(&payload, TFY_P_ERROR);

@@ -446,7 +446,7 @@ static int drop_programs(Gc *gc)
 
 static int seal(Gc *gc)
 {
-    const int64_t lsn = tfy__import_opened(gc->log, gc->options->version, "gc");
+    const int64_t lsn = tfy__log_opened(gc->log, gc->options->version, "gc");
     int code = lsn < 0 ? (int)lsn : tfy__mark_add(gc->log, false);
     return code ? code : tfy__log_sync(gc->log);
 }
@@ -515,7 +515,7 @@ static int open_logs(Gc *gc)
     if (!options->archive || options->dry_run) return 0;
     code = tfy__log_open(&gc->archive, &(TfyLogOptions){.path = options->archive, .no_thread = true}, gc->error_text);
     if (code) return code;
-    if (tfy__import_opened(gc->archive, options->version, "archives") < 0) return TFY_E_IO;
+    if (tfy__log_opened(gc->archive, options->version, "archives") < 0) return TFY_E_IO;
     tfy__import_epoch(gc->archive, tfy__log_epoch(gc->log));
     return 0;
 }

@@ -187,18 +187,6 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
 
 /* ---- openings ---- */
 
-int64_t tfy__import_opened(TfyLog *log, const char *version, const char *how)
-{
-    TfyBuffer out = {0};
-    tfy__put_begin(&out);
-    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(log));
-    tfy__put_int(&out, TFY_P_PID, getpid());
-    tfy__put_text(&out, TFY_P_VERSION, version);
-    if (how) tfy__put_text(&out, TFY_P_WHY, how);
-    tfy__put_end(&out);
-    return tfy__log_append_payload(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, &out);
-}
-
 void tfy__import_epoch(TfyLog *log, int64_t epoch)
 {
     if (epoch > log->meta.epoch) log->meta.epoch = epoch; /* written with the mark of the close */

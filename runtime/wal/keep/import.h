@@ -24,9 +24,6 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
 /* Appends InDoubt to the `once` steps of an unfinished run of this log that have started and not finished. */
 int tfy__import_doubt(TfyLog *log, TfyHistory *history, int64_t *doubts);
 
-/* Records an opening for writing. how: "adopted", "imports", …; NULL: not recorded. */
-int64_t tfy__import_opened(TfyLog *log, const char *version, const char *how);
-
 /* Streams that a run opened are identified by the epoch of their database; our epochs must not repeat one of
  * theirs. */
 void tfy__import_epoch(TfyLog *log, int64_t epoch);

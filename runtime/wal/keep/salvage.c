@@ -621,7 +621,7 @@ static int write_log(Salvage *salvage, const char *to, const char *version, char
     if (!salvage->result->runs) return TFY_E_NOMEM;
     int code = tfy__log_open(&log, &(TfyLogOptions){.path = to, .no_thread = true}, error_text);
     if (code) return code;
-    if (tfy__import_opened(log, version, "salvaged") < 0) code = TFY_E_IO;
+    if (tfy__log_opened(log, version, "salvaged") < 0) code = TFY_E_IO;
     for (uint32_t i = 0; !code && i < salvage->run_count; i++) {
         code = write_run(salvage, log, i, error_text);
         if (code == TFY_E_DATA || code == TFY_E_STATE) code = leave_out(&salvage->result->runs[i], error_text);

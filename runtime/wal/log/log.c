@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/kill_point.h"
+#include "wal/rows/payload.h"
 #include "wal/store/lock.h"
 #include "wal/store/place.h"
 
@@ -409,6 +410,18 @@ int64_t tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType typ
         payload->failed ? TFY_E_NOMEM : tfy__log_append(log, task, type, step, point, payload->data, payload->len);
     tfy__buffer_free(payload);
     return lsn;
+}
+
+int64_t tfy__log_opened(TfyLog *log, const char *version, const char *how)
+{
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(log));
+    tfy__put_int(&out, TFY_P_PID, getpid());
+    tfy__put_text(&out, TFY_P_VERSION, version);
+    if (how) tfy__put_text(&out, TFY_P_WHY, how);
+    tfy__put_end(&out);
+    return tfy__log_append_payload(log, tfy__log_self(log), TFY_R_OPENED, 0, 0, &out);
 }
 
 void tfy__log_give_up(TfyLog *log, const char *why)

@@ -112,6 +112,10 @@ int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record)
 /* The same for a record behind a gap; chain is that of the last record that the run came without. */
 int64_t tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record, uint64_t chain);
 
+/* Appends the record of an opening for writing. version: the runtime's; how: "adopted", "imports", …; NULL: none of these.
+ * Returns as tfy__log_append does. */
+int64_t tfy__log_opened(TfyLog *log, const char *version, const char *how);
+
 int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
 int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */
 int tfy__log_error(const TfyLog *log);       /* 0, or the final failure (TFY_E_IO) */

@@ -165,6 +165,12 @@ uint64_t tfy__chain_next(uint64_t previous, const TfyLogRecord *record)
     return XXH3_64bits_withSeed(record->payload, record->payload_len, XXH3_64bits(columns, sizeof columns));
 }
 
+TfyLogRecord tfy__record_of_payload(const char *payload)
+{
+    if (!payload) payload = "{}";
+    return (TfyLogRecord){.payload = payload, .payload_len = (uint32_t)strlen(payload)};
+}
+
 void tfy__uuid_text(const uint8_t uuid[16], char out[37])
 {
     static const char digits[] = "0123456789abcdef";

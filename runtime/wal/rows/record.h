@@ -204,6 +204,9 @@ uint64_t tfy__chain_seed(const uint8_t uuid[16], const char *path);
 /* The next link: XXH3-64 over previous, step, v, ts, type, point, payload; no lsn, so that import and fork keep it. */
 uint64_t tfy__chain_next(uint64_t previous, const TfyLogRecord *record);
 
+/* A record of which only the payload is known, for its readers; NULL: "{}". The text is borrowed. */
+TfyLogRecord tfy__record_of_payload(const char *payload);
+
 void tfy__uuid_text(const uint8_t uuid[16], char out[37]);
 /* 32 hexadecimal digits, small ones, with or without the dashes of a UUID, and nothing else. False, for NULL too: text has
  * something else. */
