@@ -82,77 +82,82 @@ bool tfy__index_awaited(TfyRequest *request)
 
 /* ---- one run ---- */
 
-typedef struct Found {
+typedef struct Search {
     TfyRequest *request;
-    uint32_t count, hidden;
+    void (*show)(void *arg, const TfyRunShown *run);
+    void *arg;
+    uint32_t count, hidden; /* runs that the caller sees, and others */
     char ids[2][37];
-} Found;
+} Search;
 
-static void show_one(void *arg, const TfyRunShown *run)
+static void see(void *arg, const TfyRunShown *run)
 {
-    Found *found = arg;
-    TfyRequest *request = found->request;
-    if (!tfy__may_see(&request->caller, run->program, run->workflow)) {
-        found->hidden++;
+    Search *search = arg;
+    if (!tfy__may_see(&search->request->caller, run->program, run->workflow)) {
+        search->hidden++;
         return;
     }
-    if (found->count < 2) snprintf(found->ids[found->count], sizeof found->ids[0], "%s", run->id);
-    if (found->count++) return;
+    if (search->count < 2) snprintf(search->ids[search->count], sizeof search->ids[0], "%s", run->id);
+    if (search->count++ == 0) search->show(search->arg, run);
+}
+
+static int look_up(Search *search, const char *id)
+{
+    const size_t len = strlen(id);
+    if (len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")) return TFY_E_ABSENT;
+    const int code = tfy__index_run(search->request->reader->index, id, see, search);
+    return search->hidden && code != TFY_E_IO ? search->count ? TFY_OK : TFY_E_ABSENT : code;
+}
+
+static bool refuse_run(const Search *search, const char *id, int code)
+{
+    TfyProblem *problem = &search->request->problem;
+    if (code == TFY_E_INVALID)
+        return tfy__problem(problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", search->ids[0], search->ids[1]);
+    if (code == TFY_E_ABSENT)
+        return tfy__problem(problem, TFY_PROBLEM_NOT_FOUND, "there is no run '%.60s'; gc may have removed it", id);
+    return tfy__problem(problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+}
+
+bool tfy__run_look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg)
+{
+    Search search = {.request = request, .show = show, .arg = arg};
+    const int code = look_up(&search, id);
+    return code == TFY_OK || refuse_run(&search, id, code);
+}
+
+static void show_run(void *arg, const TfyRunShown *run)
+{
+    TfyRequest *request = arg;
     request->ended = run->ended_ms;
     tfy__run_shown(run, &request->answer);
     snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)run->lsn);
 }
 
-static int look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), Found *found)
-{
-    const size_t len = strlen(id);
-    if (len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")) return TFY_E_ABSENT;
-    const int code = tfy__index_run(request->reader->index, id, show, found);
-    return found->hidden && code != TFY_E_IO ? found->count ? TFY_OK : TFY_E_ABSENT : code;
-}
-
-static bool refuse_run(TfyRequest *request, const char *id, int code, const Found *found)
-{
-    if (code == TFY_E_INVALID)
-        return tfy__problem(&request->problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", found->ids[0],
-                            found->ids[1]);
-    if (code == TFY_E_ABSENT)
-        return tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no run '%.60s'; gc may have removed it",
-                            id);
-    return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
-}
-
 bool tfy__run_answer(TfyRequest *request, const char *id)
 {
-    Found found = {.request = request};
-    const int code = look_up(request, id, show_one, &found);
-    if (code == TFY_OK) return true;
+    if (tfy__run_look_up(request, id, show_run, request)) return true;
     tfy__buffer_reset(&request->answer);
     request->etag[0] = '\0';
-    return refuse_run(request, id, code, &found);
+    return false;
 }
 
-static void note_id(void *arg, const TfyRunShown *run)
+static void show_id(void *arg, const TfyRunShown *run)
 {
-    Found *found = arg;
-    if (!tfy__may_see(&found->request->caller, run->program, run->workflow)) {
-        found->hidden++;
-        return;
-    }
-    if (found->count < 2) snprintf(found->ids[found->count++], sizeof found->ids[0], "%s", run->id);
+    snprintf(arg, 37, "%s", run->id);
 }
 
 bool tfy__find_run_id(TfyRequest *request, const char *given, char id[37])
 {
-    Found found = {.request = request};
+    Search search = {.request = request, .show = show_id, .arg = id};
     uint8_t uuid[16];
     TfyLogRun row;
-    int code = look_up(request, given, note_id, &found);
-    if (code == TFY_E_ABSENT && !found.hidden && tfy__uuid_read(given, uuid))
+    int code = look_up(&search, given);
+    if (code == TFY_E_ABSENT && !search.hidden && tfy__uuid_read(given, uuid)) {
         code = tfy__log_find_run(request->reader->log, uuid, &row);
-    if (code != TFY_OK) return refuse_run(request, given, code, &found);
-    snprintf(id, 37, "%s", found.count ? found.ids[0] : given);
-    return true;
+        snprintf(id, 37, "%s", given);
+    }
+    return code == TFY_OK || refuse_run(&search, given, code);
 }
 
 void tfy__serve_run(TfyRequest *request)

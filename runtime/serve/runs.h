@@ -14,6 +14,9 @@ bool tfy__index_awaited(TfyRequest *request);
  * says that it is none of this list. Written: "],"next":…}", where 0 means the last page. */
 bool tfy__cursor_read(TfyRequest *request, char list, int64_t *at);
 void tfy__cursor_write(TfyRequest *request, char list, int64_t at);
+/* In a reader: shows the run with that id, or a unique start of it, if the caller sees it. False: the problem says why not;
+ * of several, one was shown. */
+bool tfy__run_look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg);
 /* In a reader: writes the run with that id, or a unique start of it, as the answer. False: the problem says why not. */
 bool tfy__run_answer(TfyRequest *request, const char *id);
 
