@@ -13,8 +13,6 @@
 #include "serve/door.h"
 #include "serve/tls.h"
 
-static const unsigned ALL = TFY_ROLE_VIEWER | TFY_ROLE_APPROVER | TFY_ROLE_OPERATOR | TFY_ROLE_ADMIN;
-
 void tfy__cookie_name(const TfyServer *server, bool tls, char name[48])
 {
     const uint8_t *db = tfy__log_uuid(tfy__loop_log(server->loop));
@@ -31,7 +29,7 @@ static bool by_socket(TfyRequest *request, int fd)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || (peer.uid != geteuid() && peer.uid != 0))
         return true;
     caller->how = "unix";
-    caller->roles = ALL;
+    caller->roles = TFY_ROLE_ALL;
     tfy__user_name(peer.uid, caller->name, sizeof caller->name);
     return true;
 }
@@ -85,15 +83,14 @@ static unsigned roles_of_groups(const TfyListen *listen, const char *told)
 {
     unsigned roles = 0;
     while (told && *told) {
-        const json_t *role;
+        unsigned of_group = 0;
         char group[128];
-        size_t i;
         told += strspn(told, " \t,");
         const size_t len = strcspn(told, ",");
         snprintf(group, sizeof group, "%.*s", (int)(len < 127 ? len : 127), told);
         for (size_t end = strlen(group); end && strchr(" \t", group[end - 1]);) group[--end] = '\0';
-        json_array_foreach(json_object_get(listen->groups, group), i, role) roles |=
-            tfy__roles_of(json_string_value(role));
+        (void)tfy__roles_read(json_object_get(listen->groups, group), &of_group); /* it was checked when it was read */
+        roles |= of_group;
         told += len;
     }
     return roles;

@@ -77,6 +77,21 @@ static bool read_object(Reading *reading, json_t *object, const Row *rows, const
     return true;
 }
 
+/* Reads each member of an object whose names are the person's own: an object of these rows. */
+static bool read_named(Reading *reading, json_t *objects, const Row *rows, const char *path)
+{
+    const char *name;
+    json_t *object;
+    json_object_foreach(objects, name, object)
+    {
+        char below[512];
+        snprintf(below, sizeof below, "%.400s.%.80s", path, name);
+        if (!json_is_object(object)) return refuse(reading, below, "it is not an object");
+        if (!read_object(reading, object, rows, below, NULL)) return false;
+    }
+    return true;
+}
+
 static bool set_text(Reading *reading, char **place, const json_t *value)
 {
     free(*place);
@@ -134,19 +149,15 @@ static bool take_groups(Reading *reading, json_t *value, const char *path, void 
 {
     TfyListen *listen = arg;
     const char *group;
-    json_t *roles, *role;
-    size_t i;
-    json_object_foreach(value, group, roles)
+    json_t *list;
+    json_object_foreach(value, group, list)
     {
         char below[512];
         snprintf(below, sizeof below, "%.400s.%.80s", path, group);
-        if (!json_is_array(roles)) return refuse(reading, below, "it is not a list");
-        json_array_foreach(roles, i, role)
-        {
-            const char *name = json_string_value(role);
-            if (!name || strchr(name, ',') || !tfy__roles_of(name))
-                return refuse(reading, below, "roles are viewer, approver, operator and admin");
-        }
+        unsigned roles;
+        if (!json_is_array(list)) return refuse(reading, below, "it is not a list");
+        if (!tfy__roles_read(list, &roles))
+            return refuse(reading, below, "roles are viewer, approver, operator and admin");
     }
     json_decref(listen->groups);
     listen->groups = json_incref(value);
@@ -214,30 +225,13 @@ static bool take_flag(Reading *reading, json_t *value, const char *path, void *a
 static bool take_limits(Reading *reading, json_t *value, const char *path, void *arg)
 {
     static const Row rows[] = {{"not_by_starter", JSON_TRUE, take_flag}, {.name = NULL}};
-    const char *workflow;
-    json_t *limits;
-    json_object_foreach(value, workflow, limits)
-    {
-        char below[512];
-        snprintf(below, sizeof below, "%.400s.%.80s", path, workflow);
-        if (!json_is_object(limits)) return refuse(reading, below, "it is not an object");
-        if (!read_object(reading, limits, rows, below, NULL)) return false;
-    }
-    return true;
+    return read_named(reading, value, rows, path);
 }
 
 static bool take_programs(Reading *reading, json_t *value, const char *path, void *arg)
 {
     static const Row rows[] = {{"limits", JSON_OBJECT, take_limits}, {.name = NULL}};
-    const char *program;
-    json_t *of;
-    json_object_foreach(value, program, of)
-    {
-        char below[512];
-        snprintf(below, sizeof below, "%.400s.%.80s", path, program);
-        if (!json_is_object(of)) return refuse(reading, below, "it is not an object");
-        if (!read_object(reading, of, rows, below, NULL)) return false;
-    }
+    if (!read_named(reading, value, rows, path)) return false;
     json_decref(reading->config->programs);
     reading->config->programs = json_incref(value);
     return true;

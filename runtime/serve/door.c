@@ -205,17 +205,23 @@ TfyKnown tfy__door_named(TfyDoor *door, const char *name, TfyCaller *caller)
 
 /* ---- changes ---- */
 
+/* In the file first: what is in memory works. */
+static int put(TfyDoor *door, const TfyDoorRow *row)
+{
+    pthread_mutex_lock(&door->writing);
+    int code = tfy__door_file_put(door->file, row);
+    pthread_mutex_lock(&door->mutex);
+    if (code == TFY_OK && !remember(door, row)) code = TFY_E_NOMEM;
+    pthread_mutex_unlock(&door->mutex);
+    pthread_mutex_unlock(&door->writing);
+    return code;
+}
+
 int tfy__door_add(TfyDoor *door, const TfyToken *token, const char *secret)
 {
     TfyDoorRow row = {.token = *token};
     hash_of(secret, row.hash);
-    pthread_mutex_lock(&door->writing);
-    int code = tfy__door_file_put(door->file, &row);
-    pthread_mutex_lock(&door->mutex);
-    if (code == TFY_OK && !remember(door, &row)) code = TFY_E_NOMEM;
-    pthread_mutex_unlock(&door->mutex);
-    pthread_mutex_unlock(&door->writing);
-    return code;
+    return put(door, &row);
 }
 
 int tfy__door_revoke(TfyDoor *door, const char *name)
@@ -331,13 +337,7 @@ int tfy__door_enter(TfyDoor *door, const char *secret, TfyCaller *caller, char s
     hash_of(session, row.hash);
     snprintf(row.person, sizeof row.person, "%s", caller->name);
     row.token.created_ms = row.token.used_ms = tfy__clock_ms();
-    pthread_mutex_lock(&door->writing);
-    int code = tfy__door_file_put(door->file, &row);
-    pthread_mutex_lock(&door->mutex);
-    if (code == TFY_OK && !remember(door, &row)) code = TFY_E_NOMEM;
-    pthread_mutex_unlock(&door->mutex);
-    pthread_mutex_unlock(&door->writing);
-    return code;
+    return put(door, &row);
 }
 
 int tfy__door_leave(TfyDoor *door, const char *session)

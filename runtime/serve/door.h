@@ -36,8 +36,9 @@ void tfy__door_keep(TfyDoor *door);
 
 /* ---- roles, names and secrets ---- */
 
-/* A list of roles with commas between them; 0: one of them is not a role. */
-unsigned tfy__roles_of(const char *text);
+const char *tfy__role_name(TfyRole role); /* of one role; NULL: it is none */
+/* Reads ["viewer", …] into bits; an empty list has none. False: something in it is not a role. */
+bool tfy__roles_read(const json_t *list, unsigned *roles);
 json_t *tfy__roles_json(unsigned roles);
 /* 1 to 40 of a-z, 0-9 and '-', not first a '-'. */
 bool tfy__token_name_fits(const char *name);

@@ -128,8 +128,7 @@ bool tfy__entrance_open(TfyServer *server, char *error)
 /* Whoever sits at this terminal may do what they want with the process, so the code gives everything. */
 static void tell_login(TfyServer *server)
 {
-    TfyCaller caller = {.how = "terminal",
-                        .roles = TFY_ROLE_VIEWER | TFY_ROLE_APPROVER | TFY_ROLE_OPERATOR | TFY_ROLE_ADMIN};
+    TfyCaller caller = {.how = "terminal", .roles = TFY_ROLE_ALL};
     char code[TFY_SECRET_SIZE];
     tfy__user_name(geteuid(), caller.name, sizeof caller.name);
     if (tfy__door_code(server->door, &caller, code))
@@ -172,8 +171,7 @@ bool tfy__entrance_guard(void *arg, const char *what, const char *run, const cha
 {
     TfyServer *server = arg;
     TfyLog *log = tfy__loop_log(server->loop);
-    TfyCaller caller = {.how = "unix",
-                        .roles = TFY_ROLE_VIEWER | TFY_ROLE_APPROVER | TFY_ROLE_OPERATOR | TFY_ROLE_ADMIN};
+    TfyCaller caller = {.how = "unix", .roles = TFY_ROLE_ALL};
     TfyProblem problem = {.kind = TFY_NO_PROBLEM};
     TfyLogRun row;
     TfyLogOutline outline = {0};

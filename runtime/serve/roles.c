@@ -12,24 +12,32 @@ static const struct {
              {"admin", TFY_ROLE_ADMIN}};
 enum { ROLES = sizeof roles / sizeof *roles };
 
-static unsigned role_of(const char *name, size_t len)
+const char *tfy__role_name(TfyRole role)
 {
     for (int i = 0; i < ROLES; i++)
-        if (strlen(roles[i].name) == len && memcmp(roles[i].name, name, len) == 0) return roles[i].role;
+        if (roles[i].role == role) return roles[i].name;
+    return NULL;
+}
+
+static unsigned role_of(const char *name)
+{
+    for (int i = 0; name && i < ROLES; i++)
+        if (strcmp(roles[i].name, name) == 0) return roles[i].role;
     return 0;
 }
 
-unsigned tfy__roles_of(const char *text)
+bool tfy__roles_read(const json_t *list, unsigned *of)
 {
-    unsigned all = 0;
-    for (;;) {
-        const size_t len = strcspn(text, ",");
-        const unsigned role = role_of(text, len);
-        if (!role) return 0;
-        all |= role;
-        if (!text[len]) return all;
-        text += len + 1;
+    const json_t *item;
+    size_t i;
+    *of = 0;
+    json_array_foreach(list, i, item)
+    {
+        const unsigned role = role_of(json_string_value(item));
+        if (!role) return false;
+        *of |= role;
     }
+    return true;
 }
 
 json_t *tfy__roles_json(unsigned of)

@@ -14,6 +14,7 @@ typedef enum TfyRole {
     TFY_ROLE_APPROVER = 2,
     TFY_ROLE_OPERATOR = 4,
     TFY_ROLE_ADMIN = 8,
+    TFY_ROLE_ALL = 15,
 } TfyRole;
 
 /* Where a request is worked on. */

@@ -104,15 +104,8 @@ void tfy__serve_login(TfyRequest *request)
 
 static bool read_roles(const json_t *list, TfyToken *token, TfyProblem *problem)
 {
-    const json_t *role;
-    size_t i;
-    json_array_foreach(list, i, role)
-    {
-        const char *name = json_string_value(role);
-        const unsigned one = name && !strchr(name, ',') ? tfy__roles_of(name) : 0;
-        if (!one) return tfy__body_mistake(problem, "$.roles", "roles are viewer, approver, operator and admin");
-        token->roles |= one;
-    }
+    if (!tfy__roles_read(list, &token->roles))
+        return tfy__body_mistake(problem, "$.roles", "roles are viewer, approver, operator and admin");
     return token->roles ||
            tfy__body_mistake(problem, "$.roles", "a token has roles: viewer, approver, operator, admin");
 }

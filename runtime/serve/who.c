@@ -17,16 +17,6 @@ bool tfy__may_see(const TfyCaller *caller, const char *program, const char *work
     return false;
 }
 
-static const char *role_name(TfyRole role)
-{
-    switch (role) {
-    case TFY_ROLE_VIEWER: return "viewer";
-    case TFY_ROLE_APPROVER: return "approver";
-    case TFY_ROLE_OPERATOR: return "operator";
-    default: return "admin";
-    }
-}
-
 /* Approvers, operators and admins see what they act on. */
 static bool has_role(const TfyCaller *caller, TfyRole role)
 {
@@ -40,7 +30,7 @@ bool tfy__may(const struct TfyServer *server, const TfyCaller *caller, TfyRole r
     if (!caller->roles) return tfy__problem(problem, TFY_PROBLEM_UNAUTHENTICATED, "name yourself with a token");
     if (!has_role(caller, role))
         return tfy__problem(problem, TFY_PROBLEM_FORBIDDEN, "%s does not have the role %s", caller->name,
-                            role_name(role));
+                            tfy__role_name(role));
     if (about && !tfy__may_see(caller, about->program, about->workflow))
         return tfy__problem(problem, TFY_PROBLEM_NOT_FOUND, "there is no such thing for %s", caller->name);
     const bool own = about && about->by && strcmp(about->by, caller->name) == 0;
