@@ -30,7 +30,7 @@ typedef struct Place {
     bool unless_approved; /* a call of the tool that has `approve` may be given anything */
 } Place;
 
-/* The summary of a fn, workflow, tool or prompt. */
+/* What a body calls, as it was when the body was walked. */
 typedef struct Callee {
     struct Reach *reach;
     uint32_t seen; /* its `changed` when it was read */
@@ -42,6 +42,7 @@ typedef struct Looked {
     Policy *policy;
 } Looked;
 
+/* The summary of a fn, workflow, tool or prompt. */
 typedef struct Reach {
     Label result;
     const Place **places; /* by parameter; NULL: none */

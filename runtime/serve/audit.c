@@ -30,15 +30,6 @@ static const char *what_of(const TfyLogRecord *record, const TfyPayload *payload
     }
 }
 
-static void add(TfyBuffer *out, const char *name, const char *text)
-{
-    tfy__buffer_printf(out, ",\"%s\":", name);
-    if (text)
-        tfy__buffer_json_string(out, text, strlen(text));
-    else
-        tfy__buffer_text(out, "null");
-}
-
 static int show_event(void *arg, const TfyEvent *event)
 {
     Entry *entry = arg;
@@ -52,8 +43,8 @@ static int show_event(void *arg, const TfyEvent *event)
     if (entry->count++) tfy__buffer_char(out, ',');
     tfy__buffer_text(out, "{\"record\":");
     tfy__event_text(event, out);
-    add(out, "what", what_of(record, &payload));
-    add(out, "by", tfy__payload_text(&payload, TFY_P_BY));
+    tfy__answer_text(out, "what", what_of(record, &payload));
+    tfy__answer_text(out, "by", tfy__payload_text(&payload, TFY_P_BY));
     tfy__buffer_printf(out, ",\"via\":%s}", via_text ? via_text : "null");
     free(via_text);
     tfy__payload_close(&payload);

@@ -28,23 +28,12 @@ static void show_changed(TfyRequest *request)
     if (request->status == 201) snprintf(request->location, sizeof request->location, "/v1/runs/%s", request->run->id);
 }
 
-static void on_durable(TfyLoop *loop, void *arg)
-{
-    TfyRequest *request = arg;
-    request->then = show_changed;
-    if (loop)
-        tfy__readers_ask(request->server->readers, request);
-    else
-        tfy__command_refuse(request);
-}
-
 /* The change is appended: its answer leaves when it is durable. */
 static void changed(TfyRequest *request)
 {
     request->lsn = tfy__log_last(tfy__loop_log(request->server->loop));
-    if (tfy__when_durable(request->server->loop, on_durable, request) == TFY_OK) return;
-    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-    tfy__request_done(request);
+    request->then = show_changed;
+    tfy__command_await(request, tfy__command_read);
 }
 
 static void ask_reader(TfyRequest *request, void (*then)(TfyRequest *request))

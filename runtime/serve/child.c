@@ -156,7 +156,6 @@ static const char *last_words(Child *child)
 static void judge(TfyRequest *request, int status, bool in_time)
 {
     const bool whole = request->answer.len && request->answer.len < OUTPUT_MOST && request->answer.data[0] == '{';
-    request->type = "application/json";
     if (in_time && WIFEXITED(status) && WEXITSTATUS(status) <= 1 && whole) return;
     tfy__buffer_reset(&request->answer);
     if (!in_time)

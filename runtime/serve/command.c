@@ -8,6 +8,30 @@ void tfy__command_refuse(TfyRequest *request)
     tfy__request_done(request);
 }
 
+void tfy__command_await(TfyRequest *request, TfyPosted next)
+{
+    if (tfy__when_durable(request->server->loop, next, request) == TFY_OK) return;
+    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    tfy__request_done(request);
+}
+
+void tfy__command_answer(TfyLoop *loop, void *request)
+{
+    if (loop)
+        tfy__request_done(request);
+    else
+        tfy__command_refuse(request);
+}
+
+void tfy__command_read(TfyLoop *loop, void *arg)
+{
+    TfyRequest *request = arg;
+    if (loop)
+        tfy__readers_ask(request->server->readers, request);
+    else
+        tfy__command_refuse(request);
+}
+
 static void obey(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;

@@ -166,26 +166,6 @@ static enum MHD_Result answer_stream(TfyRequest *request)
     MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)SLOW_S);
     return queue(request, MHD_HTTP_OK, response, false);
 }
-static void tell_refusal(const TfyRequest *request);
-
-/* last: the connection ends with it. */
-static enum MHD_Result answer(TfyRequest *request, bool last)
-{
-    int status = request->status ? request->status : MHD_HTTP_OK;
-    if (request->answer.failed) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-    if (request->problem.kind) {
-        status = tfy__problem_status(request->problem.kind);
-        tell_refusal(request);
-        tfy__buffer_reset(&request->answer);
-        tfy__problem_text(&request->problem, request->number, &request->answer);
-    }
-    if (request->stream && !request->problem.kind) return answer_stream(request);
-    return queue(request, status,
-                 MHD_create_response_from_buffer(request->answer.len,
-                                                 request->answer.len ? request->answer.data : (char *)"",
-                                                 MHD_RESPMEM_MUST_COPY),
-                 last);
-}
 
 /* So many lines a second say enough, and a flood of requests is not one of lines. */
 static bool may_tell(void)
@@ -206,6 +186,25 @@ static void tell_refusal(const TfyRequest *request)
     tfy__say("%d for %s%s%s at %s: %s (%s)", status, *request->caller.name ? request->caller.name : "nobody",
              *request->caller.from ? " from " : "", request->caller.from,
              request->route ? request->route->pattern : "the door", request->problem.detail, request->number);
+}
+
+/* last: the connection ends with it. */
+static enum MHD_Result answer(TfyRequest *request, bool last)
+{
+    int status = request->status ? request->status : MHD_HTTP_OK;
+    if (request->answer.failed) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    if (request->problem.kind) {
+        status = tfy__problem_status(request->problem.kind);
+        tell_refusal(request);
+        tfy__buffer_reset(&request->answer);
+        tfy__problem_text(&request->problem, request->number, &request->answer);
+    }
+    if (request->stream && !request->problem.kind) return answer_stream(request);
+    return queue(request, status,
+                 MHD_create_response_from_buffer(request->answer.len,
+                                                 request->answer.len ? request->answer.data : (char *)"",
+                                                 MHD_RESPMEM_MUST_COPY),
+                 last);
 }
 
 /* A body grows beyond its bound while it comes: the library takes no answer in the middle of one, so it is written here. */

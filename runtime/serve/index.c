@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "cli/look/source_map.h"
 #include "core/loop.h"
 #include "serve/index_file.h"
 #include "wal/rows/payload.h"
@@ -152,14 +153,11 @@ static void read_program(TfyIndexer *indexer, int64_t program)
 {
     char hash[33], *layout = NULL;
     if (indexer->program == program || tfy__log_program_hash(indexer->names, program, hash, &layout) != TFY_OK) return;
-    json_t *json = json_loads(layout, 0, NULL);
-    const char *file = json_string_value(json_object_get(json, "file"));
-    const size_t len = file ? strlen(file) : 0;
+    TfySourceMap map = {.layout = json_loads(layout, 0, NULL)};
     indexer->program = program;
     snprintf(indexer->version, sizeof indexer->version, "%.12s", hash);
-    snprintf(indexer->name, sizeof indexer->name, "%.*s",
-             (int)(len > 4 && strcmp(file + len - 4, ".tfy") == 0 ? len - 4 : len), file ? file : "");
-    json_decref(json);
+    tfy__source_program(&map, indexer->name, sizeof indexer->name);
+    tfy__source_map_free(&map);
     free(layout);
 }
 

@@ -5,15 +5,6 @@
 #include "serve/serve.h"
 #include "serve/stream.h"
 
-static void leave(TfyLoop *loop, void *arg)
-{
-    TfyRequest *request = arg;
-    if (loop)
-        tfy__request_done(request);
-    else
-        tfy__command_refuse(request);
-}
-
 static void add_own(TfyServer *server, TfyBuffer *out)
 {
     const int64_t lag = tfy__log_durable(tfy__loop_log(server->loop)) - tfy__tail_cursor(server->tail);
@@ -39,8 +30,8 @@ void tfy__serve_metrics(TfyRequest *request)
         tfy__metrics_text(server->loop, &request->answer, &lsn);
         add_own(server, &request->answer);
         request->type = "text/plain; version=0.0.4; charset=utf-8";
-        if (tfy__when_durable(server->loop, leave, request) == TFY_OK) return;
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+        tfy__command_await(request, tfy__command_answer);
+    } else {
+        tfy__request_done(request);
     }
-    tfy__request_done(request);
 }

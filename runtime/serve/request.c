@@ -56,6 +56,15 @@ void tfy__request_label(const TfyRequest *request, const char **name, const char
 
 /* ---- the answer ---- */
 
+void tfy__answer_text(TfyBuffer *out, const char *name, const char *text)
+{
+    tfy__buffer_printf(out, ",\"%s\":", name);
+    if (text)
+        tfy__buffer_json_string(out, text, strlen(text));
+    else
+        tfy__buffer_text(out, "null");
+}
+
 json_t *tfy__json_time(int64_t ms)
 {
     TfyBuffer text = {0};

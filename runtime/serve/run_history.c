@@ -99,15 +99,6 @@ void tfy__serve_records(TfyRequest *request)
 
 /* ---- what it printed ---- */
 
-static void add_text(TfyBuffer *out, const char *name, const char *text)
-{
-    tfy__buffer_printf(out, ",\"%s\":", name);
-    if (text)
-        tfy__buffer_json_string(out, text, strlen(text));
-    else
-        tfy__buffer_text(out, "null");
-}
-
 static void show_output(TfyRequest *request, const TfyHistory *history, uint32_t i, void *arg)
 {
     const TfyLogRecord *record = &history->records[i];
@@ -117,11 +108,11 @@ static void show_output(TfyRequest *request, const TfyHistory *history, uint32_t
     tfy__buffer_printf(out, "{\"lsn\":%lld,\"ts\":\"", (long long)record->lsn);
     tfy__write_time(out, record->ts_ms);
     tfy__buffer_char(out, '"');
-    add_text(out, "task", history->tasks[history->record_tasks[i]].path);
-    add_text(out, "to", tfy__payload_text(&payload, TFY_P_TO));
-    add_text(out, "level", tfy__payload_text(&payload, TFY_P_LEVEL));
-    add_text(out, "stage", tfy__payload_text(&payload, TFY_P_STAGE));
-    add_text(out, "text", tfy__payload_text(&payload, TFY_P_TEXT));
+    tfy__answer_text(out, "task", history->tasks[history->record_tasks[i]].path);
+    tfy__answer_text(out, "to", tfy__payload_text(&payload, TFY_P_TO));
+    tfy__answer_text(out, "level", tfy__payload_text(&payload, TFY_P_LEVEL));
+    tfy__answer_text(out, "stage", tfy__payload_text(&payload, TFY_P_STAGE));
+    tfy__answer_text(out, "text", tfy__payload_text(&payload, TFY_P_TEXT));
     tfy__buffer_char(out, '}');
     tfy__payload_close(&payload);
 }
@@ -190,7 +181,7 @@ static void add_head(TfyBuffer *out, const TfyTimeline *timeline)
     tfy__buffer_text(out, "],\"tasks\":[");
     for (uint32_t i = 0; i < history->task_count; i++) {
         tfy__buffer_printf(out, "%s{\"task\":\"%s\"", i ? "," : "", history->tasks[i].path);
-        add_text(out, "workflow", history->task_workflows[i]);
+        tfy__answer_text(out, "workflow", history->task_workflows[i]);
         tfy__buffer_char(out, '}');
     }
     tfy__buffer_text(out, "],\"spans\":{\"what\":[");

@@ -17,13 +17,9 @@ enum { LIMIT_USUAL = 50, LIMIT_MOST = 200, AWAIT_MS = 5000 };
 
 /* ---- as JSON ---- */
 
-static void add_text(TfyBuffer *out, const char *name, const char *text)
+static const char *known(const char *text)
 {
-    tfy__buffer_printf(out, ",\"%s\":", name);
-    if (text && *text)
-        tfy__buffer_json_string(out, text, strlen(text));
-    else
-        tfy__buffer_text(out, "null");
+    return text && *text ? text : NULL;
 }
 
 static void add_time(TfyBuffer *out, const char *name, int64_t ms)
@@ -48,12 +44,12 @@ static void add_labels(TfyBuffer *out, const json_t *labels)
 void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out)
 {
     tfy__buffer_printf(out, "{\"id\":\"%s\"", run->id);
-    add_text(out, "program", run->program);
-    add_text(out, "version", run->version);
-    add_text(out, "workflow", run->workflow);
-    add_text(out, "state", run->state);
-    add_text(out, "attention", run->attention);
-    add_text(out, "by", run->by);
+    tfy__answer_text(out, "program", known(run->program));
+    tfy__answer_text(out, "version", known(run->version));
+    tfy__answer_text(out, "workflow", known(run->workflow));
+    tfy__answer_text(out, "state", run->state);
+    tfy__answer_text(out, "attention", run->attention);
+    tfy__answer_text(out, "by", known(run->by));
     add_time(out, "started", run->started_ms);
     add_time(out, "ended", run->ended_ms);
     add_labels(out, run->labels);

@@ -125,8 +125,9 @@ bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, i
 bool tfy__request_known(TfyRequest *request, const char *const *names);
 /* The parameter "label.NAME"; NULL: there is none. */
 void tfy__request_label(const TfyRequest *request, const char **name, const char **value);
-json_t *tfy__json_time(int64_t ms);                                    /* as answers have times; NULL: no memory */
-void tfy__request_json(TfyRequest *request, int status, json_t *json); /* takes it; NULL: no memory */
+void tfy__answer_text(TfyBuffer *out, const char *name, const char *text); /* ,"name":"text"; NULL: null */
+json_t *tfy__json_time(int64_t ms);                                        /* as answers have times; NULL: no memory */
+void tfy__request_json(TfyRequest *request, int status, json_t *json);     /* takes it; NULL: no memory */
 void tfy__request_free(TfyRequest *request);
 
 /* ---- http.c ---- */
@@ -168,6 +169,11 @@ void tfy__tail_close(struct TfyTail *tail);
 /* Hands the request to the loop, which calls what its route says. */
 void tfy__command_ask(TfyServer *server, TfyRequest *request);
 void tfy__command_refuse(TfyRequest *request); /* the loop has ended, and does nothing more */
+/* Has the loop call one of these two when all that was appended so far is durable: the answer, which is there, leaves; or a
+ * reader goes on with request->then. */
+void tfy__command_await(TfyRequest *request, TfyPosted next);
+void tfy__command_answer(TfyLoop *loop, void *request);
+void tfy__command_read(TfyLoop *loop, void *request);
 
 /* ---- the routes ---- */
 

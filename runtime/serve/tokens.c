@@ -187,22 +187,15 @@ static void keep_token(TfyRequest *request)
             json_pack("{s:s, s:s, s:o}", "name", token.name, "token", secret, "roles", tfy__roles_json(token.roles)));
 }
 
-static void token_audited(TfyLoop *loop, void *arg)
-{
-    TfyRequest *request = arg;
-    request->then = keep_token;
-    if (loop)
-        tfy__readers_ask(request->server->readers, request);
-    else
-        tfy__command_refuse(request);
-}
-
 static void audit(TfyRequest *request, const char *what, const char *name, const json_t *value, TfyPosted then)
 {
     TfyLoop *loop = request->server->loop;
     const int64_t lsn = tfy__admin_append(tfy__loop_log(loop), &request->caller, what, name, value);
     request->lsn = lsn;
-    if (lsn > 0 && tfy__when_durable(loop, then, request) == TFY_OK) return;
+    if (lsn > 0) {
+        tfy__command_await(request, then);
+        return;
+    }
     tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "it cannot be recorded");
     tfy__request_done(request);
 }
@@ -223,17 +216,9 @@ void tfy__serve_grant(TfyRequest *request)
         return;
     }
     json_t *value = json_pack("{s:o, s:s}", "roles", tfy__roles_json(token.roles), "only", token.only);
-    audit(request, "token", token.name, value, token_audited);
+    request->then = keep_token;
+    audit(request, "token", token.name, value, tfy__command_read);
     json_decref(value);
-}
-
-static void revoke_audited(TfyLoop *loop, void *arg)
-{
-    TfyRequest *request = arg;
-    if (loop)
-        tfy__request_done(request);
-    else
-        tfy__command_refuse(request);
 }
 
 /* In the loop: it is revoked. */
@@ -241,7 +226,7 @@ static void audit_revoke(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
     if (loop)
-        audit(request, "revoke", request->names.text[0], NULL, revoke_audited);
+        audit(request, "revoke", request->names.text[0], NULL, tfy__command_answer);
     else
         tfy__command_refuse(request);
 }

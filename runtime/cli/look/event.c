@@ -21,7 +21,7 @@ enum {
 typedef struct TfyEventProgram {
     struct TfyEventProgram *next;
     int64_t row; /* row id; 0: it was found by its hash, and is of no other run */
-    char *name;  /* of its main file, without ".tfy" */
+    char name[128];
     TfySourceMap map;
 } Program;
 
@@ -41,13 +41,6 @@ struct TfyEvents {
 
 /* ---- programs ---- */
 
-static char *name_of(const json_t *layout)
-{
-    const char *file = json_string_value(json_object_get(layout, "file"));
-    const size_t len = file ? strlen(file) : 0;
-    return strndup(file ? file : "", len > 4 && strcmp(file + len - 4, ".tfy") == 0 ? len - 4 : len);
-}
-
 /* Takes the layout. NULL: out of memory. */
 static const Program *add_program(TfyEvents *events, int64_t row, char *layout)
 {
@@ -55,7 +48,7 @@ static const Program *add_program(TfyEvents *events, int64_t row, char *layout)
     if (program) {
         program->row = row;
         program->map.layout = json_loads(layout, 0, NULL);
-        program->name = name_of(program->map.layout);
+        tfy__source_program(&program->map, program->name, sizeof program->name);
         LIST_APPEND(&events->programs, program, next);
     }
     free(layout);
@@ -94,7 +87,6 @@ static const Program *program_before(TfyEvents *events, int64_t moved_lsn)
 static void free_program(Program *program)
 {
     tfy__source_map_free(&program->map);
-    free(program->name);
     free(program);
 }
 

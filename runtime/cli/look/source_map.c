@@ -32,6 +32,14 @@ const char *tfy__source_file(const TfySourceMap *map)
     return plain ? file : "program.tfy";
 }
 
+void tfy__source_program(const TfySourceMap *map, char *name, size_t size)
+{
+    const char *file = json_string_value(json_object_get(map->layout, "file"));
+    const size_t len = file ? strlen(file) : 0;
+    const bool stem = len > 4 && strcmp(file + len - 4, ".tfy") == 0;
+    snprintf(name, size, "%.*s", (int)(stem ? len - 4 : len), file ? file : "");
+}
+
 char *tfy__source_bundle(const TfySourceMap *map)
 {
     const json_t *modules = json_object_get(map->layout, "modules"), *module;

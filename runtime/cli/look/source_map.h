@@ -20,6 +20,8 @@ void tfy__source_map_free(TfySourceMap *map);
 char *tfy__source_bundle(const TfySourceMap *map);
 /* Returns the main file's name, without a directory. */
 const char *tfy__source_file(const TfySourceMap *map);
+/* Copies the main file's name without ".tfy", which a program has where nobody named it; "": unknown. */
+void tfy__source_program(const TfySourceMap *map, char *name, size_t size);
 /* Returns a point's line within its file; 0: unknown. *file: the file if it is not the main one, else NULL. */
 int64_t tfy__source_line(const TfySourceMap *map, uint32_t point, const char **file);
 const char *tfy__source_point(const TfySourceMap *map, uint32_t point); /* returns its id; NULL: unknown */
