@@ -10,6 +10,7 @@
 #include "serve/bounds.h"
 #include "serve/listen.h"
 #include "serve/tls.h"
+#include "wal/history/fork.h"
 #include "wal/history/history.h"
 #include "wal/rows/payload.h"
 
@@ -185,7 +186,7 @@ bool tfy__entrance_guard(void *arg, const char *what, const char *run, const cha
     tfy__payload_open(&payload, &birth);
     const char *program = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME),
                *workflow = tfy__payload_text(&payload, TFY_P_WORKFLOW);
-    const TfyAbout about = {program ? program : "", workflow ? workflow : "", tfy__payload_text(&payload, TFY_P_BY)};
+    const TfyAbout about = {program ? program : "", workflow ? workflow : "", tfy__fork_starter(&payload)};
     may = tfy__may(server, &caller, role_for(what), &about, &problem);
     if (!may) snprintf(error, TFY_ERROR_TEXT, "%s", problem.detail);
     tfy__payload_close(&payload);

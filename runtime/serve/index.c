@@ -12,6 +12,7 @@
 #include "cli/look/source_map.h"
 #include "core/loop.h"
 #include "serve/index_file.h"
+#include "wal/history/fork.h"
 #include "wal/rows/payload.h"
 
 enum {
@@ -186,14 +187,6 @@ static void add_labels(TfyIndexer *indexer, int64_t id, const json_t *labels, Tf
     }
 }
 
-/* A fork is started by whoever asked for it, and not by the starter of the run that it copies. */
-static const char *starter_of(const TfyPayload *payload)
-{
-    const json_t *forks = tfy__payload_get(payload, TFY_P_FORK_OF);
-    return forks ? tfy__member_text(json_array_get(forks, json_array_size(forks) - 1), TFY_P_BY)
-                 : tfy__payload_text(payload, TFY_P_BY);
-}
-
 static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
 {
     TfyLogRun row;
@@ -208,7 +201,7 @@ static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
     tfy__payload_open(&payload, record);
     read_program(indexer, row.program);
     const json_t *labels = tfy__payload_get(&payload, TFY_P_LABELS);
-    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = starter_of(&payload);
+    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = tfy__fork_starter(&payload);
     char *label_text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
     indexer->known[record->tid & (KNOWN - 1)] = (Known){record->tid, row.id, row.root};
     sqlite3_bind_int64(stmt, 1, row.id);

@@ -289,6 +289,17 @@ newest=$(member audit.1.record.lsn)
 as "$admin" "/v1/audit?limit=2&cursor=$next"
 check "... in pages" [ "$(member audit.0.record.lsn)" -lt "$newest" ]
 
+# ---- whose a fork is ----
+
+send "$operator" /v1/programs/shop/workflows/charge/runs '{"args":{"what":"theirs"}}'
+theirs=$(member id) lsn=$(tr -d '\r' <head | sed -n 's/^[Tt]fy-[Ll]sn: //p')
+post "/v1/runs/$theirs/fork" '{"step":0}' -H "Tfy-After: $lsn"
+fork=$(member id)
+run tfy approve "$fork"
+check "whoever forks a run has started that one" grep -q "somebody else has to answer" err
+run tfy approve "$theirs"
+check "... and not the one that it comes from" [ "$status" = 0 ]
+
 # ---- a proxy ----
 
 proxy() { proxy_path=$1; shift; status=$(curl -sS --max-time 20 --unix-socket proxy.sock -o out -D head -w '%{http_code}' "$@" "http://tfy.example.org$proxy_path" 2>err); }

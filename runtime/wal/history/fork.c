@@ -369,3 +369,10 @@ int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *err
     return tfy__log_refuse(error_text, code, "the fork could not be written%s",
                            code == TFY_E_NOMEM ? ": no memory" : "; the log says why");
 }
+
+const char *tfy__fork_starter(const TfyPayload *birth)
+{
+    const json_t *forks = tfy__payload_get(birth, TFY_P_FORK_OF);
+    return forks ? tfy__member_text(json_array_get(forks, json_array_size(forks) - 1), TFY_P_BY)
+                 : tfy__payload_text(birth, TFY_P_BY);
+}

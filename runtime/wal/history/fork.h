@@ -25,6 +25,7 @@
 
 #include "base/seldom.h"
 #include "wal/history/history.h"
+#include "wal/rows/payload.h"
 
 /* What to copy. */
 typedef struct TfyFork {
@@ -41,6 +42,10 @@ typedef struct TfyFork {
     const char *by;           /* who asked a server for it; NULL: not recorded */
     const struct json_t *via; /* … and how */
 } TfyFork;
+
+/* Who started a run at a server, from the payload of its birth: of a fork, who asked for it, and not the starter of the run
+ * that it copies. NULL: nobody is recorded. */
+const char *tfy__fork_starter(const TfyPayload *birth);
 
 /* Appends the new run. made gets its row. The caller syncs. 0, or TFY_E_… with a message; in that case nothing was
  * appended, or the log has failed. */
