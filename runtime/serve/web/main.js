@@ -49,7 +49,8 @@ function Login({ done }) {
     const login = async (event) => {
         event.preventDefault();
         try {
-            await post('/v1/session', { code: new FormData(event.target).get('code').trim() });
+            const shown = new FormData(event.target).get('code').trim();
+            await post('/v1/session', shown.startsWith('tfy_') ? { token: shown } : { code: shown });
             done();
         } catch (error) {
             set(error);
