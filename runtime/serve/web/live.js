@@ -13,6 +13,11 @@ export function listen(call) {
     return () => listeners.delete(call);
 }
 
+/** Whether an event may change which questions are open. */
+export function touchesQuestions({ kind, data }) {
+    return kind !== 'live' && (kind !== 'record' || ['StepStart', 'Approval', 'TaskAbort', 'TaskComplete', 'TaskCancel'].includes(data.type));
+}
+
 /** @param {(state: {connected: boolean, at: number}) => void} call told whether events come, and when the last one did */
 export function watchStream(call) {
     watchers.add(call);

@@ -2,7 +2,7 @@
 import { html, render, useState, useEffect } from './vendor/preact.js';
 import { loadTexts, chooseLanguage, language, t, time, isUtc, setUtc } from './text.js';
 import { get, post, onLoggedOut } from './api.js';
-import { startStream, watchStream, listen } from './live.js';
+import { startStream, watchStream, listen, touchesQuestions } from './live.js';
 import { useRoute, go, useLoad, useThrottle, useKeys, Voice, Dialog, ProblemBox, say } from './ui.js';
 import { Runs } from './views/runs.js';
 import { Run } from './views/run.js';
@@ -16,10 +16,7 @@ const screens = { runs: Runs, run: Run, inbox: Inbox, programs: Programs, compar
 function useQuestions() {
     const { value, again } = useLoad((signal) => get('/v1/questions?limit=200', { signal }), []);
     const soon = useThrottle(again, 1000);
-    useEffect(() => listen(({ kind, data }) => {
-        if (kind === 'record' && (['StepStart', 'Approval', 'TaskAbort', 'TaskComplete', 'TaskCancel'].includes(data.type))) soon();
-        if (kind === 'reset' || kind === 'gap' || kind === 'hello') soon();
-    }), []);
+    useEffect(() => listen((event) => touchesQuestions(event) && soon()), []);
     const count = value ? value.questions.length : 0;
     useEffect(() => {
         document.title = count ? `(${count}) tfy` : 'tfy';

@@ -77,6 +77,11 @@ export function duration(ms) {
     return d < 1 ? `${h} h ${m % 60} m` : `${d} d ${h % 24} h`;
 }
 
+/** The start of a run's id, as much as people tell runs apart by. */
+export function shortId(id) {
+    return id.slice(0, 13);
+}
+
 /** What escapes of terminals, and marks that turn the direction of text, would do to a page. */
 export function plain(text) {
     // eslint-disable-next-line no-control-regex

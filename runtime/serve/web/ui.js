@@ -60,8 +60,8 @@ export function useLoad(load, keys) {
 /** Calls at once, then at most once in `ms`. */
 export function useThrottle(call, ms) {
     const state = useRef({ timer: 0, at: 0 });
-    const newest = useRef(call);
-    newest.current = call;
+    const newest = useRef(null);
+    newest.current = { call, ms };
     useEffect(() => () => clearTimeout(state.current.timer), []);
     return useCallback(() => {
         const now = state.current;
@@ -69,9 +69,9 @@ export function useThrottle(call, ms) {
         now.timer = setTimeout(() => {
             now.timer = 0;
             now.at = Date.now();
-            newest.current();
-        }, Math.max(0, now.at + ms - Date.now()));
-    }, [ms]);
+            newest.current.call();
+        }, Math.max(0, now.at + newest.current.ms - Date.now()));
+    }, []);
 }
 
 // ---- pieces ----

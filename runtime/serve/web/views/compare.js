@@ -1,6 +1,6 @@
 // views/compare.js: two runs side by side, step by step, from the first difference on.
 import { html, useState } from '../vendor/preact.js';
-import { t, number } from '../text.js';
+import { t, number, shortId } from '../text.js';
 import { get, query as ask } from '../api.js';
 import { go, useLoad, ProblemBox, Skeleton, Empty, Value } from '../ui.js';
 
@@ -29,6 +29,6 @@ export function Compare({ query }) {
         ${value && html`<p>${value.same ? t('compare.same') : t('compare.counts', { changed: number(value.counts.changed), a: number(value.counts.only_a), b: number(value.counts.only_b), same: number(value.counts.same) })}
             ${' '}<label class="small"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.target.checked)} /> ${t('compare.all')}</label></p>
             ${steps.length > 0 ? html`<div class="wide" tabindex="0" role="region" aria-label=${t('compare.title')}><table class="compare"><thead><tr><th><span class="unseen">${t('compare.how')}</span></th><th>${t('step.task')}</th><th>${t('record.type')}</th>
-                ${[['a', value.a], ['b', value.b]].map(([name, run]) => html`<th key=${name}>${name}: <a href="#/run/${run.run}"><bdi>${run.workflow}</bdi> ${run.run.slice(0, 13)}</a></th>`)}</tr></thead>
+                ${[['a', value.a], ['b', value.b]].map(([name, run]) => html`<th key=${name}>${name}: <a href="#/run/${run.run}"><bdi>${run.workflow}</bdi> ${shortId(run.run)}</a></th>`)}</tr></thead>
                 <tbody>${steps.slice(0, 1000).map((one, i) => html`<tr key=${i} class=${one.how}><td title=${t(`compare.${one.how}`)}><strong>${marks[one.how] || one.how}</strong><span class="unseen">${t(`compare.${one.how}`)}</span></td><td>${one.task}</td><td>${one.type}</td><${Side} of=${one.a} run=${value.a.run} /><${Side} of=${one.b} run=${value.b.run} /></tr>`)}</tbody></table></div>` : !value.same && html`<${Empty} title=${t('compare.same')} />`}`}`;
 }

@@ -1,8 +1,8 @@
 // views/inbox.js: the questions that runs ask, the oldest first, with the call behind each; and their answers.
 import { html, useState, useEffect } from '../vendor/preact.js';
-import { t, plain } from '../text.js';
+import { t, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
-import { listen } from '../live.js';
+import { listen, touchesQuestions } from '../live.js';
 import { useLoad, useThrottle, Time, Took, ProblemBox, Skeleton, Empty, say } from '../ui.js';
 
 /** The rows of a call, as it will run: a name, then the words. */
@@ -47,7 +47,7 @@ function Question({ of, reload }) {
     };
     const yesNo = of.answers && of.answers.length === 2 && of.answers[0] === 'yes';
     return html`<article class="question" aria-label=${plain(of.question)}><h2><bdi>${plain(of.question)}</bdi></h2>
-        <p class="faint"><a href="#/run/${of.run}?step=${of.task}/${of.step}"><bdi>${of.program}.${of.workflow}</bdi> ${of.run.slice(0, 13)}</a> · ${of.task}/${of.step} · <${Time} of=${of.asked} /> (<${Took} from=${of.asked} />) · ${t('runs.by')} <bdi>${of.by || '–'}</bdi></p>
+        <p class="faint"><a href="#/run/${of.run}?step=${of.task}/${of.step}"><bdi>${of.program}.${of.workflow}</bdi> ${shortId(of.run)}</a> · ${of.task}/${of.step} · <${Time} of=${of.asked} /> (<${Took} from=${of.asked} />) · ${t('runs.by')} <bdi>${of.by || '–'}</bdi></p>
         <${Call} of=${of.call} /><${Origins} of=${of.origins} />${of.details && html`<${Details} text=${of.details} />`}
         ${problem && html`<${Late} problem=${problem} />`}
         ${of.answers === null ? html`<form onSubmit=${(event) => {
@@ -62,11 +62,9 @@ export function Inbox({ query }) {
     const run = query.get('run');
     const { value, problem, loading, again } = useLoad((signal) => get(`/v1/questions${ask({ run, limit: 100 })}`, { signal }), [run]);
     const soon = useThrottle(again, 700);
-    useEffect(() => listen(({ kind, data }) => {
-        if (kind !== 'record' || ['StepStart', 'Approval', 'TaskComplete', 'TaskCancel', 'TaskAbort'].includes(data.type)) soon();
-    }), []);
+    useEffect(() => listen((event) => touchesQuestions(event) && soon()), []);
     const questions = value ? value.questions : [];
-    return html`<h1>${t('inbox.title')}</h1>${run && html`<p><span class="label">${run.slice(0, 13)}</span> <a href="#/inbox">${t('inbox.all')}</a></p>`}
+    return html`<h1>${t('inbox.title')}</h1>${run && html`<p><span class="label">${shortId(run)}</span> <a href="#/inbox">${t('inbox.all')}</a></p>`}
         <${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} rows=${3} />`}
         ${value && !questions.length && html`<${Empty} title=${t('inbox.empty')}><p class="faint">${t('inbox.empty.text')}</p></>`}
         ${questions.map((one) => html`<${Question} key=${`${one.run}/${one.task}/${one.step}/${one.digest}`} of=${one} reload=${again} />`)}`;

@@ -1,7 +1,7 @@
 // views/run.js: one run: its head, and behind it what it did as a timeline, a list of steps, the records of its log, what it
 // printed, and where its tasks are.
 import { html, useState, useEffect, useMemo } from '../vendor/preact.js';
-import { t, time, duration, money, number, plain } from '../text.js';
+import { t, time, duration, money, number, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
 import { listen } from '../live.js';
 import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, ProblemBox, Skeleton, Empty, Confirm, Value } from '../ui.js';
@@ -15,7 +15,7 @@ const tabs = ['timeline', 'steps', 'travel', 'records', 'output', 'tasks'];
 function useActions(run, reload) {
     const [asks, setAsks] = useState(null);
     const close = () => setAsks(null), base = `/v1/runs/${run.id}`;
-    const sure = (what, doIt, fields = '') => setAsks(html`<${Confirm} title=${t(`run.${what}`)} text=${t(`run.${what}.text`, { run: `${run.program}.${run.workflow} ${run.id.slice(0, 13)}` })}
+    const sure = (what, doIt, fields = '') => setAsks(html`<${Confirm} title=${t(`run.${what}`)} text=${t(`run.${what}.text`, { run: `${run.program}.${run.workflow} ${shortId(run.id)}` })}
         word=${t(`run.${what}`)} close=${close} doIt=${doIt}>${fields}</>`);
     const opens = async (answer) => go(`run/${(await answer).id}`);
     return {
@@ -49,7 +49,7 @@ function Head({ run, actions }) {
     const facts = [[t('runs.started'), html`<${Time} of=${run.started} />`], [t('runs.took'), html`<${Took} from=${run.started} to=${run.ended} />`],
         [t('runs.by'), html`<bdi>${run.by || '–'}</bdi>`], [t('run.version'), html`<code>${run.version}</code>`], [t('run.records'), number(run.records)],
         ...(run.tokens.in + run.tokens.out ? [[t('runs.tokens'), `${number(run.tokens.in)} + ${number(run.tokens.out)}`]] : []), ...(run.cost !== null ? [[t('runs.cost'), money(run.cost)]] : [])];
-    return html`<div class="head"><h1><bdi>${run.program}.${run.workflow}</bdi> <code class="faint">${run.id.slice(0, 13)}</code></h1><${State} run=${run} />
+    return html`<div class="head"><h1><bdi>${run.program}.${run.workflow}</bdi> <code class="faint">${shortId(run.id)}</code></h1><${State} run=${run} />
         <span class="room"></span><span class="buttons">${!run.ended && html`<button onClick=${actions.signal}>${t('run.signal')}</button> <button onClick=${actions.cancel}>${t('run.cancel')}</button> `}
         <button onClick=${() => actions.fork(0)}>${t('run.fork')}</button> <button onClick=${actions.again}>${t('run.again')}</button></span></div>
         <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
@@ -127,7 +127,7 @@ export function Run({ path, query }) {
     const soon = useThrottle(() => {
         head.again();
         line.again();
-    }, 1000);
+    }, Math.max(1000, at / 20)); // the server reads its whole history for it
     useEffect(() => listen(({ kind, data: of }) => {
         if ((kind === 'record' && of.run === id) || kind === 'gap' || kind === 'reset') soon();
     }), [id]);

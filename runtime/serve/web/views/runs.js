@@ -1,6 +1,6 @@
 // views/runs.js: the list of runs. Its filters are its address. What is new is said, and shown when the reader wants it.
 import { html, useState, useEffect, useRef } from '../vendor/preact.js';
-import { t, time, short, money, plain } from '../text.js';
+import { t, time, short, money, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
 import { listen } from '../live.js';
 import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, ProblemBox, Skeleton, Empty, Confirm, say } from '../ui.js';
@@ -53,9 +53,9 @@ function Filters({ query, programs }) {
 
 function Row({ run, chosen, choose, current, isNew }) {
     return html`<tr class="${isNew ? 'new' : ''} ${current ? 'current' : ''}" aria-selected=${chosen}>
-        <td><input type="checkbox" checked=${chosen} onChange=${choose} aria-label=${t('runs.choose', { id: run.id.slice(0, 13) })} /></td>
+        <td><input type="checkbox" checked=${chosen} onChange=${choose} aria-label=${t('runs.choose', { id: shortId(run.id) })} /></td>
         <td><${State} run=${run} /></td>
-        <td><a class="row" href="#/run/${run.id}"><bdi>${run.program}.${run.workflow}</bdi></a> <code class="faint">${run.id.slice(0, 13)}</code></td>
+        <td><a class="row" href="#/run/${run.id}"><bdi>${run.program}.${run.workflow}</bdi></a> <code class="faint">${shortId(run.id)}</code></td>
         <td><${Time} of=${run.started} /></td>
         <td class="num"><${Took} from=${run.started} to=${run.ended} /></td>
         <td class="num">${run.tokens.in + run.tokens.out ? short(run.tokens.in + run.tokens.out) : ''}</td>

@@ -1,23 +1,24 @@
 // views/timeline.js: what each task of a run did when, on one canvas. Spans come as columns; a row is a task. What falls within
 // one pixel is drawn once, so that a run of 100,000 steps is drawn in some milliseconds. Beside it the list of steps has the
 // same for those who do not see a canvas.
-import { html, useState, useEffect, useRef, useMemo } from '../vendor/preact.js';
+import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { t, duration, plain } from '../text.js';
 
 const ROW = 22, HEAD = 26, GUTTER = 84;
 
-/** Spans of each task, in order: numbers into the columns. */
+/** Spans of each task, and of all, in the order of time: numbers into the columns. */
 export function prepare(timeline) {
     const spans = timeline.spans, rows = timeline.tasks.map(() => []), wait = timeline.kinds.map((kind) => kind === 'run');
     const place = new Map(timeline.tasks.map((one, i) => [one.task, i]));
     for (let i = 0; i < spans.from.length; i++) if (!wait[spans.kind[i]]) rows[spans.task[i]].push(i);
     for (const row of rows) row.sort((a, b) => spans.from[a] - spans.from[b]);
-    return { timeline, spans, rows, place, whole: Math.max(1, timeline.ms) };
+    const order = rows.flat().sort((a, b) => spans.from[a] - spans.from[b]);
+    return { timeline, spans, rows, place, order, whole: Math.max(1, timeline.ms) };
 }
 
 function colours() {
     const style = getComputedStyle(document.documentElement), of = (name) => style.getPropertyValue(name).trim();
-    return { tool: of('--tool'), sleep: of('--wait'), wait: of('--wait'), person: of('--person'), model: of('--model'), run: of('--faint'),
+    return { tool: of('--tool'), sleep: of('--wait'), wait: of('--wait'), person: of('--person'), run: of('--faint'),
         failed: of('--bad'), text: of('--text'), faint: of('--faint'), line: of('--line'), mark: of('--text') };
 }
 
@@ -149,7 +150,7 @@ export function Timeline({ data, chosen, choose }) {
         canvas.current.addEventListener('wheel', wheel, { passive: false });
         return () => canvas.current && canvas.current.removeEventListener('wheel', wheel);
     }, [most, data]);
-    const order = useMemo(() => data.rows.flat().sort((a, b) => data.spans.from[a] - data.spans.from[b]), [data]);
+    const { order } = data;
     const keys = (event) => {
         const at = order.indexOf(chosen);
         const acts = { '+': () => zoom(0.7), '-': () => zoom(1.4), 0: () => setView({ from: 0, to: data.whole }), ArrowLeft: () => choose(order[Math.max(0, at - 1)]),
@@ -164,7 +165,7 @@ export function Timeline({ data, chosen, choose }) {
         return [event.clientX - box.left, event.clientY - box.top, box.width];
     };
     return html`<div class="timeline">
-        <div class="legend">${['tool', 'model', 'person', 'wait', 'failed'].map((kind) => html`<span key=${kind}><i class="key ${kind}" aria-hidden="true"></i>${t(`kind.${kind}`)}</span>`)}
+        <div class="legend">${['tool', 'person', 'wait', 'failed'].map((kind) => html`<span key=${kind}><i class="key ${kind}" aria-hidden="true"></i>${t(`kind.${kind}`)}</span>`)}
             <span class="room"></span><button onClick=${() => zoom(0.7)} aria-label=${t('timeline.in')}>+</button><button onClick=${() => zoom(1.4)} aria-label=${t('timeline.out')}>−</button><button onClick=${() => setView({ from: 0, to: data.whole })}>${t('timeline.whole')}</button></div>
         <canvas ref=${canvas} tabindex="0" role="img" aria-label=${t('timeline.label', { tasks: data.rows.length, steps: order.length })} style=${{ height: `${height}px` }} onKeyDown=${keys}
             onPointerDown=${(event) => {
@@ -190,7 +191,7 @@ export function Timeline({ data, chosen, choose }) {
 /** All steps as a list of which only what is seen is in the page. */
 export function Steps({ data, chosen, choose }) {
     const box = useRef(null), [top, setTop] = useState(0), HEIGHT = 30, seen = 20;
-    const order = useMemo(() => data.rows.flat().sort((a, b) => data.spans.from[a] - data.spans.from[b]), [data]);
+    const { spans, timeline, order } = data;
     const first = Math.max(0, Math.floor(top / HEIGHT) - 10), last = Math.min(order.length, first + seen + 30);
     useEffect(() => {
         const at = order.indexOf(chosen);
@@ -204,7 +205,6 @@ export function Steps({ data, chosen, choose }) {
         event.stopPropagation();
         choose(order[Math.max(0, Math.min(order.length - 1, order.indexOf(chosen) + by))]);
     };
-    const { spans, timeline } = data;
     return html`<div class="steps" role="grid" aria-rowcount=${order.length + 1} aria-label=${t('run.steps')}>
         <div class="step head" role="row"><span role="columnheader">${t('step.task')}</span><span role="columnheader" class="num">${t('step.number')}</span><span role="columnheader">${t('step.kind')}</span><span role="columnheader">${t('step.what')}</span><span role="columnheader" class="num">${t('step.at')}</span><span role="columnheader" class="num">${t('runs.took')}</span></div>
         <div class="steps-box" ref=${box} tabindex="0" onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${keys} role="rowgroup" aria-label=${t('run.steps')}>
