@@ -131,6 +131,9 @@ wait "$watch"
 check "the process is killed: 69" [ "$?" = 69 ]
 check "... and is not said to have ended" grep -q "ended unexpectedly" killed.err
 wait "$pid" 2>/dev/null
+go # it must not be the run that "last" means, and that waits, when the next one starts
+run ./busy resume last
+check "... and goes to its end when it is resumed" ended 0
 
 # On a terminal.
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
