@@ -72,6 +72,28 @@ for workflow in graph:
     points = {n["point"] for n in workflow["nodes"]} | {None}
     for edge in workflow["edges"]:
         assert edge["from"] in points and (edge["starts"] in names if "starts" in edge else edge["to"] in points), edge'
+run tfy graph "$golden/agent.tfy" --json
+check "... --json is the same" cmp -s out "$golden/agent.graph"
+run tfy graph "$golden/agent.tfy" --json --format dot
+check "... and no other format" ended 64 "give one of them"
+cat >doubled.tfy <<'END'
+export fn doubled(n: int) -> int { return n * 2 }
+END
+cat >stored.tfy <<'END'
+import { doubled } from "doubled.tfy"
+workflow main(n: int) -> int {
+    yield sleep(1ms)
+    return doubled(n)
+}
+END
+run tfy run stored.tfy --n 1 --id stored
+run tfy graph stored.tfy --json
+mv out given.json
+rm doubled.tfy
+run tfy graph stored --json
+check "... of a run: its program, as the log stores it" cmp -s out given.json
+run tfy graph nowhere --json
+check "... of a run that is not there" ended 69 "not a FILE.tfy, a run, or a program's hash"
 run tfy graph "$golden/agent.tfy" --format png
 check "graph: other formats are refused" ended 64 "mermaid, dot or json"
 run tfy graph one.tfy

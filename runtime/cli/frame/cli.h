@@ -136,6 +136,8 @@ int tfy__enough_files(void);
 
 /* Whether a word ends so, and is longer: a file's name and its ending. */
 bool tfy__ends_with(const char *word, const char *end);
+/* Whether an operand is a file with a program, and not the name of something in a database. */
+bool tfy__is_source(const char *word);
 
 /* Flushes stdout. Returns status, or EXIT_LOG with a message when writing failed (a full disk). If the reader of a pipe
  * has left, the process dies of SIGPIPE without a message, as other programs do, unless it was started with SIGPIPE

@@ -260,6 +260,11 @@ bool tfy__ends_with(const char *word, const char *end)
     return len > end_len && strcmp(word + len - end_len, end) == 0;
 }
 
+bool tfy__is_source(const char *word)
+{
+    return tfy__ends_with(word, ".tfy") || strcmp(word, "-") == 0;
+}
+
 /* A reader that has left, such as head, closed its end of the pipe. */
 static bool reader_left(void)
 {

@@ -56,9 +56,9 @@ static bool is_named(const TfyArgs *args, const char *name)
 static const char *run_named(const TfyArgs *args)
 {
     const char *operands = args->command->operands, *first = args->word_count ? args->words[0] : NULL;
-    if (is_named(args, "compat")) {
+    if (is_named(args, "compat") || is_named(args, "graph")) {
         for (int i = 0; i < args->word_count; i++)
-            if (!tfy__ends_with(args->words[i], ".tfy") && !tfy__ends_with(args->words[i], ".c")) return args->words[i];
+            if (!tfy__is_source(args->words[i]) && !tfy__ends_with(args->words[i], ".c")) return args->words[i];
         return NULL;
     }
     if (strncmp(operands, "RUN", 3) != 0 && strncmp(operands, "[RUN]", 5) != 0) return NULL;

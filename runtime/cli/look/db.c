@@ -68,6 +68,36 @@ int tfy__db_runs(const TfyArgs *args, int (*look)(void *state, const TfyHistory 
     return status;
 }
 
+static int program_of_run(TfyLog *log, const char *run, char **source, char **layout, char live[37], char *error)
+{
+    TfyHistory *history = NULL;
+    int code = tfy__history_read(log, run, &history, error);
+    if (code == TFY_OK) {
+        *layout = strdup(history->program_layout);
+        *source = strdup(history->program_source);
+        if (!*layout || !*source) code = TFY_E_NOMEM;
+        if (live && history->run.state < TFY_TASK_COMPLETED) tfy__uuid_text(history->run.uuid, live);
+    }
+    tfy__history_free(history);
+    return code;
+}
+
+int tfy__db_program(TfyLog *log, const char *word, char **source, char **layout, char live[37])
+{
+    char error[TFY_ERROR_TEXT] = "";
+    if (live) *live = '\0';
+    int code = program_of_run(log, word, source, layout, live, error);
+    if (code == TFY_E_ABSENT) {
+        code = tfy__log_find_program(log, word, source, layout);
+        snprintf(error, sizeof error,
+                 code == TFY_E_INVALID
+                     ? "several programs of the database have a hash that starts with '%.40s'; give more of it"
+                     : "'%.60s' is not a FILE.tfy, a run, or a program's hash; 'tfy ps' lists runs and their programs",
+                 word);
+    }
+    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
 void tfy__db_say_base(const TfyHistory *history)
 {
     if (history->run.base_lsn)

@@ -28,6 +28,11 @@ void tfy__db_say_base(const TfyHistory *history);
 /* Returns whether the record is the snapshot of a compacted run: of what came before it, little is left. */
 bool tfy__db_is_base(const TfyHistory *history, const TfyLogRecord *record);
 
+/* Reads the program of a run, or the one whose hash starts with the word: its text and its layout (malloc'ed). live gets the
+ * run's uuid if the word named one that has not ended, else ""; NULL: it is not asked for. Returns EXIT_DONE, or the exit
+ * status after a message. */
+int tfy__db_program(TfyLog *log, const char *word, char **source, char **layout, char live[37]);
+
 /* Returns whether a process has the database open for writing. Callers check before they read runs, and again
  * afterwards: a run whose process exited between the two was running when it was read. */
 bool tfy__db_held(const char *db_path);

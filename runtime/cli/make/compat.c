@@ -51,10 +51,6 @@ static const char *const VERDICTS[] = {[TFY_SAME] = "same", [TFY_MAPPED] = "mapp
 
 /* ---- the two programs ---- */
 
-static bool is_file(const char *word)
-{
-    return tfy__ends_with(word, ".tfy");
-}
 
 static int read_whole(FILE *file, char **text)
 {
@@ -72,29 +68,10 @@ static int layout_of_file(const Question *question, Side *side)
     return status == EXIT_DONE ? read_whole(printed, &side->layout) : status;
 }
 
-/* Reads the program of a run, or one named by its hash. */
 static int stored_program(Question *question, Side *side)
 {
-    char error[TFY_ERROR_TEXT] = "";
-    TfyHistory *history = NULL;
-    int code = tfy__history_read(question->log, side->word, &history, error);
-    if (code == TFY_OK) {
-        side->layout = strdup(history->program_layout);
-        side->source = strdup(history->program_source);
-        if (!side->layout || !side->source) code = TFY_E_NOMEM;
-        if (side == &question->old && history->run.state < TFY_TASK_COMPLETED)
-            tfy__uuid_text(history->run.uuid, question->named);
-    }
-    tfy__history_free(history);
-    if (code == TFY_E_ABSENT) {
-        code = tfy__log_find_program(question->log, side->word, &side->source, &side->layout);
-        snprintf(error, sizeof error,
-                 code == TFY_E_INVALID
-                     ? "several programs of the database have a hash that starts with '%.40s'; give more of it"
-                     : "'%.60s' is not a FILE.tfy, a run, or a program's hash; 'tfy ps' lists runs and their programs",
-                 side->word);
-    }
-    return code == TFY_OK ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+    return tfy__db_program(question->log, side->word, &side->source, &side->layout,
+                           side == &question->old ? question->named : NULL);
 }
 
 static int read_programs(Question *question)
@@ -102,7 +79,7 @@ static int read_programs(Question *question)
     Side *const sides[] = {&question->old, &question->new};
     for (int i = 0; i < 2; i++) {
         const int status =
-            is_file(sides[i]->word) ? layout_of_file(question, sides[i]) : stored_program(question, sides[i]);
+            tfy__is_source(sides[i]->word) ? layout_of_file(question, sides[i]) : stored_program(question, sides[i]);
         if (status != EXIT_DONE) return status;
     }
     const int code = tfy__compat_new(question->old.layout, question->new.layout, &question->compat);
@@ -392,7 +369,7 @@ int tfy__cmd_compat(const TfyArgs *args)
     for (int i = 2; i < args->word_count; i++)
         if (!tfy__ends_with(args->words[i], ".c"))
             return tfy__fail(EXIT_USAGE, "compat takes two programs, not '%s' too", args->words[i]);
-    const bool stored = !is_file(args->words[0]) || !is_file(args->words[1]) || args->option[OPT_DB];
+    const bool stored = !tfy__is_source(args->words[0]) || !tfy__is_source(args->words[1]) || args->option[OPT_DB];
     int status = stored ? tfy__db_open(args, &question.log) : EXIT_DONE;
     if (status == EXIT_DONE) status = read_programs(&question);
     if (status == EXIT_DONE) status = find_runs(&question);

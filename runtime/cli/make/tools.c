@@ -1,11 +1,14 @@
 /* tools.c: the commands that the compiler performs: each replaces this process by tfyc with the right option. */
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
+#include "cli/look/db.h"
 #include "cli/make/sources.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Options of tfy that tfyc has too, under the same name. */
 static const int PASSED[] = {OPT_CHECK, OPT_DIFF, OPT_TRUST, OPT_JSON, OPT_DIAGNOSTICS, OPT_DENY_WARNINGS};
@@ -67,9 +70,48 @@ int tfy__cmd_lsp(const TfyArgs *args)
     return become_tfyc(args, "--lsp", NULL);
 }
 
+/* Has standard input be this text. */
+static bool become_input(const char *text)
+{
+    FILE *file = tmpfile();
+    const bool written = file && fputs(text, file) >= 0 && fflush(file) == 0;
+    const bool fine = written && lseek(fileno(file), 0, SEEK_SET) == 0 && dup2(fileno(file), STDIN_FILENO) >= 0;
+    if (file) fclose(file);
+    return fine;
+}
+
+/* Of a program that a log stores. */
+static int graph_stored(const TfyArgs *args, const char *mode)
+{
+    TfyLog *log;
+    char *source = NULL, *layout = NULL;
+    int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    status = tfy__db_program(log, args->words[0], &source, &layout, NULL);
+    tfy__log_close(log, false);
+    if (status == EXIT_DONE) {
+        TfySourceMap map = {.layout = json_loads(layout, 0, NULL), .source = source};
+        char *bundle = tfy__source_bundle(&map);
+        const char *const alone[] = {mode, "--", "-"}, *const several[] = {mode, "--bundle", "--", "-"};
+        tfy__source_map_free(&map);
+        if (!become_input(bundle ? bundle : source))
+            status = tfy__fail(EXIT_LOG, "a temporary file cannot be written: %s", strerror(errno));
+        else
+            status = bundle ? tfy__become_tfyc(several, 4) : tfy__become_tfyc(alone, 3);
+        free(bundle);
+    }
+    free(source);
+    free(layout);
+    return status;
+}
+
 int tfy__cmd_graph(const TfyArgs *args)
 {
-    char mode[32] = "--graph=mermaid";
-    if (args->option[OPT_GRAPH_FORMAT]) snprintf(mode, sizeof mode, "--graph=%s", args->option[OPT_GRAPH_FORMAT]);
-    return become_tfyc(args, mode, NULL);
+    const char *format = args->option[OPT_GRAPH_FORMAT];
+    char mode[32];
+    TfyArgs own = *args;
+    if (format && args->option[OPT_JSON]) return tfy__fail(EXIT_USAGE, "--json is --format json; give one of them");
+    own.option[OPT_JSON] = NULL;
+    snprintf(mode, sizeof mode, "--graph=%s", args->option[OPT_JSON] ? "json" : format ? format : "mermaid");
+    return tfy__is_source(args->words[0]) ? become_tfyc(&own, mode, NULL) : graph_stored(args, mode);
 }
