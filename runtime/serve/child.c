@@ -38,6 +38,8 @@ typedef struct TfyChild {
     char *words[WORDS]; /* owned; NULL ends them */
     int place;          /* of its process in TfyChildren */
     TfyBuffer error;
+    void (*finish)(TfyRequest *request, json_t *answer, json_t *facts); /* NULL: the answer is as it is */
+    json_t *facts;                                                      /* owned */
 } Child;
 
 void tfy__child_free(Child *child)
@@ -45,6 +47,7 @@ void tfy__child_free(Child *child)
     if (!child) return;
     for (int i = 0; child->words[i]; i++) free(child->words[i]);
     tfy__buffer_free(&child->error);
+    json_decref(child->facts);
     free(child);
 }
 
@@ -153,10 +156,22 @@ static const char *last_words(Child *child)
     return strchr(line, '/') ? "" : line;
 }
 
+static void complete(TfyRequest *request)
+{
+    Child *child = request->child;
+    json_t *answer = json_loadb(request->answer.data, request->answer.len, JSON_ALLOW_NUL, NULL);
+    tfy__buffer_reset(&request->answer);
+    if (answer) child->finish(request, answer, child->facts);
+    tfy__request_json(request, 200, answer);
+}
+
 static void judge(TfyRequest *request, int status, bool in_time)
 {
     const bool whole = request->answer.len && request->answer.len < OUTPUT_MOST && request->answer.data[0] == '{';
-    if (in_time && WIFEXITED(status) && WEXITSTATUS(status) <= 1 && whole) return;
+    if (in_time && WIFEXITED(status) && WEXITSTATUS(status) <= 1 && whole) {
+        if (request->child->finish) complete(request);
+        return;
+    }
     tfy__buffer_reset(&request->answer);
     if (!in_time)
         tfy__problem(&request->problem, TFY_PROBLEM_TOO_LONG, "it was not done within %d s", DEADLINE_MS / 1000);
@@ -254,6 +269,17 @@ void tfy__child_ask(TfyRequest *request, const char *const *words)
         request->pass = pass_on;
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+}
+
+void tfy__child_then(TfyRequest *request, void (*finish)(TfyRequest *request, json_t *answer, json_t *facts),
+                     json_t *facts)
+{
+    if (request->child) {
+        request->child->finish = finish;
+        request->child->facts = facts;
+    } else {
+        json_decref(facts);
+    }
 }
 
 /* ---- the routes ---- */

@@ -12,6 +12,10 @@ void tfy__children_close(struct TfyChildren *children);
 /* In a reader: has a child answer the request, once the reader has done with it: `tfy WORDS… --db DATABASE --json`. The words
  * are copied; NULL ends them. What the child prints is the answer. */
 void tfy__child_ask(TfyRequest *request, const char *const *words);
+/* Has the answer that the child gave, a JSON object, be changed before it leaves, on a thread of the child's own. Takes the
+ * facts, for the function. */
+void tfy__child_then(TfyRequest *request, void (*finish)(TfyRequest *request, json_t *answer, json_t *facts),
+                     json_t *facts);
 void tfy__child_free(struct TfyChild *child);
 
 void tfy__serve_at(TfyRequest *request);      /* GET /v1/runs/{id}/at/{place} */

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/buffer.h"
 #include "cli/look/source_map.h"
 #include "core/loop.h"
 #include "serve/index_file.h"
+#include "serve/tally.h"
 #include "wal/history/fork.h"
 #include "wal/rows/payload.h"
 
@@ -53,6 +55,7 @@ typedef enum Statement {
     DROP_RUN,
     KEEP_CURSOR,
     HAS_ENDED,
+    OF_RUN,
     STATEMENTS
 } Statement;
 
@@ -74,11 +77,22 @@ static const char *const texts[STATEMENTS] = {
     [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
     [KEEP_CURSOR] = "UPDATE meta SET cursor=?1",
     [HAS_ENDED] = "SELECT 1 FROM run WHERE uuid=?1 AND ended_ms>0",
+    [OF_RUN] = "SELECT program,version,workflow FROM run WHERE id=?1",
 };
 
-/* Of a task: the row id of its run. */
+/* What runs have in common; kept until the indexer is closed. */
+typedef struct Kind {
+    TfyLink link; /* in TfyIndexer.kinds */
+    char program[TFY_TALLY_NAME], version[13], workflow[TFY_TALLY_NAME];
+} Kind;
+
+/* Of a task: the row id of its run, and where it is. */
 typedef struct Known {
     int64_t tid, run, root;
+    const Kind *kind;
+    int64_t since_ms; /* when what its next record ends began; 0: unknown */
+    uint32_t point;   /* of its newest step; 0: unknown */
+    bool bounded;     /* a timeout runs, and not a sleep */
 } Known;
 
 struct TfyIndexer {
@@ -88,7 +102,9 @@ struct TfyIndexer {
     sqlite3_stmt *statements[STATEMENTS];
     _Atomic int64_t cursor;
     Known known[KNOWN];
-    int64_t program; /* the row whose version and name these are */
+    TfyTable kinds;     /* of Kind, owned */
+    TfyTallies tallies; /* of the page that is being followed */
+    int64_t program;    /* the row whose version and name these are */
     char version[13], name[128];
     int code; /* of the page that is being followed */
     int count;
@@ -140,13 +156,57 @@ static bool change(TfyIndexer *indexer, Statement which, const int64_t *numbers,
 
 /* ---- runs ---- */
 
-static const Known *known_of(TfyIndexer *indexer, int64_t tid)
+static bool is_kind(const Kind *kind, const char *program, const char *version, const char *workflow)
+{
+    return strcmp(kind->program, program) == 0 && strcmp(kind->version, version) == 0 &&
+           strcmp(kind->workflow, workflow) == 0;
+}
+
+/* NULL: memory ran out. */
+static const Kind *kind_of(TfyIndexer *indexer, const char *program, const char *version, const char *workflow)
+{
+    Kind key = {.program = ""};
+    snprintf(key.program, sizeof key.program, "%s", program);
+    snprintf(key.version, sizeof key.version, "%s", version);
+    snprintf(key.workflow, sizeof key.workflow, "%s", workflow);
+    uint64_t hash = XXH3_64bits(key.program, strlen(key.program));
+    hash = XXH3_64bits_withSeed(key.version, strlen(key.version), hash);
+    hash = XXH3_64bits_withSeed(key.workflow, strlen(key.workflow), hash);
+    for (TfyLink *link = tfy__table_find(&indexer->kinds, hash); link; link = tfy__table_next(link)) {
+        const Kind *kind = TABLE_ITEM(link, Kind, link);
+        if (is_kind(kind, key.program, key.version, key.workflow)) return kind;
+    }
+    Kind *kind = tfy__table_reserve(&indexer->kinds) ? malloc(sizeof *kind) : NULL;
+    if (!kind) return NULL;
+    *kind = key;
+    tfy__table_add(&indexer->kinds, &kind->link, hash);
+    return kind;
+}
+
+static const char *column(sqlite3_stmt *row, int at)
+{
+    const char *text = (const char *)sqlite3_column_text(row, at);
+    return text ? text : "";
+}
+
+static const Kind *kind_of_run(TfyIndexer *indexer, int64_t id)
+{
+    sqlite3_stmt *row = statement(indexer, OF_RUN);
+    const Kind *kind = NULL;
+    if (!row) return NULL;
+    sqlite3_bind_int64(row, 1, id);
+    if (sqlite3_step(row) == SQLITE_ROW) kind = kind_of(indexer, column(row, 0), column(row, 1), column(row, 2));
+    sqlite3_reset(row);
+    return kind;
+}
+
+static Known *known_of(TfyIndexer *indexer, int64_t tid)
 {
     Known *known = &indexer->known[tid & (KNOWN - 1)];
     TfyLogRun row;
     if (known->tid == tid) return known;
     if (tfy__log_run_of(indexer->names, tid, &row) != TFY_OK) return NULL;
-    *known = (Known){tid, row.id, row.root};
+    *known = (Known){.tid = tid, .run = row.id, .root = row.root, .kind = kind_of_run(indexer, row.id)};
     return known;
 }
 
@@ -160,6 +220,13 @@ static void read_program(TfyIndexer *indexer, int64_t program)
     tfy__source_program(&map, indexer->name, sizeof indexer->name);
     tfy__source_map_free(&map);
     free(layout);
+}
+
+/* The counts of its workflow, in the hour of the record. */
+static TfyCounts *of_run(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record)
+{
+    return tfy__tally(&indexer->tallies, TFY_TALLY_RUNS, record->ts_ms, known->kind->program, known->kind->workflow,
+                      "");
 }
 
 static void add_words(TfyIndexer *indexer, int64_t id, bool after, const char *bytes, size_t len)
@@ -203,13 +270,17 @@ static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
     const json_t *labels = tfy__payload_get(&payload, TFY_P_LABELS);
     const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = tfy__fork_starter(&payload);
     char *label_text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
-    indexer->known[record->tid & (KNOWN - 1)] = (Known){record->tid, row.id, row.root};
+    const char *workflow = tfy__payload_text(&payload, TFY_P_WORKFLOW);
+    Known *known = &indexer->known[record->tid & (KNOWN - 1)];
+    *known = (Known){.tid = record->tid, .run = row.id, .root = row.root};
+    known->kind = kind_of(indexer, name ? name : indexer->name, indexer->version, workflow ? workflow : "");
+    if (known->kind) of_run(indexer, known, record)->begun++;
     sqlite3_bind_int64(stmt, 1, row.id);
     text(stmt, 2, uuid);
     sqlite3_bind_int64(stmt, 3, row.root);
     text(stmt, 4, name ? name : indexer->name);
     text(stmt, 5, indexer->version);
-    text(stmt, 6, tfy__payload_text(&payload, TFY_P_WORKFLOW));
+    text(stmt, 6, workflow);
     text(stmt, 7, by ? by : "");
     text(stmt, 8, label_text);
     sqlite3_bind_int64(stmt, 9, row.started_ms);
@@ -246,6 +317,12 @@ static void end_run(TfyIndexer *indexer, const Known *known, const TfyLogRecord 
         sqlite3_bind_null(stmt, 5);
     run(indexer, END_RUN, NULL);
     add_words(indexer, known->run, true, error ? error : value, error ? error_len : value_len);
+    if (!known->kind) return;
+    TfyCounts *counts = of_run(indexer, known, record);
+    counts->ended++;
+    counts->failed += row.state == TFY_TASK_FAILED;
+    counts->cancelled += row.state == TFY_TASK_CANCELLED;
+    tfy__tally_took(counts, row.ended_ms - row.started_ms);
 }
 
 /* ---- what waits for people ---- */
@@ -288,9 +365,94 @@ static void spent(TfyIndexer *indexer, const Known *known, const TfyLogRecord *r
 {
     TfyPayload payload;
     tfy__payload_open(&payload, record);
-    CHANGE(indexer, SPENT, known->run, number(&payload, TFY_P_PROMPT_TOKENS, 0),
-           number(&payload, TFY_P_COMPLETION_TOKENS, 0), number(&payload, TFY_P_COST, -1));
+    const int64_t in = number(&payload, TFY_P_PROMPT_TOKENS, 0), out = number(&payload, TFY_P_COMPLETION_TOKENS, 0),
+                  cost = number(&payload, TFY_P_COST, -1), ms = number(&payload, TFY_P_MS, -1);
+    CHANGE(indexer, SPENT, known->run, in, out, cost);
+    const char *entry = tfy__payload_text(&payload, TFY_P_ENTRY), *model = tfy__payload_text(&payload, TFY_P_MODEL);
+    const Kind *kind = known->kind;
+    TfyCounts *const all[] = {kind ? of_run(indexer, known, record) : NULL,
+                              kind && (entry || model)
+                                  ? tfy__tally(&indexer->tallies, TFY_TALLY_MODELS, record->ts_ms, kind->program,
+                                               kind->workflow, entry ? entry : model)
+                                  : NULL};
+    for (int i = 0; i < 2 && all[i]; i++) {
+        all[i]->tokens_in += in;
+        all[i]->tokens_out += out;
+        all[i]->cost += cost > 0 ? cost : 0;
+    }
+    if (all[1]) {
+        all[1]->begun++;
+        all[1]->ended++;
+        all[1]->failed += tfy__payload_get(&payload, TFY_P_ERROR) != NULL;
+        if (ms >= 0) tfy__tally_took(all[1], ms);
+    }
     tfy__payload_close(&payload);
+}
+
+/* ---- steps ---- */
+
+/* Whether it ends a step, and does not only begin or interrupt one. */
+static bool ends_step(const TfyLogRecord *record)
+{
+    switch (record->type) {
+    case TFY_R_STEP_START:
+    case TFY_R_LLM_REQUEST:
+    case TFY_R_TASK_YIELD:
+    case TFY_R_TASK_WAIT_IO:
+    case TFY_R_RETRY:
+    case TFY_R_IN_DOUBT:
+    case TFY_R_OUTPUT: return false;
+    default: return record->point && record->step && tfy__record_is_of_step(record);
+    }
+}
+
+/* The record before this one of the task; it may have been removed. That of a child's first is in its parent's chain. */
+static int see_before(void *arg, const TfyLogRecord *record)
+{
+    TfyLogRecord *before = arg;
+    if (record->lsn == before->lsn) {
+        before->ts_ms = record->ts_ms;
+        before->point = record->tid == before->tid ? record->point : 0;
+    }
+    return 1;
+}
+
+static void learn_place(TfyIndexer *indexer, Known *known, const TfyLogRecord *record)
+{
+    TfyLogRecord before = {.lsn = record->prev, .tid = record->tid};
+    if (record->prev) (void)tfy__log_see(indexer->names, record->prev, see_before, &before);
+    known->since_ms = before.ts_ms;
+    known->point = before.point;
+}
+
+static void count_step(TfyIndexer *indexer, Known *known, const TfyLogRecord *record)
+{
+    const Kind *kind = known->kind;
+    char name[TFY_TALLY_NAME];
+    const bool timeout = record->type == TFY_R_TIMER_FIRED && known->bounded;
+    const int64_t own = record->type == TFY_R_LLM_PLAN ? tfy__record_int(record, TFY_P_MS) : 0,
+                  took = known->since_ms ? record->ts_ms - known->since_ms : 0;
+    snprintf(name, sizeof name, "%s/%u", kind->version, record->point);
+    TfyCounts *counts = tfy__tally(&indexer->tallies, TFY_TALLY_POINTS, record->ts_ms, kind->program, "", name);
+    counts->begun++;
+    counts->ended++;
+    counts->failed += timeout || tfy__record_has(record, TFY_P_ERROR);
+    tfy__tally_took(counts, own > 0 && own < took ? own : took);
+    snprintf(name, sizeof name, "%s/%u/%u", kind->version, known->point, record->point);
+    tfy__tally(&indexer->tallies, TFY_TALLY_WAYS, record->ts_ms, kind->program, "", name)->begun++;
+    known->point = record->point;
+}
+
+/* What a task's time since its newest record was for, as tfy stats has it. */
+static void follow_step(TfyIndexer *indexer, Known *known, const TfyLogRecord *record)
+{
+    if (!known->kind || tfy__record_is_apart(record)) return;
+    if (!known->since_ms && record->type != TFY_R_INSTRUCTION_START) learn_place(indexer, known, record);
+    if (ends_step(record)) count_step(indexer, known, record);
+    const bool busy = tfy__record_is_busy(record);
+    const int64_t due_ms = record->type == TFY_R_RETRY || busy ? tfy__record_int(record, TFY_P_DUE) : 0;
+    if (record->type == TFY_R_TASK_YIELD && !busy) known->bounded = tfy__record_is(record, TFY_P_WHY, "timeout");
+    known->since_ms = due_ms > record->ts_ms ? due_ms : record->ts_ms;
 }
 
 /* Runs that retention removed. */
@@ -327,8 +489,9 @@ static bool is_audited(const TfyLogRecord *record)
 static void follow_task(TfyIndexer *indexer, const TfyLogRecord *record)
 {
     if (record->type == TFY_R_INSTRUCTION_START) add_run(indexer, record);
-    const Known *known = known_of(indexer, record->tid);
+    Known *known = known_of(indexer, record->tid);
     if (!known) return; /* its run was removed since */
+    follow_step(indexer, known, record);
     CHANGE(indexer, SEE_RECORD, known->run, record->lsn);
     if (is_audited(record)) CHANGE(indexer, ADD_AUDIT, record->lsn, known->run);
     if (!is_others(record)) wait_ends(indexer, known, record->tid);
@@ -367,9 +530,11 @@ int tfy__indexer_follow(TfyIndexer *indexer)
     int code = tfy__log_see(indexer->log, indexer->cursor + 1, follow, indexer);
     if (code < 0 && !indexer->code) indexer->code = code;
     if (indexer->count) CHANGE(indexer, KEEP_CURSOR, indexer->newest);
+    if (!indexer->code && tfy__tallies_keep(&indexer->tallies, indexer->db) != SQLITE_OK) indexer->code = TFY_E_IO;
     if (indexer->code || sqlite3_exec(indexer->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
         sqlite3_exec(indexer->db, "ROLLBACK", NULL, NULL, NULL);
         memset(indexer->known, 0, sizeof indexer->known);
+        tfy__tallies_drop(&indexer->tallies);
         return indexer->code ? indexer->code : TFY_E_IO;
     }
     indexer->cursor = indexer->newest;
@@ -395,7 +560,8 @@ static bool make(TfyIndexer *indexer, const char *path)
 {
     sqlite3_stmt *stmt = NULL;
     if (tfy__index_file_open(path, false, &indexer->db) != SQLITE_OK) return false;
-    bool ok = sqlite3_exec(indexer->db, schema, NULL, NULL, NULL) == SQLITE_OK;
+    bool ok = sqlite3_exec(indexer->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
+              sqlite3_exec(indexer->db, tfy__tally_schema, NULL, NULL, NULL) == SQLITE_OK;
     ok = ok && sqlite3_prepare_v2(indexer->db, "INSERT INTO meta VALUES(?1,?2,abs(random()),0)", -1, &stmt, NULL) ==
                    SQLITE_OK;
     if (ok) {
@@ -461,6 +627,12 @@ TfyIndexer *tfy__indexer_open(const char *db_path, char *error)
 void tfy__indexer_close(TfyIndexer *indexer)
 {
     if (!indexer) return;
+    tfy__tallies_drop(&indexer->tallies);
+    for (TfyLink *link = tfy__table_walk(&indexer->kinds, NULL), *next; link; link = next) {
+        next = tfy__table_walk(&indexer->kinds, link);
+        free(TABLE_ITEM(link, Kind, link));
+    }
+    tfy__table_free(&indexer->kinds);
     for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(indexer->statements[i]);
     sqlite3_close(indexer->db);
     if (indexer->names) tfy__log_close(indexer->names, false);

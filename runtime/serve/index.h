@@ -75,6 +75,30 @@ int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wante
 /* What was done, newest first: the records. below: the cursor; 0: all. */
 int tfy__index_audit(TfyIndexReader *reader, const char *only, int64_t below, uint32_t limit,
                      void (*show)(void *arg, int64_t lsn), void *arg, int64_t *next);
+/* What was counted (tally.h), in groups. */
+typedef enum TfyStatsBy { TFY_BY_HOUR = 1, TFY_BY_DAY = 2, TFY_BY_WORKFLOW = 4, TFY_BY_MODEL = 8 } TfyStatsBy;
+
+typedef struct TfyStatsWanted {
+    unsigned by;                    /* of TfyStatsBy; a day is one of UTC */
+    const char *program, *workflow; /* NULL: all */
+    const char *only;               /* as above */
+    int64_t after_ms, before_ms;    /* whole hours; before_ms 0: until now */
+    uint32_t limit;                 /* groups, the newest ones first */
+} TfyStatsWanted;
+
+struct TfyCounts;
+typedef struct TfyStat {
+    int64_t begins_ms;                      /* of the hour or the day; 0: it is of all */
+    const char *program, *workflow, *model; /* NULL: it is of all */
+    const struct TfyCounts *counts;
+} TfyStat;
+/* 0 or a negative code. *more: there are more groups than the limit. */
+int tfy__index_stats(TfyIndexReader *reader, const TfyStatsWanted *wanted, void (*show)(void *arg, const TfyStat *stat),
+                     void *arg, bool *more);
+/* What was counted at the points of a version of a program, and on the ways between them: to 0: at the point `from`. 0 or a
+ * negative code. */
+int tfy__index_points(TfyIndexReader *reader, const char *program, const char *version,
+                      void (*show)(void *arg, uint32_t from, uint32_t to, const struct TfyCounts *counts), void *arg);
 /* The run with that uuid, or with a unique start of it. TFY_E_ABSENT: none; TFY_E_INVALID: several. */
 int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg);
 

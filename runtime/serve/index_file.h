@@ -6,7 +6,7 @@
 
 #include "serve/index.h"
 
-enum { TFY_INDEX_VERSION = 3 };
+enum { TFY_INDEX_VERSION = 4 };
 
 typedef struct TfyIndexMeta {
     uint8_t db[16]; /* of the log */

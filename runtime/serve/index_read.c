@@ -4,44 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "serve/index_file.h"
+#include "serve/index_query.h"
 #include "tfy.h"
 
 #define COLUMNS                                                                                                        \
     "r.id,r.uuid,r.program,r.version,r.workflow,r.started_by,r.labels,r.state,r.questions,r.doubts,r.stuck,"           \
     "r.started_ms,r.ended_ms,r.tokens_in,r.tokens_out,r.cost,r.records,r.lsn,r.result,r.error"
-
-struct TfyIndexReader {
-    sqlite3 *db;
-    char path[4096];
-};
-
-/* What a query is bound to, in its order. */
-typedef struct Bound {
-    const char *text; /* NULL: a number */
-    int64_t number;
-} Bound;
-
-typedef struct Query {
-    TfyBuffer sql;
-    Bound bound[16 + TFY_ONLY_MOST];
-    int count;
-    char only[TFY_ONLY_SIZE];
-} Query;
-
-static void bind_text(Query *query, const char *condition, const char *value)
-{
-    if (!value) return;
-    tfy__buffer_printf(&query->sql, " AND %s", condition);
-    query->bound[query->count++] = (Bound){.text = value};
-}
-
-static void bind_number(Query *query, const char *condition, int64_t value)
-{
-    tfy__buffer_printf(&query->sql, " AND %s", condition);
-    query->bound[query->count++] = (Bound){.number = value};
-}
 
 /* ---- words ---- */
 
@@ -71,52 +40,40 @@ static const char *attention_condition(const char *attention)
     return " AND r.questions+r.doubts+r.stuck>0";
 }
 
-/* Each glob is bound as its own text: they stand in `query->only`, with a NUL behind each. */
-static void write_only(Query *query, const char *only)
-{
-    snprintf(query->only, sizeof query->only, "%s", only);
-    tfy__buffer_text(&query->sql, " AND(0");
-    for (char *rest = query->only, *glob; (glob = strtok_r(rest, " ", &rest)) && query->count < 16 + TFY_ONLY_MOST;) {
-        tfy__buffer_text(&query->sql, " OR r.program||'.'||r.workflow GLOB ?");
-        query->bound[query->count++] = (Bound){.text = glob};
-    }
-    tfy__buffer_char(&query->sql, ')');
-}
-
-static void write_conditions(Query *query, const TfyRunsWanted *wanted)
+static void write_conditions(TfyQuery *query, const TfyRunsWanted *wanted)
 {
     if (wanted->attention) tfy__buffer_text(&query->sql, attention_condition(wanted->attention));
-    bind_text(query, "r.state=?", wanted->state);
-    bind_text(query, "r.program=?", wanted->program);
-    bind_text(query, "r.version=?", wanted->version);
-    bind_text(query, "r.workflow=?", wanted->workflow);
-    bind_text(query, "r.started_by=?", wanted->by);
-    if (wanted->only && *wanted->only) write_only(query, wanted->only);
-    if (wanted->before_ms) bind_number(query, "r.started_ms<?", wanted->before_ms);
-    if (wanted->after_ms) bind_number(query, "r.started_ms>=?", wanted->after_ms);
+    tfy__query_text(query, "r.state=?", wanted->state);
+    tfy__query_text(query, "r.program=?", wanted->program);
+    tfy__query_text(query, "r.version=?", wanted->version);
+    tfy__query_text(query, "r.workflow=?", wanted->workflow);
+    tfy__query_text(query, "r.started_by=?", wanted->by);
+    tfy__query_only(query, "r.program||'.'||r.workflow", wanted->only);
+    if (wanted->before_ms) tfy__query_number(query, "r.started_ms<?", wanted->before_ms);
+    if (wanted->after_ms) tfy__query_number(query, "r.started_ms>=?", wanted->after_ms);
 }
 
 /* words: quoted; NULL: none. */
-static void write_query(Query *query, const TfyRunsWanted *wanted, const char *words)
+static void write_query(TfyQuery *query, const TfyRunsWanted *wanted, const char *words)
 {
     const int64_t below = wanted->below ? wanted->below : INT64_MAX / 4;
     if (words) {
         tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM words w CROSS JOIN run r ON r.id=w.rowid>>1 WHERE 1");
-        bind_text(query, "w.words MATCH ?", words);
-        bind_number(query, "w.rowid<?", 2 * below);
+        tfy__query_text(query, "w.words MATCH ?", words);
+        tfy__query_number(query, "w.rowid<?", 2 * below);
     } else if (wanted->label) {
         tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM label l CROSS JOIN run r ON r.id=l.run WHERE 1");
-        bind_text(query, "l.name=?", wanted->label);
-        bind_text(query, "l.value=?", wanted->label_value);
-        bind_number(query, "l.run<?", below);
+        tfy__query_text(query, "l.name=?", wanted->label);
+        tfy__query_text(query, "l.value=?", wanted->label_value);
+        tfy__query_number(query, "l.run<?", below);
     } else {
         tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM run r WHERE 1");
-        bind_number(query, "r.id<?", below);
+        tfy__query_number(query, "r.id<?", below);
     }
     if (words && wanted->label) {
         tfy__buffer_text(&query->sql, " AND EXISTS(SELECT 1 FROM label l WHERE l.run=r.id");
-        bind_text(query, "l.name=?", wanted->label);
-        bind_text(query, "l.value=?", wanted->label_value);
+        tfy__query_text(query, "l.name=?", wanted->label);
+        tfy__query_text(query, "l.value=?", wanted->label_value);
         tfy__buffer_char(&query->sql, ')');
     }
     write_conditions(query, wanted);
@@ -160,15 +117,6 @@ static void show_row(sqlite3_stmt *row, void (*show)(void *arg, const TfyRunShow
     json_decref(json);
 }
 
-static int bind_all(sqlite3_stmt *row, const Query *query)
-{
-    int code = SQLITE_OK;
-    for (int i = 0; i < query->count && code == SQLITE_OK; i++)
-        code = query->bound[i].text ? sqlite3_bind_text(row, i + 1, query->bound[i].text, -1, SQLITE_STATIC)
-                                    : sqlite3_bind_int64(row, i + 1, query->bound[i].number);
-    return code;
-}
-
 /* A run that is found by its arguments and by its result is there twice, one after the other. */
 static int show_page(sqlite3_stmt *row, uint32_t limit, void (*show)(void *arg, const TfyRunShown *run), void *arg,
                      int64_t *next)
@@ -192,19 +140,18 @@ static int show_page(sqlite3_stmt *row, uint32_t limit, void (*show)(void *arg, 
 int tfy__index_runs(TfyIndexReader *reader, const TfyRunsWanted *wanted,
                     void (*show)(void *arg, const TfyRunShown *run), void *arg, int64_t *next)
 {
-    Query query = {.count = 0};
+    TfyQuery query = {.count = 0};
     TfyBuffer words = {0};
     sqlite3_stmt *row = NULL;
-    int code = TFY_OK;
+    int code = TFY_E_NOMEM;
     *next = 0;
     const bool has_words = wanted->words && write_words(wanted->words, &words);
     if (!wanted->words || has_words) {
         write_query(&query, wanted, has_words ? words.data : NULL);
-        code = query.sql.failed || words.failed ? TFY_E_NOMEM : TFY_E_IO;
-        if (code == TFY_E_IO && sqlite3_prepare_v2(reader->db, query.sql.data, -1, &row, NULL) == SQLITE_OK &&
-            bind_all(row, &query) == SQLITE_OK)
-            code = show_page(row, wanted->limit, show, arg, next);
+        row = words.failed ? NULL : tfy__query_open(reader, &query, &code);
+        if (row) code = show_page(row, wanted->limit, show, arg, next);
     }
+    if (wanted->words && !has_words && !words.failed) code = TFY_OK; /* of nothing, there is nothing */
     sqlite3_finalize(row);
     tfy__buffer_free(&query.sql);
     tfy__buffer_free(&words);
@@ -243,22 +190,18 @@ static int show_questions(sqlite3_stmt *row, uint32_t limit, Asked *asked, int64
 int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wanted,
                          void (*show)(void *arg, int64_t lsn, const TfyRunShown *run), void *arg, int64_t *next)
 {
-    Query query = {.count = 0};
+    TfyQuery query = {.count = 0};
     Asked asked = {.show = show, .arg = arg};
-    sqlite3_stmt *row = NULL;
-    int code = TFY_E_IO;
+    int code;
     *next = 0;
     tfy__buffer_text(&query.sql,
                      "SELECT " COLUMNS ",q.lsn FROM waits q CROSS JOIN run r ON r.id=q.run WHERE q.doubt=0");
-    bind_number(&query, "q.lsn>?", wanted->above);
-    bind_text(&query, "r.uuid=?", wanted->run);
-    if (wanted->only && *wanted->only) write_only(&query, wanted->only);
+    tfy__query_number(&query, "q.lsn>?", wanted->above);
+    tfy__query_text(&query, "r.uuid=?", wanted->run);
+    tfy__query_only(&query, "r.program||'.'||r.workflow", wanted->only);
     tfy__buffer_text(&query.sql, " ORDER BY q.lsn");
-    if (query.sql.failed)
-        code = TFY_E_NOMEM;
-    else if (sqlite3_prepare_v2(reader->db, query.sql.data, -1, &row, NULL) == SQLITE_OK &&
-             bind_all(row, &query) == SQLITE_OK)
-        code = show_questions(row, wanted->limit, &asked, next);
+    sqlite3_stmt *row = tfy__query_open(reader, &query, &code);
+    if (row) code = show_questions(row, wanted->limit, &asked, next);
     sqlite3_finalize(row);
     tfy__buffer_free(&query.sql);
     return code;
@@ -269,19 +212,18 @@ int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wante
 int tfy__index_audit(TfyIndexReader *reader, const char *only, int64_t below, uint32_t limit,
                      void (*show)(void *arg, int64_t lsn), void *arg, int64_t *next)
 {
-    Query query = {.count = 0};
-    sqlite3_stmt *row = NULL;
+    TfyQuery query = {.count = 0};
     int64_t last = 0;
     uint32_t count = 0;
-    int code = TFY_E_IO;
+    int code;
     *next = 0;
     tfy__buffer_text(&query.sql, "SELECT a.lsn FROM audit a LEFT JOIN run r ON r.id=a.run "
                                  "WHERE 1");
-    bind_number(&query, "a.lsn<?", below ? below : INT64_MAX);
-    if (*only) write_only(&query, only);
+    tfy__query_number(&query, "a.lsn<?", below ? below : INT64_MAX);
+    tfy__query_only(&query, "r.program||'.'||r.workflow", only);
     tfy__buffer_text(&query.sql, " ORDER BY a.lsn DESC");
-    if (!query.sql.failed && sqlite3_prepare_v2(reader->db, query.sql.data, -1, &row, NULL) == SQLITE_OK &&
-        bind_all(row, &query) == SQLITE_OK) {
+    sqlite3_stmt *row = tfy__query_open(reader, &query, &code);
+    if (row) {
         while ((code = sqlite3_step(row)) == SQLITE_ROW && count++ < limit) {
             last = sqlite3_column_int64(row, 0);
             show(arg, last);

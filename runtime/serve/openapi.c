@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "serve/audit.h"
 #include "serve/child.h"
+#include "serve/machine.h"
 #include "serve/openapi.h"
 #include "serve/questions.h"
 #include "serve/run_history.h"
@@ -139,10 +140,11 @@ static const char *const *query_of(const TfyRoute *route)
     const struct {
         const char *id;
         const char *const *names;
-    } of[] = {{"runs", tfy__runs_parameters},      {"records", tfy__records_parameters},
-              {"output", tfy__output_parameters},  {"questions", tfy__questions_parameters},
-              {"events", tfy__events_parameters},  {"audit", tfy__audit_parameters},
-              {"compare", tfy__compare_parameters}};
+    } of[] = {{"runs", tfy__runs_parameters},       {"records", tfy__records_parameters},
+              {"output", tfy__output_parameters},   {"questions", tfy__questions_parameters},
+              {"events", tfy__events_parameters},   {"audit", tfy__audit_parameters},
+              {"compare", tfy__compare_parameters}, {"graph", tfy__graph_parameters},
+              {"stats", tfy__stats_parameters}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i].id, route->id) == 0) return of[i].names;
     return NULL;

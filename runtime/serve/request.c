@@ -1,5 +1,7 @@
 /* request.c: what every route needs: the query of a request, and its answer as JSON. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/buffer.h"
 #include "serve/child.h"
@@ -42,6 +44,38 @@ bool tfy__request_known(TfyRequest *request, const char *const *names)
                             tfy__meant(given, names).text);
     }
     return true;
+}
+
+bool tfy__request_choice(TfyRequest *request, const char *name, const char *const *values)
+{
+    const char *value = tfy__request_parameter(request, name);
+    const char *const *at = values;
+    TfyBuffer all = {0};
+    if (!value) return true;
+    while (*at && strcmp(*at, value) != 0) at++;
+    if (*at) return true;
+    for (at = values; *at; at++) tfy__buffer_printf(&all, "%s%s", at == values ? "" : ", ", *at);
+    tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is one of %s", name, all.data ? all.data : "");
+    tfy__buffer_free(&all);
+    return false;
+}
+
+bool tfy__request_time(TfyRequest *request, const char *name, int64_t *ms)
+{
+    const char *text = tfy__request_parameter(request, name);
+    struct tm time = {0};
+    int millis = 0, used = 0;
+    *ms = 0;
+    if (!text) return true;
+    const int got = sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
+                           &time.tm_min, &time.tm_sec, &used);
+    const char *rest = got == 6 ? text + used : "";
+    if (*rest == '.' && sscanf(rest, ".%3d%n", &millis, &used) == 1) rest += used;
+    time.tm_year -= 1900;
+    time.tm_mon -= 1;
+    *ms = (int64_t)timegm(&time) * 1000 + millis;
+    return strcmp(rest, "Z") == 0 ||
+           tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is a time such as 2026-11-23T02:29:11Z", name);
 }
 
 void tfy__request_label(const TfyRequest *request, const char **name, const char **value)

@@ -2,6 +2,7 @@
 #include "serve/audit.h"
 #include "serve/changes.h"
 #include "serve/child.h"
+#include "serve/machine.h"
 #include "serve/page.h"
 #include "serve/questions.h"
 #include "serve/run_history.h"
@@ -25,6 +26,10 @@ const TfyRoute tfy__routes[] = {
     {TFY_GET, "/metrics", VIEWER, TFY_BY_LOOP, tfy__serve_metrics, "metrics", "figures for Prometheus"},
     {TFY_GET, "/openapi.json", VIEWER, TFY_AT_ONCE, tfy__serve_openapi, "openapi", "this document"},
     {TFY_GET, "/v1/programs", VIEWER, TFY_AT_ONCE, tfy__serve_programs, "programs", "the programs"},
+    {TFY_GET, "/v1/programs/{p}/graph", VIEWER, TFY_BY_READER, tfy__serve_graph, "graph",
+     "the states of a program's workflows, with how often and how long runs were there"},
+    {TFY_GET, "/v1/stats", VIEWER, TFY_BY_READER, tfy__serve_stats, "stats",
+     "runs, failures, times, tokens and costs, by hour, day, workflow or model"},
     {TFY_POST, "/v1/programs/{p}/workflows/{w}/runs", OPERATOR, TFY_BY_LOOP, tfy__serve_start, "start",
      "start a run of a workflow"},
     {TFY_GET, "/v1/runs", VIEWER, TFY_BY_READER, tfy__serve_runs, "runs", "list runs, newest first"},

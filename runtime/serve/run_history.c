@@ -166,6 +166,11 @@ static int64_t step_of(const TfyTimeline *timeline, const TfySpan *span)
     return span->step;
 }
 
+static int64_t point_of(const TfyTimeline *timeline, const TfySpan *span)
+{
+    return span->point;
+}
+
 static int64_t failed_of(const TfyTimeline *timeline, const TfySpan *span)
 {
     return span->failed;
@@ -189,6 +194,7 @@ static void add_head(TfyBuffer *out, const TfyTimeline *timeline)
 
 static void write_timeline(TfyBuffer *out, const TfyTimeline *timeline)
 {
+    const char *id;
     add_head(out, timeline);
     for (size_t i = 0; i < timeline->count; i++) {
         const char *label = timeline->spans[i].label;
@@ -201,8 +207,14 @@ static void write_timeline(TfyBuffer *out, const TfyTimeline *timeline)
     add_column(out, "from", timeline, from_of);
     add_column(out, "took", timeline, took_of);
     add_column(out, "step", timeline, step_of);
+    add_column(out, "point", timeline, point_of);
     add_column(out, "failed", timeline, failed_of);
-    tfy__buffer_text(out, "}}");
+    tfy__buffer_text(out, "},\"points\":[null");
+    for (uint32_t point = 1; (id = tfy__source_point(&timeline->map, point)); point++) {
+        tfy__buffer_char(out, ',');
+        tfy__buffer_json_string(out, id, strlen(id));
+    }
+    tfy__buffer_text(out, "]}");
 }
 
 void tfy__serve_timeline(TfyRequest *request)

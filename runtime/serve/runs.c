@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/buffer.h"
 #include "serve/openapi.h"
@@ -229,38 +228,6 @@ static void show_in_page(void *arg, const TfyRunShown *run)
     tfy__run_shown(run, page->out);
 }
 
-static bool is_one_of(TfyRequest *request, const char *name, const char *value, const char *const *values)
-{
-    const char *const *at = values;
-    TfyBuffer all = {0};
-    if (!value) return true;
-    while (*at && strcmp(*at, value) != 0) at++;
-    if (*at) return true;
-    for (at = values; *at; at++) tfy__buffer_printf(&all, "%s%s", at == values ? "" : ", ", *at);
-    tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is one of %s", name, all.data ? all.data : "");
-    tfy__buffer_free(&all);
-    return false;
-}
-
-/* "2026-11-23T02:29:11Z", with milliseconds or without. */
-static bool read_time(TfyRequest *request, const char *name, int64_t *ms)
-{
-    const char *text = tfy__request_parameter(request, name);
-    struct tm time = {0};
-    int millis = 0, used = 0;
-    *ms = 0;
-    if (!text) return true;
-    const int got = sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-                           &time.tm_min, &time.tm_sec, &used);
-    const char *rest = got == 6 ? text + used : "";
-    if (*rest == '.' && sscanf(rest, ".%3d%n", &millis, &used) == 1) rest += used;
-    time.tm_year -= 1900;
-    time.tm_mon -= 1;
-    *ms = (int64_t)timegm(&time) * 1000 + millis;
-    return strcmp(rest, "Z") == 0 ||
-           tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is a time such as 2026-11-23T02:29:11Z", name);
-}
-
 static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
 {
     static const char *const states[] = {"running", "completed", "failed", "cancelled", NULL};
@@ -277,9 +244,9 @@ static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
     tfy__request_label(request, &wanted->label, &wanted->label_value);
     if (!tfy__request_known(request, tfy__runs_parameters) ||
         !tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &limit) ||
-        !is_one_of(request, "state", wanted->state, states) ||
-        !is_one_of(request, "attention", wanted->attention, attentions) ||
-        !read_time(request, "after", &wanted->after_ms) || !read_time(request, "before", &wanted->before_ms))
+        !tfy__request_choice(request, "state", states) || !tfy__request_choice(request, "attention", attentions) ||
+        !tfy__request_time(request, "after", &wanted->after_ms) ||
+        !tfy__request_time(request, "before", &wanted->before_ms))
         return false;
     wanted->limit = (uint32_t)limit;
     return tfy__cursor_read(request, 'r', &wanted->below);

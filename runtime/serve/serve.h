@@ -121,6 +121,10 @@ const char *tfy__request_parameter(TfyRequest *request, const char *name);
 /* The same as a number from least to most; usual: when it is not given. False: the problem says why not. */
 bool tfy__request_number(TfyRequest *request, const char *name, int64_t usual, int64_t least, int64_t most,
                          int64_t *out);
+/* Whether the parameter is one of these, or not given. False: the problem says why not. */
+bool tfy__request_choice(TfyRequest *request, const char *name, const char *const *values);
+/* The same as a time, "2026-11-23T02:29:11Z", with milliseconds or without; 0: it is not given. */
+bool tfy__request_time(TfyRequest *request, const char *name, int64_t *ms);
 /* Refuses a parameter with another name than these; one that ends with a dot is the start of names. */
 bool tfy__request_known(TfyRequest *request, const char *const *names);
 /* The parameter "label.NAME"; NULL: there is none. */

@@ -41,7 +41,8 @@ static void check_route(TfyMethod method, const char *target)
     CHECK(!route == !!problem.kind);
     for (size_t i = 0; route && i < names.count; i++) {
         const size_t len = strlen(names.text[i]);
-        CHECK(!strchr(names.text[i], '/') && !strstr(names.text[i], "..") && tfy__utf8_broken(names.text[i], len) == len);
+        CHECK(!strchr(names.text[i], '/') && !strstr(names.text[i], "..") &&
+              tfy__utf8_broken(names.text[i], len) == len);
     }
     tfy__problem_clear(&problem);
     free(path);

@@ -41,8 +41,8 @@ static void read_answer(const char *api, const char *text, size_t len)
         if (!json_is_string(json_object_get(call, "id"))) json_object_set_new(call, "id", json_string("c"));
         if (!json_is_string(json_object_get(call, "tool"))) json_object_set_new(call, "tool", json_string(""));
     }
-    json_t *message = json_pack("{s:s, s:s, s:O?, s:{s:s, s:O?}}", "role", "assistant", "content", "", "calls", parts.calls,
-                                "opaque", "from", "it", "items", parts.opaque);
+    json_t *message = json_pack("{s:s, s:s, s:O?, s:{s:s, s:O?}}", "role", "assistant", "content", "", "calls",
+                                parts.calls, "opaque", "from", "it", "items", parts.opaque);
     TfyLlmWire wire = {.form = form, .from = "it"};
     TfyBuffer body = {0};
     form->add(&wire, message);

@@ -62,7 +62,8 @@ void sim_talk_heard(SimTalk *talk, const SimQuestion *q); /* w10, w12, w13, w14 
 void sim_talk_waits(SimTalk *talk, int64_t until_ns);     /* it is not to go on before */
 void sim_talk_sums_up(SimTalk *talk, uint32_t remark);    /* the newest summary is this remark */
 void sim_remark(uint32_t number, TfyBuffer *out);
-int sim_remark_in(const char *text, uint32_t *number); /* 1: it is a whole one; 0: it is none; -1: it is a part of one, or has more */
+int sim_remark_in(const char *text,
+                  uint32_t *number); /* 1: it is a whole one; 0: it is none; -1: it is a part of one, or has more */
 
 /* stream.c */
 void sim_stream_write(const SimQuestion *q, const json_t *answer, TfyBuffer *out);

@@ -282,11 +282,8 @@ static void test_by_parts(void **state)
     make_family_in(other.db);
     const int64_t alone = compact(&other, true);
     setenv("TFY_TEST_GC_PART", "7", 1);
-    const TfyLogOptions options = {.path = place->db,
-                                   .mark_every = 16,
-                                   .no_thread = true,
-                                   .fault = fail_once,
-                                   .fault_state = &owner};
+    const TfyLogOptions options = {
+        .path = place->db, .mark_every = 16, .no_thread = true, .fault = fail_once, .fault_state = &owner};
     assert_int_equal(tfy__log_open(&owner.log, &options, place->error), 0);
     make_family(owner.log, &family);
     assert_int_equal(tfy__log_sync(owner.log), 0);

@@ -44,6 +44,7 @@ static void classify(const TfyTimeline *timeline, const TfyLogRecord *record, co
 {
     const json_t *ms = tfy__payload_get(payload, TFY_P_MS);
     span->failed = tfy__payload_get(payload, TFY_P_ERROR) != NULL;
+    span->point = record->point;
     switch (record->type) {
     case TFY_R_TOOL_RESULT:
     case TFY_R_LLM_PLAN:

@@ -25,6 +25,7 @@ typedef struct TfySpan {
     bool failed;
     int64_t from_ms, to_ms;
     int64_t step;
+    uint32_t point; /* where in the program; 0: unknown */
     char label[96];
 } TfySpan;
 

@@ -51,7 +51,6 @@ static const char *const VERDICTS[] = {[TFY_SAME] = "same", [TFY_MAPPED] = "mapp
 
 /* ---- the two programs ---- */
 
-
 static int read_whole(FILE *file, char **text)
 {
     size_t size = 0;

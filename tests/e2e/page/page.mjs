@@ -86,7 +86,7 @@ await until(async () => (await api(`/v1/runs/${asking.id}`)).attention === 'ques
 
 const screens = { runs: 'runs', filtered: 'runs?state=failed&label=team=web', nothing: 'runs?q=nosuchword', inbox: 'inbox', programs: 'programs',
     run: `run/${pair.id}?step=1.1/1`, steps: `run/${declined}?tab=steps`, travel: `run/${declined}?tab=travel&at=record-3`, log: `run/${declined}?tab=records`,
-    output: `run/${declined}?tab=output`, tasks: `run/${pair.id}?tab=tasks`, compare: `compare?a=${declined}&b=${asking.id}`, missing: 'run/ffffffff' };
+    machine: `machine/shop?point=order/tool/price/1`, own: `run/${counting.id}?tab=machine`, overview: 'overview', output: `run/${declined}?tab=output`, tasks: `run/${pair.id}?tab=tasks`, compare: `compare?a=${declined}&b=${asking.id}`, missing: 'run/ffffffff' };
 
 for (const look of [{ width: 1280 }, { width: 320, dark: true }]) {
     const page = await open('programs', look);
@@ -233,6 +233,45 @@ await trial('the timeline is drawn, and its steps are reached by keys', async ()
     await page.waitForSelector('section.chosen');
     await page.context().close();
     return painted || 'nothing is painted';
+});
+
+// ---- what was counted ----
+
+await trial('the machine of a program says how often runs were at a point, and how many failed there', async () => {
+    const graph = await api('/v1/programs/shop/graph'), node = graph.workflows.find((one) => one.name === 'order').nodes.find((one) => one.callee === 'price');
+    const page = await open('machine/shop');
+    await page.waitForSelector('g.point');
+    await page.focus('g.point:has(text:text-is("price"))');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.hash.includes('point='));
+    const said = await page.innerText('section.chosen');
+    await page.context().close();
+    return (node.count >= 2 && said.includes(`Steps\n${node.count}`)) || `${JSON.stringify(node)} ${said}`;
+});
+await trial('the machine of a run has its own figures, and leads to its steps', async () => {
+    const page = await open(`run/${pair.id}?tab=machine`);
+    await page.waitForSelector('g.point');
+    const counts = await page.$$eval('g.point', (all) => all.map((one) => Number((/(\d+)×/.exec(one.textContent) || [0, 0])[1])));
+    await page.click('g.point:has-text("×")');
+    await page.click('section.chosen ol a');
+    await page.waitForFunction(() => location.hash.includes('tab=steps') && document.querySelector('.step.current'));
+    await page.context().close();
+    return counts.some((one) => one > 0) || counts.join();
+});
+await trial('the overview counts what ended', async () => {
+    const stats = (await api('/v1/stats')).stats[0], page = await open('overview');
+    await page.waitForSelector('svg.bars');
+    const said = await page.innerText('.facts.large');
+    await page.context().close();
+    return (stats.count > 3 && stats.failed >= 1 && said.includes(String(stats.failed))) || `${JSON.stringify(stats)} ${said}`;
+});
+await trial('boxes of a graph stand below what leads to them, and none on another', async () => {
+    const { layOut } = await import(`${web}layout.js`), boxes = Array.from({ length: 60 }, () => ({ width: 150, height: 40 })), edges = [];
+    for (let i = 1; i < 60; i++) edges.push({ from: i - 1, to: i }, ...(i % 4 ? [] : [{ from: i, to: i - 3 }, { from: 0, to: i }]), ...(i % 9 ? [] : [{ from: i, to: i }]));
+    layOut(boxes, edges);
+    const up = edges.filter((one) => !one.back && one.from !== one.to && boxes[one.to].y <= boxes[one.from].y);
+    const upon = boxes.some((a, i) => boxes.some((b, j) => i < j && Math.abs(a.x - b.x) < 150 && Math.abs(a.y - b.y) < 40));
+    return (up.length === 0 && !upon) || `${up.length} lead up, ${upon}`;
 });
 
 // ---- the stream ----

@@ -89,7 +89,7 @@ export function Programs() {
     }, []);
     const [starting, setStarting] = useState(null);
     return html`<h1>${t('programs.title')}</h1><${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} rows=${3} />`}
-        <div class="cards">${value && value.programs.map((program) => html`<section class="card" key=${program.name}><h2><bdi>${program.name}</bdi> <code class="faint">${program.version}</code></h2>
+        <div class="cards">${value && value.programs.map((program) => html`<section class="card" key=${program.name}><h2><bdi>${program.name}</bdi> <code class="faint">${program.version}</code> <a class="button small" href=${`#/machine/${program.name}`}>${t('machine.link')}</a></h2>
             <ul class="workflows">${program.workflows.map((workflow) => {
         const operation = value.document.paths[`/v1/programs/${program.name}/workflows/${workflow}/runs`].post;
         return html`<li key=${workflow}><div><strong><bdi>${workflow}</bdi></strong>${operation.summary !== 'start a run' && html`<p class="faint">${operation.summary}</p>`}</div>

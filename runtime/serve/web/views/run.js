@@ -7,8 +7,9 @@ import { listen } from '../live.js';
 import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, ProblemBox, Skeleton, Empty, Confirm, Value } from '../ui.js';
 import { Timeline, Steps, prepare } from './timeline.js';
 import { Travel } from './travel.js';
+import { RunMachine } from './machine.js';
 
-const tabs = ['timeline', 'steps', 'travel', 'records', 'output', 'tasks'];
+const tabs = ['timeline', 'steps', 'machine', 'travel', 'records', 'output', 'tasks'];
 
 // ---- what can be done with it ----
 
@@ -144,6 +145,7 @@ export function Run({ path, query }) {
     const bodies = {
         timeline: () => data && html`<${Timeline} data=${data} chosen=${chosen} choose=${choose} />`,
         steps: () => data && html`<${Steps} data=${data} chosen=${chosen} choose=${choose} />`,
+        machine: () => data && html`<${RunMachine} run=${run} data=${data} at=${at} point=${query.get('point')} workflow=${query.get('workflow') || ''} show=${(more) => go(`run/${id}`, { tab, ...more }, true)} />`,
         travel: () => html`<${Travel} id=${id} place=${query.get('at')} records=${at} />`,
         records: () => html`<${Records} id=${id} at=${at} />`,
         output: () => html`<${Output} id=${id} at=${at} />`,
@@ -152,7 +154,7 @@ export function Run({ path, query }) {
     return html`<${Head} run=${run} actions=${actions} />
         <div class="tabs" role="tablist">${tabs.map((name) => html`<button key=${name} role="tab" id=${`tab-${name}`} aria-selected=${name === tab} aria-controls="panel" onClick=${() => show(name)}>${t(`run.tab.${name}`)}</button>`)}</div>
         <div id="panel" role="tabpanel" aria-labelledby=${`tab-${tab}`}>
-        ${(tab === 'timeline' || tab === 'steps') && html`<${ProblemBox} problem=${line.problem} again=${line.again} />${line.loading && !line.value && html`<${Skeleton} />`}`}
+        ${['timeline', 'steps', 'machine'].includes(tab) && html`<${ProblemBox} problem=${line.problem} again=${line.again} />${line.loading && !line.value && html`<${Skeleton} />`}`}
         ${bodies[tab]()}</div>
         ${data && chosen >= 0 && (tab === 'timeline' || tab === 'steps') && html`<${Step} id=${id} data=${data} chosen=${chosen} actions=${actions} running=${!run.ended && at} />`}
         ${actions.asks}`;
