@@ -2,6 +2,7 @@
  * as the machine has processes, and not that times their depth. */
 #include "effects/family.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -153,6 +154,12 @@ TfyLimit tfy__family_passed(pid_t ancestor, const TfyLimits *limits)
         passed = TFY_LIMIT_MEMORY;
     munmap(look.all, LOOK_BYTES);
     return passed;
+}
+
+void tfy__family_go_first(void)
+{
+    const struct sched_param lowest = {.sched_priority = 1};
+    sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest);
 }
 
 int64_t tfy__family_clock_ms(void)

@@ -38,6 +38,11 @@ TfyFamilyUse tfy__family_of(pid_t ancestor);
 /* The limit that the descendants of a process have passed; TFY_LIMIT_NONE if there is none. */
 TfyLimit tfy__family_passed(pid_t ancestor, const TfyLimits *limits);
 
+/* For a process that looks. The kernel counts no processes of root, so only a look ends a tool of root that forks
+ * without end. Among thousands of its processes, the look would wait half a minute for its turn; from now on it waits
+ * for none. What this process starts does not inherit that. Nothing happens where the kernel does not allow it. */
+void tfy__family_go_first(void);
+
 /* Milliseconds of a clock that is never set, for looks. */
 int64_t tfy__family_clock_ms(void);
 /* How long to rest behind a look that took so long: TFY_FAMILY_LOOK_MS, and more where there are many processes. */

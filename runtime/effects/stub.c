@@ -21,7 +21,6 @@ _Static_assert(TFY_MARK_FD == 59, "the number of the cell's socket is written in
 #define SIGNAL_LAST 64
 /* how often SIGKILL is repeated: a dying process may have had children */
 #define KILL_MS 5
-/* a look that took long is followed by so many times its duration without one, up to a second */
 
 /* What a tool needs between vfork and exec; in the stub's stack frame. */
 typedef struct Launch {
@@ -258,6 +257,7 @@ void tfy__stub_run(const TfyStub *stub, const TfyWatcherRequest *first, const in
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, TFY_STUB_NUDGE);
     prctl(PR_SET_NAME, "tfy-stub");
+    tfy__family_go_first();
     do serve_tool(stub, &request, fds, fd_count);
     while (next_tool(stub, &request, fds, &fd_count));
     _exit(0);

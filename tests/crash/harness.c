@@ -36,6 +36,7 @@ typedef struct Work {
     int random;        /* kills at some moment */
     int shard, shards; /* this process takes places whose number leaves shard when divided by shards */
     int place;         /* number of the next place */
+    int sorts;         /* of places that were begun */
     char *done;        /* the results file as it was */
     int passed, failed, skipped;
     char *paths[4]; /* what the case names, made absolute */
@@ -88,11 +89,24 @@ static Verdict attempt(Work *work, const Kill *first, const Kill *second)
     return verdict;
 }
 
+/* Places of another sort begin. All processes number them from the same start: where the sort before ended depends on which
+ * place each of them found to be the last, and a place would be everybody's or nobody's. */
+static void begin_sort(Work *work)
+{
+    work->place = work->sorts++;
+}
+
+static bool mine(Work *work)
+{
+    return work->place++ % work->shards == work->shard;
+}
+
 /* Every place of one kind, until the program ends before it is killed. whom: as in Kill. */
 static void all_places(Work *work, const char *whom, const char *kind)
 {
+    begin_sort(work);
     for (int count = 1; count < COUNT_MAX; count++) {
-        if ((count - 1) % work->every != 0 || work->place++ % work->shards != work->shard) continue;
+        if ((count - 1) % work->every != 0 || !mine(work)) continue;
         if (attempt(work, &(Kill){.whom = whom, .kind = kind, .count = count}, NULL) == UNREACHED) return;
     }
 }
@@ -121,10 +135,11 @@ static void calls(Work *work, const Kill *first, int last)
     static const char *const sides[] = {"enter", "leave"};
     const int step = (work->dense ? 1 : CALL_STEP) * work->every;
     CallKill call;
+    begin_sort(work);
     for (int count = 1, turn = 0; count <= last; count += step, turn++) {
         for (int side = 0; side < 2; side++) {
             if (!work->dense && side != turn % 2) continue;
-            if (work->place++ % work->shards != work->shard) continue;
+            if (!mine(work)) continue;
             const Kill *kill = at_call(work, &call, sides[side], count);
             if (attempt(work, first ? first : kill, first ? kill : NULL) == UNREACHED) return;
         }
@@ -154,10 +169,11 @@ static void doubles(Work *work, const char *first, const char *second)
 {
     static const int seconds[] = {1, 2, 4, 9};
     const int step = work->dense ? 1 : 2 * work->every + 1;
+    begin_sort(work);
     for (int i = 0, count = 1; count < COUNT_MAX; i++) {
         const Kill one = {.kind = first, .count = count}, two = {.kind = second, .count = seconds[i % 4]};
         if (!work->dense || i % 4 == 3) count += step;
-        if (work->place++ % work->shards != work->shard) continue;
+        if (!mine(work)) continue;
         if (attempt(work, &one, &two) == UNREACHED) return;
     }
 }
@@ -166,8 +182,9 @@ static void doubles(Work *work, const char *first, const char *second)
 static void moments(Work *work)
 {
     const long long span_us = work->reference.us;
+    begin_sort(work);
     for (int i = 1; i <= work->random; i++) {
-        if (work->place++ % work->shards != work->shard) continue;
+        if (!mine(work)) continue;
         const Kill one = {.kind = "moment", .count = i, .after_us = (long long)i * 7919 * 104729 % span_us + 1},
                    two = {.kind = "moment", .count = i, .after_us = (long long)i * 6101 * 103 % span_us + 1};
         attempt(work, &one, &two);
@@ -180,8 +197,9 @@ static void drains(Work *work)
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
     const int places = work->dense ? 60 : 12 / work->every + 4;
     const long long span_us = work->reference.us;
+    begin_sort(work);
     for (int i = 1; i <= places; i++) {
-        if (work->place++ % work->shards != work->shard) continue;
+        if (!mine(work)) continue;
         const Kill one = {.kind = "drain", .count = i, .after_us = span_us * i / places + 1, .signal = signals[i % 3]},
                    two = {.kind = "drain",
                           .count = i,
@@ -194,9 +212,10 @@ static void drains(Work *work)
 /* A process that cannot print is killed: what it did is in the log all the same. */
 static void mouths(Work *work)
 {
+    begin_sort(work);
     for (int i = 0, count = 1; count < COUNT_MAX; i++, count += 7 * work->every) {
         const char *const mouth = i % 2 ? "full" : "closed";
-        if (work->place++ % work->shards != work->shard) continue;
+        if (!mine(work)) continue;
         if (attempt(work, &(Kill){.kind = "after", .count = count, .mouth = mouth}, NULL) == UNREACHED) return;
     }
 }
@@ -204,8 +223,9 @@ static void mouths(Work *work)
 /* A run that was killed is taken up by somebody who stands in another directory: its files and commits are its own directory's all the same. */
 static void elsewheres(Work *work)
 {
+    begin_sort(work);
     for (int i = 0, count = 2; count < COUNT_MAX; i++, count += 5 * work->every) {
-        if (work->place++ % work->shards != work->shard) continue;
+        if (!mine(work)) continue;
         const Kill kill = {.kind = i % 2 ? "before" : "after", .count = count, .elsewhere = true};
         if (attempt(work, &kill, NULL) == UNREACHED) return;
     }

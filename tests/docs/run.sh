@@ -25,7 +25,7 @@ trap 'exit 130' INT TERM
 [ $# -gt 0 ] || set -- "$root/README.md" "$root"/docs/*.md
 # Nobody's own settings are read, or changed.
 mkdir "$scratch/home"
-export build here root scratch HOME="$scratch/home" XDG_CACHE_HOME="$scratch/cache" NO_COLOR=1 PATH="$build:$PATH"
+export build here root scratch HOME="$scratch/home" XDG_CACHE_HOME="$scratch/cache" NO_COLOR=1 CFLAGS="${CFLAGS--g0 -Wl,-S}" PATH="$build:$PATH"
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 
 cat >"$scratch/one.sh" <<'ONE'

@@ -3,7 +3,7 @@
 . "$here/lib.sh"
 repository=$here/../..
 CC=${CC:-cc}
-CFLAGS=${CFLAGS:--g -O1}
+case ${CFLAGS:-} in *-fsanitize*) ;; *) CFLAGS="-g -O1" ;; esac
 libs="$build/runtime/libtfy.a -lsqlite3 -ljansson -lcurl -lpcre2-8 -lpthread -lm"
 
 # Every program of the tests and examples, with each compiler that is there; where it costs more, those with every

@@ -1,6 +1,7 @@
 #!/bin/sh
 # gdb on a compiled program: it stops at lines of the .tfy file and shows what the language's variables hold.
 . "$here/lib.sh"
+unset CFLAGS # gdb reads the debug information
 command -v gdb >/dev/null || { echo "skipped: no gdb"; exit 0; }
 cat >pets.tfy <<'END'
 type Pet { name: string, ages: list<int> }

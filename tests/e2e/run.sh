@@ -1,6 +1,7 @@
 #!/bin/sh
 # tests/e2e/run.sh BUILD [TOPIC…]: runs the end-to-end tests, each tests/e2e/TOPIC.test.sh in a scratch directory of its own, three at a time, the longest first.
-# E2E_SKIP names topics to leave out. A topic prints "ok NAME" and "not ok NAME" lines; one that ends badly without a "not ok" counts as one failure.
+# Programs are compiled without optimisation and debug information unless $CFLAGS is set: the topics are about commands, and
+# tests/golden/lang, tests/docs and tests/crash compile as tfy does. E2E_SKIP names topics to leave out. A topic prints "ok NAME" and "not ok NAME" lines; one that ends badly without a "not ok" counts as one failure.
 set -u
 build=$(cd "$1" && pwd)
 shift
@@ -9,10 +10,11 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export build here scratch
 export TFY="$build/tfy" TFYC="$build/tfyc" EXAMPLES="$here/../../examples" XDG_CACHE_HOME="$scratch/.cache" NO_COLOR=1
+export CFLAGS="${CFLAGS--O0 -g0 -Wl,-S}"
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 
 if [ $# = 0 ]; then
-    longest="renamed codegen stats sockets resume examples watch fork doubt builds lsp"
+    longest="waits renamed http sockets serve_door codegen resume microvm examples prompts land serve_events root lsp"
     for file in $(printf "$here/%s.test.sh\n" $longest) "$here"/*.test.sh; do
         name=$(basename "$file" .test.sh)
         case " ${E2E_SKIP:-} " in *" $name "*) continue ;; esac

@@ -56,7 +56,7 @@ export TFY_LLM_URL no_proxy=127.0.0.1
 ${CC:-cc} -O1 -fPIC -shared -o clock.so "$here/../fault/inject.c" -lpthread
 tfy build work.tfy -o work
 asked() { grep -c "$1" requests; }
-waits() { ./work inspect last 2>/dev/null | grep -q "waits until .*, as the model's endpoint asks"; }
+waits() { tfy inspect last 2>/dev/null | grep -q "waits until .*, as the model's endpoint asks"; }
 tomorrow() { env CLOCK=86500 LD_PRELOAD="$PWD/clock.so" "$@"; }
 begin() { # a workflow that waits, until it is killed
     rm -rf .tfy
@@ -130,7 +130,7 @@ killed() { # PLACE:N; 2: it is not reached before the wait is over
     touch busy
     TFY_TEST_KILL=$1 ./work run >out 2>err &
     trial=$!
-    within 10 sh -c "! kill -0 $trial || ./work inspect last 2>/dev/null | grep -q 'waits until'"
+    within 10 sh -c "! kill -0 $trial || '$TFY' inspect last 2>/dev/null | grep -q 'waits until'"
     reached=0
     if kill -9 $trial 2>/dev/null; then reached=2; fi
     wait $trial 2>/dev/null

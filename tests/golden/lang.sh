@@ -18,7 +18,7 @@ here=$(pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-export build here work XDG_CACHE_HOME="$work/cache" NO_COLOR=1 CFLAGS="-Wall -Wextra -Werror ${CFLAGS:-}" TFY="$build/tfy"
+export build here work XDG_CACHE_HOME="$work/cache" NO_COLOR=1 CFLAGS="-Wall -Wextra -Werror ${CFLAGS--g0 -Wl,-S}" TFY="$build/tfy"
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE TFY_TEST_KILL
 # LSAN cannot look for leaks in a process that was killed; others must not leak.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}" UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1

@@ -69,9 +69,11 @@ soak_crash()
 {
     crash_build "$root/build"
     kinds="--kinds commit,point,double"
-    crash_ledger --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
-    crash_team --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
-    crash_desk --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
+    crash_ledger --results "$results" --dense $kinds,drain,mouth,elsewhere --random "${SOAK_MOMENTS:-500}"
+    crash_team --results "$results" --dense $kinds,drain,mouth,elsewhere --random "${SOAK_MOMENTS:-500}"
+    crash_desk --results "$results" --dense $kinds,drain,mouth,elsewhere --random "${SOAK_MOMENTS:-500}"
+    crash_reader --results "$results" $kinds
+    crash_orphans --results "$results" $kinds,family
     for folder in "$root"/examples/*/; do
         example=$(basename "$folder")
         # Descriptors do not outlive their process: what these say depends on the kill. The saga needs a server (tests/e2e/examples.test.sh),
@@ -79,10 +81,15 @@ soak_crash()
         case $example in code_agent | coder | support | *_server | stdin_loop | saga | microvm) continue ;; esac
         [ -f "$folder/expected" ] && crash_example "$example" --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
     done
-    crash_code_agent --results "$results" $kinds --random "${SOAK_MOMENTS:-500}"
+    crash_code_agent --results "$results" $kinds,drain,mouth,elsewhere --random "${SOAK_MOMENTS:-500}"
     crash_support --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
     crash_land --results "$results" --dense $kinds,call,resume --random "${SOAK_MOMENTS:-500}"
     crash_coder --results "$results" --dense $kinds --random "${SOAK_MOMENTS:-500}"
+    label=@$commit-snapshots # each is taken up from a snapshot
+    export TFY_SNAPSHOT_EVERY=1
+    for program in team desk coder reader; do "crash_$program" --results "$results" --kinds commit,point; done
+    unset TFY_SNAPSHOT_EVERY
+    label=@$commit
 }
 
 soak_calls()
@@ -91,6 +98,7 @@ soak_calls()
     crash_ledger --results "$results" --dense --kinds call,resume
     crash_support --results "$results" --dense --kinds call,resume
     crash_coder --results "$results" --dense --kinds call,resume
+    for program in team desk code_agent; do "crash_$program" --results "$results" --kinds call,resume; done
 }
 
 soak_asan()

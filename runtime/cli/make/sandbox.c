@@ -546,6 +546,7 @@ static void tell_limit(const Sandbox *sandbox, int status)
 static int wait_command(Sandbox *sandbox)
 {
     int status;
+    tfy__family_go_first();
     await_exit(sandbox);
     while (waitpid(sandbox->pid, &status, 0) < 0 && errno == EINTR) continue;
     end_left(sandbox);
