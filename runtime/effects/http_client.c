@@ -14,12 +14,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "core/world.h"
 
-#define ROUNDS_PER_TURN 64
-#define SPARE_MOST      128 /* easy handles that are kept, of 6 KB each */
+#define ROUNDS_PER_TURN  64
+#define SPARE_MOST       128 /* easy handles that are kept, of 6 KB each */
+#define CONNECTIONS_MOST 128 /* open ones that no transfer uses */
 
 /* A socket of curl's that the poller watches; curl decides events and handle. */
 typedef struct Socket {
@@ -254,6 +256,15 @@ void tfy__http_stop(TfyHttp *http, TfyTransfer *transfer)
     transfer->active = false;
 }
 
+/* curl keeps four for each transfer under way unless it is told otherwise, so agents whose questions go out now and then
+ * would connect anew for most of them. Most descriptors stay free for all else. */
+static long kept_connections(void)
+{
+    struct rlimit files;
+    const rlim_t share = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 8 : 0;
+    return share < 1 ? 1 : share > CONNECTIONS_MOST ? CONNECTIONS_MOST : (long)share;
+}
+
 TfyHttp *tfy__http_new(TfyLoop *loop)
 {
     TfyHttp *http = tfy__sys_calloc(1, sizeof *http);
@@ -272,6 +283,7 @@ TfyHttp *tfy__http_new(TfyLoop *loop)
     curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
     curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, set_timer);
     curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, kept_connections());
     return http;
 }
 

@@ -302,3 +302,65 @@ test "else gives a value, and the thread as it was" {
 END
 run tfy test else.tfy
 check "else gives a value, and the thread as it was" printed "1 passed, 0 failed"
+
+# A model that repeats the key it was sent, in a call, and that counts its connections.
+cat >model.py <<'END2'
+import http.server, json, os, random, time
+class Model(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def setup(self):
+        super().setup()
+        with open("connections", "a") as file: file.write("one\n")
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        said = [m for m in body["messages"] if m["role"] == "tool"]
+        args = {"word": os.environ["KEPT"]} if body["messages"][0]["content"].startswith("repeat") else {"word": "w"}
+        call = {"id": "c%d" % len(said), "type": "function", "function": {"name": "see", "arguments": json.dumps(args)}}
+        message = {"content": "ended"} if len(said) > 5 else {"content": None, "tool_calls": [call]}
+        time.sleep(random.random() / 50)
+        answer = json.dumps({"model": "m", "choices": [{"finish_reason": "stop", "message": message}]}).encode()
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(answer) + answer)
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+print("http://127.0.0.1:%d/v1" % server.server_address[1], flush=True)
+server.serve_forever()
+END2
+cat >many.tfy <<'END2'
+/// Sees a word.
+fn see(word: string) -> string { return word }
+
+prompt looker(goal: string) -> string {
+    user goal
+    tools { see }
+}
+
+workflow main(count: int) -> string {
+    var said: list<string> = []
+    for turn in [count, 1, count] {
+        said = parallel for i in 0..turn { give yield looker("look ${i}") }
+    }
+    return "${said.len()} ${said[0]}"
+}
+
+workflow repeat() -> string {
+    let said = yield looker("repeat")
+    return said
+}
+END2
+KEPT=sk-0123456789-kept python3 model.py >python.address &
+servers="$server $!"
+trap 'kill $servers' EXIT
+await python.address
+TFY_LLM_URL=$(cat python.address) TFY_LLM_KEY=sk-0123456789-kept
+export TFY_LLM_URL TFY_LLM_KEY
+run tfy run many.tfy --count 20
+check "agents side by side end" printed '"20 ended"'
+check "... and keep their connections while only one of them asks" [ "$(wc -l <connections)" -le 20 ]
+run tfy run many.tfy --workflow repeat --llm record:repeated
+check "an agent whose model repeats a secret goes on" printed '"ended"'
+check "... of which neither the log nor the session has a trace" sh -c '! grep -l sk-0123456789-kept runs.db* repeated'
+check "... and its model is told what its tool was given" grep -q '"content":"\[key\]","id":"c0"' repeated
+run tfy replay last
+check "... and a replay makes the same calls" printed " 0 divergences"
+run tfy run many.tfy --workflow repeat --llm cassette:repeated
+check "... and the session plays" printed '"ended"'
