@@ -208,23 +208,21 @@ static const char *split_path(char *error, const char **path)
 
 static void complete_turn(TfyCall *call, const TfyLlmReply *reply)
 {
-    json_t *calls = reply->calls ? json_loads(reply->calls, JSON_ALLOW_NUL, NULL) : NULL,
-           *opaque = reply->opaque ? json_loads(reply->opaque, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *opaque = reply->opaque ? json_loads(reply->opaque, JSON_ALLOW_NUL, NULL) : NULL;
     const TfyAnswer answer = {.text = reply->answer,
                               .len = reply->answer_len,
-                              .calls = calls,
+                              .calls = reply->call_list,
                               .opaque = opaque,
                               .cut = tfy__llm_is_long(reply->finish_reason),
                               .too_long = reply->too_long,
                               .tokens = reply->prompt_tokens,
                               .window = reply->window};
     TfyValue value;
-    if ((reply->calls && !calls) || (reply->opaque && !opaque)) tfy__starved(call->task);
+    if (reply->opaque && !opaque) tfy__starved(call->task);
     if (!call->task->error && tfy__turn_decode(call->task, call->tool, &answer, &value))
         tfy__call_done(call, value);
     else
         tfy__call_panicked(call);
-    json_decref(calls);
     json_decref(opaque);
 }
 

@@ -47,6 +47,7 @@ typedef struct TfyLlmReply {
     char *model;               /* as the endpoint names it */
     char *finish_reason;       /* "stop", "length", …; "" if the endpoint gave none */
     char *calls;               /* of tools: JSON, [{id, tool, args}, …]; NULL: none */
+    json_t *call_list;         /* the same, parsed */
     char *opaque;              /* what only its provider understands: JSON, {"from", "items"}; NULL: nothing */
     char *refusal;             /* why the model does not answer; NULL: it answers */
     char *too_long;            /* the request was too long for it, in the endpoint's words; NULL: it was not */

@@ -50,6 +50,7 @@ void tfy__llm_reply_clear(TfyLlmReply *reply)
     free(reply->refusal);
     free(reply->too_long);
     free(reply->calls);
+    json_decref(reply->call_list);
     free(reply->opaque);
     *reply = (TfyLlmReply){0};
 }
@@ -174,6 +175,7 @@ static const char *read_reply(const json_t *line, TfyLlmReply *reply)
     const json_t *calls = json_object_get(line, "calls"), *opaque = json_object_get(line, "opaque");
     if (opaque && !(reply->opaque = json_dumps(opaque, JSON_COMPACT | JSON_SORT_KEYS))) return "memory ran out";
     if (calls && !(reply->calls = json_dumps(calls, JSON_COMPACT))) return "memory ran out";
+    reply->call_list = json_incref((json_t *)calls);
     return reply->answer && reply->model && reply->finish_reason ? NULL : "memory ran out";
 }
 

@@ -256,6 +256,20 @@ static bool keep_json(const json_t *json, char **out)
     return *out;
 }
 
+/* As keep_json. Where no secret was masked, the text need not be parsed again. */
+static bool keep_calls(json_t *calls, TfyLlmReply *reply)
+{
+    TfyBuffer text = {0}, masked = {0};
+    if (!calls) return true;
+    const bool written = tfy__encode_json(&text, calls);
+    const bool secret = written && tfy__known_mask(text.data, text.len, false, &masked);
+    if (secret && !masked.failed) reply->call_list = json_loadb(masked.data, masked.len, JSON_ALLOW_NUL, NULL);
+    if (written && !secret) reply->call_list = json_incref(calls);
+    reply->calls = secret ? masked.data : text.data;
+    if (secret) tfy__buffer_free(&text);
+    return reply->call_list;
+}
+
 enum { OPAQUE_DEPTH = 2 }; /* levels around it in a record */
 
 /* What nests too deeply for a record is left out. */
@@ -272,7 +286,7 @@ static bool keep_opaque(const TfyLlmAsk *ask, json_t *items, char **out)
 static bool keep_parts(const TfyLlmAsk *ask, const TfyLlmParts *parts, TfyLlmReply *reply)
 {
     if (parts->refusal && !(reply->refusal = public_text(ask, parts->refusal, NULL))) return false;
-    if (!keep_json(parts->calls, &reply->calls) || !keep_opaque(ask, parts->opaque, &reply->opaque)) return false;
+    if (!keep_calls(parts->calls, reply) || !keep_opaque(ask, parts->opaque, &reply->opaque)) return false;
     reply->answer = public_text(ask, parts->text, &reply->answer_len);
     reply->model = public_text(ask, parts->model, NULL);
     reply->finish_reason = without_key(parts->finish_reason, strlen(parts->finish_reason), NULL);

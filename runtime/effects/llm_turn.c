@@ -134,7 +134,6 @@ static void tell_unknown(Turn *turn, const char *id, const char *name)
 static bool decode_case(Turn *turn, uint32_t index, const json_t *args, TfyValue *out, char *error)
 {
     const TfyCase *offer = &turn->agent->calls->cases[index];
-    TfyBuffer text = {0};
     TfyValue fields[64] = {{.i = 0}};
     bool ok = false;
     if (offer->field_count > sizeof fields / sizeof *fields) {
@@ -143,13 +142,10 @@ static bool decode_case(Turn *turn, uint32_t index, const json_t *args, TfyValue
         snprintf(error, TFY_ERROR_TEXT, "%s",
                  turn->answer->cut ? "the answer was cut off before they ended; give less in one answer"
                                    : "they are not a JSON object, or nest too deeply");
-    } else if (!tfy__encode_json(&text, args)) {
-        tfy__starved(turn->task);
-    } else if (tfy__decode_args(turn->task, offer->fields, offer->field_count, text.data, text.len, fields, error)) {
+    } else if (tfy__decode_args_json(turn->task, offer->fields, offer->field_count, args, fields, error)) {
         out->o = offer->field_count ? tfy_enum_of(turn->task, turn->agent->calls, index, fields) : offer->bare;
         ok = out->o;
     }
-    tfy__buffer_free(&text);
     return ok;
 }
 

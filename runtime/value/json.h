@@ -60,6 +60,10 @@ bool tfy__decode_exact(TfyTask *task, const TfyExact *exact, const TfyType *type
 bool tfy__decode_args(TfyTask *task, const TfyField *fields, uint32_t count, const char *text, size_t len,
                       TfyValue *values, char *error);
 
+/* The same for a tree, which nests no deeper than a text may. */
+bool tfy__decode_args_json(TfyTask *task, const TfyField *fields, uint32_t count, const json_t *object,
+                           TfyValue *values, char *error);
+
 /* Appends the JSON Schema of a type, in the form that models receive. */
 bool tfy__schema(TfyBuffer *out, const TfyType *type);
 

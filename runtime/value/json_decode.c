@@ -567,15 +567,29 @@ static bool read_args(Reader *reader, const TfyField *fields, uint32_t count, co
     return true;
 }
 
+/* json NULL: error is set already. */
+static bool decode_args(Reader *reader, const TfyField *fields, uint32_t count, const json_t *object, TfyValue *values)
+{
+    for (uint32_t i = 0; i < count; i++) values[i] = tfy_of_int(0);
+    const bool ok = object && read_args(reader, fields, count, object, values);
+    for (uint32_t i = 0; !ok && i < count; i++)
+        values[i] = tfy_of_int(0); /* earlier values stay on the release stack */
+    return ok;
+}
+
 bool tfy__decode_args(TfyTask *task, const TfyField *fields, uint32_t count, const char *text, size_t len,
                       TfyValue *values, char *error)
 {
     Reader reader = {.task = task, .error = error, .root = "$"};
-    for (uint32_t i = 0; i < count; i++) values[i] = tfy_of_int(0);
     json_t *object = parse(&reader, text, len);
-    bool ok = object && read_args(&reader, fields, count, object, values);
-    for (uint32_t i = 0; !ok && i < count; i++)
-        values[i] = tfy_of_int(0); /* earlier values stay on the release stack */
+    const bool ok = decode_args(&reader, fields, count, object, values);
     json_decref(object);
     return ok;
+}
+
+bool tfy__decode_args_json(TfyTask *task, const TfyField *fields, uint32_t count, const json_t *object,
+                           TfyValue *values, char *error)
+{
+    Reader reader = {.task = task, .error = error, .root = "$"};
+    return decode_args(&reader, fields, count, object, values);
 }

@@ -206,8 +206,14 @@ static void write_object(TfyBuffer *out, const json_t *json)
         out->failed = true;
         return;
     }
-    json_object_foreach((json_t *)json, name, value) members[count++] = (Member){name, value};
-    qsort(members, count, sizeof *members, by_name);
+    bool sorted = true; /* as what was parsed from canonical JSON is */
+    json_object_foreach((json_t *)json, name, value)
+    {
+        members[count] = (Member){name, value};
+        sorted = sorted && (!count || by_name(&members[count - 1], &members[count]) < 0);
+        count++;
+    }
+    if (!sorted) qsort(members, count, sizeof *members, by_name);
     tfy__buffer_char(out, '{');
     for (size_t i = 0; i < count; i++) {
         if (i) tfy__buffer_char(out, ',');

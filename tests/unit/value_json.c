@@ -225,6 +225,35 @@ static void test_args(void **state)
     fixture_deinit(&f);
 }
 
+/* As test_args, of trees. */
+static void test_args_of_trees(void **state)
+{
+    static const struct {
+        const char *text, *error;
+    } refused[] = {{"[]", "$: expected an object with a member for each parameter, got a list of 0"},
+                   {"null", "$: expected an object with a member for each parameter, got null"},
+                   {"{\"name\": \"n\", \"argv\": 1}", "$.argv: expected list<string>, got 1"}};
+    Fixture f;
+    TfyValue values[4];
+    char error[TFY_ERROR_TEXT];
+    TfyBuffer out = {0};
+    fixture_init(&f);
+    json_t *tree = json_loads("{\"argv\": [\"x\"], \"name\": \"n\"}", 0, NULL);
+    assert_true(tfy__decode_args_json(&f.task, step_fields, 4, tree, values, error));
+    json_decref(tree); /* the values do not borrow from it */
+    assert_true(tfy__encode_args(&out, step_fields, 4, values));
+    assert_string_equal(out.data, "{\"name\":\"n\",\"argv\":[\"x\"],\"risky\":false,\"note\":null}");
+    tfy__buffer_free(&out);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        tree = json_loads(refused[i].text, JSON_DECODE_ANY, NULL);
+        assert_false(tfy__decode_args_json(&f.task, step_fields, 4, tree, values, error));
+        assert_string_equal(error, refused[i].error);
+        assert_null(values[0].o);
+        json_decref(tree);
+    }
+    fixture_deinit(&f);
+}
+
 static bool make_panic(TfyTask *task, TfyValue *out)
 {
     return tfy_panic(task, 5, "no default today");
@@ -364,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_long_found),
         cmocka_unit_test(test_args),
+        cmocka_unit_test(test_args_of_trees),
         cmocka_unit_test(test_default_that_panics),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_schemas),
