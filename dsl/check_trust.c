@@ -30,9 +30,10 @@ static Label from_outside(Trust *t, Span span, const char *who, const char *says
     return (Label){.from = origin};
 }
 
+/* What the compiler wrote, which has a dot in its name, is nothing that people can look at. */
 static Label through(Trust *t, Label label, const char *name, Span span)
 {
-    if (!label.from) return label;
+    if (!label.from || strchr(name, '.')) return label;
     Origin *origin = arena_new(t->arena, Origin);
     *origin = (Origin){.says = "and through", .name = name, .who = label.from->who, .span = span, .before = label.from};
     label.from = origin;
