@@ -48,6 +48,7 @@
     X(TURN_OF, tfy_turn_of, MAKES, TASK, OBJ)                                \
     X(THREAD_SAY, tfy_thread_say, MAKES, LINE, OBJ)                          \
     X(THREAD_TEXT, tfy_thread_text, MAKES, TASK, OBJ)                        \
+    X(THREAD_LAST, tfy_thread_last, MAKES, TASK, OBJ)                        \
     X(THREAD_MESSAGES, tfy_thread_messages, MAKES, TASK, OBJ)                \
     X(THREAD_TOLD, tfy_thread_told, MAKES, LINE, OBJ)                        \
     X(THREAD_SIZE, tfy_thread_size, VALUE, NONE, INT)                        \

@@ -111,6 +111,7 @@ static const Plan plans[BI_COUNT] = {
     [BI_THREAD_LEN] = {RT_LIST_LEN, "s", 0},
     [BI_THREAD_SAY] = {RT_THREAD_SAY, "sa", 0},
     [BI_THREAD_TEXT] = {RT_THREAD_TEXT, "s", 0},
+    [BI_THREAD_LAST] = {RT_THREAD_LAST, "s", 0},
     [BI_THREAD_MESSAGES] = {RT_THREAD_MESSAGES, "rs", 0},
     [BI_THREAD_JOIN] = {RT_LIST_CONCAT, "sa", 0},
     [BI_THREAD_TOLD] = {RT_THREAD_TOLD, "sab", 0},

@@ -411,10 +411,10 @@ static Block *one_round(const Make *m)
 {
     const int64_t rounds = agent_number(m, "rounds", AGENT_ROUNDS_USUAL, 1, AGENT_ROUNDS_MAX);
     Stmts stmts = {0};
-    const char *message = arena_printf(
-        m->c->arena, "%s gave no answer in %lld rounds; it said last: ", m->prompt->full_name, (long long)rounds);
+    const char *message =
+        arena_printf(m->c->arena, "%s gave no answer in %lld rounds; ", m->prompt->full_name, (long long)rounds);
     put(m, &stmts, ST_IF, made_binary(m, OP_GE, made_id(m, "rounds."), made_number(m, rounds)))->block =
-        fails(m, "ToolError", made_string(m, message, made_call(m, made_member(m, "chat.", "text"), NULL, NULL)),
+        fails(m, "ToolError", made_string(m, message, made_call(m, made_member(m, "chat.", "last."), NULL, NULL)),
               m->prompt->full_name);
     put_assign(m, &stmts, "rounds.", OP_ADD, made_number(m, 1));
     put(m, &stmts, ST_IF, made_binary(m, OP_OR, made_id(m, "long."), is_over(m, 4, 3)))->block = shorten(m);

@@ -133,6 +133,8 @@ bool tfy_thread_older(TfyTask *task, uint32_t line, const TfyObj *thread, int64_
  * started the work is the first. Borrowed; NULL: a panic. */
 TfyObj *tfy_thread_cleared(TfyTask *task, uint32_t line, TfyObj *thread, int64_t first);
 TfyObj *tfy_thread_summarised(TfyTask *task, uint32_t line, TfyObj *thread, int64_t first, TfyObj *text);
+/* What the model did last: its text, and the calls that it made. */
+TfyObj *tfy_thread_last(TfyTask *task, TfyObj *thread);
 
 /* In tests: the turn in which a model makes these calls, a list of the agent's enum. Borrowed; NULL: a panic. */
 TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls);

@@ -1,4 +1,4 @@
-/* thread_short.c: what stays of a conversation that becomes too long for its model.
+/* thread_short.c: what stays of a conversation that becomes too long for its model, and what its model did last.
  *
  *   first                   the message that started the work, always kept
  *   …                       older messages: long results are cleared; if that is not enough, a summary takes their place
@@ -268,4 +268,45 @@ TfyObj *tfy_thread_summarised(TfyTask *task, uint32_t line, TfyObj *thread, int6
     tfy__buffer_free(&summary);
     tfy_charge(task, list->len);
     return made ? tfy_temp(task, made) : NULL; /* a starved task goes nowhere with it */
+}
+
+/* ---- the end of an agent that gives none ---- */
+
+/* it said last: one moment, and called grep("x"), make() */
+static void write_last(TfyBuffer *out, const json_t *message)
+{
+    const json_t *text = json_object_get(message, "content"), *calls = json_object_get(message, "calls"), *call;
+    const bool says = json_string_length(text);
+    size_t i;
+    if (says) {
+        tfy__buffer_text(out, "it said last: ");
+        tfy__buffer_add(out, json_string_value(text), json_string_length(text));
+    }
+    json_array_foreach(calls, i, call)
+    {
+        tfy__buffer_text(out, i ? ", " : says ? ", and called " : "it called last: ");
+        write_call(out, call);
+    }
+    if (!out->len) tfy__buffer_text(out, "its last answer was empty");
+}
+
+TfyObj *tfy_thread_last(TfyTask *task, TfyObj *thread)
+{
+    const TfyList *list = (const TfyList *)thread;
+    json_t *message = NULL;
+    TfyBuffer text = {0};
+    for (int64_t at = list->len; at > 0 && !is_of(message, "assistant") && !task->error;) {
+        json_decref(message);
+        message = message_at(task, list, --at);
+        tfy_charge(task, ((const TfyString *)list->items[at].o)->byte_len);
+    }
+    write_last(&text, is_of(message, "assistant") ? message : NULL);
+    json_decref(message);
+    TfyObj *made = NULL;
+    if (text.failed)
+        tfy__buffer_refused(task, &text);
+    else if (!task->error)
+        made = tfy_string_of(task, text.data, text.len);
+    tfy__buffer_free(&text);
+    return made;
 }

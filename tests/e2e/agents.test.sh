@@ -218,7 +218,7 @@ check "an error that the prompt declares ends it" printed '"stuck: no way"'
 run tfy run agent.tfy --goal unfit
 check "a result that does not fit is asked for again, and then raised" printed 'unfit: $.value'
 run tfy run agent.tfy --goal endless
-check "after its rounds there is no answer" printed 'ended: helper gave no answer in 6 rounds'
+check "after its rounds there is no answer" printed 'ended: helper gave no answer in 6 rounds; it called last: double(1)'
 check "... in the last of which only the answer is offered" python3 -c '
 import json
 offered = [[tool["function"]["name"] for tool in json.loads(line)["tools"]] for line in open("requests") if line.startswith("{")]
