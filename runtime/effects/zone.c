@@ -1,127 +1,8 @@
-/* zone.c: the effect zone: the rules of a time zone, read from the system's files (TZif, RFC 8536) and recorded as
- * text (value/clock.c says how it is written). */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* zone.c: the effect zone: the rules of a time zone, read from the system's files and recorded as text (value/clock.c says
+ * how it is written). */
 #include "core/effect.h"
-#include "value/clock.h"
+#include "effects/zone_file.h"
 #include "value/heap.h"
-
-#define FILE_MOST    65536 /* bytes of a zone's file; the largest of all has 4 kB */
-#define HEADER       44
-#define CHANGES_MOST 4096
-
-/* The counts of a header, and its block of data. */
-typedef struct Block {
-    uint32_t isut, isstd, leap, changes, types, chars;
-    const unsigned char *data;
-} Block;
-
-static int64_t read_signed(const unsigned char *at, int size)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < size; i++) value = value << 8 | at[i];
-    return size == 8 ? (int64_t)value : (int32_t)(uint32_t)value;
-}
-
-static Block read_header(const unsigned char *at)
-{
-    uint32_t n[6];
-    for (int i = 0; i < 6; i++) n[i] = (uint32_t)read_signed(at + 20 + 4 * i, 4);
-    return (Block){n[0], n[1], n[2], n[3], n[4], n[5], at + HEADER};
-}
-
-/* The size of the block if a time has `time` bytes; SIZE_MAX: larger than any file. */
-static size_t block_size(const Block *b, size_t time)
-{
-    if ((b->isut | b->isstd | b->leap | b->changes | b->types | b->chars) > CHANGES_MOST) return SIZE_MAX;
-    return b->changes * (time + 1) + b->types * 6 + b->chars + b->leap * (time + 4) + b->isstd + b->isut;
-}
-
-/* The offset of one of the block's types. False: it is damaged. */
-static bool type_of(const Block *b, uint32_t number, TfyOffset *out)
-{
-    const unsigned char *types = b->data + b->changes * 9, *type = types + number * 6, *chars = types + b->types * 6;
-    if (number >= b->types || type[5] >= b->chars) return false;
-    const size_t most = b->chars - type[5];
-    const int len = (int)strnlen((const char *)chars + type[5], most < TFY_ZONE_NAME ? most : TFY_ZONE_NAME - 1);
-    out->seconds = read_signed(type, 4);
-    snprintf(out->name, sizeof out->name, "%.*s", len, (const char *)chars + type[5]);
-    return len > 0 && !strchr(out->name, ';');
-}
-
-static bool same_offset(const TfyOffset *a, const TfyOffset *b)
-{
-    return a->seconds == b->seconds && strcmp(a->name, b->name) == 0;
-}
-
-/* How many changes must be written: the last ones are omitted if the rule for later times produces them too. */
-static uint32_t changes_needed(const Block *b, const char *rule)
-{
-    uint32_t count = *rule ? b->changes : 0;
-    TfyOffset made, now, before;
-    if (!*rule) return b->changes;
-    for (; count; count--) {
-        const int64_t at = read_signed(b->data + (size_t)(count - 1) * 8, 8);
-        const unsigned char *numbers = b->data + (size_t)b->changes * 8;
-        if (!type_of(b, numbers[count - 1], &now) || !type_of(b, count > 1 ? numbers[count - 2] : 0, &before)) break;
-        if (!tfy__zone_offset(rule, at, &made) || !same_offset(&made, &now)) break;
-        if (!tfy__zone_offset(rule, at - 1, &made) || !same_offset(&made, &before)) break;
-    }
-    return count;
-}
-
-static bool write_rules(TfyBuffer *out, const Block *b, const char *rule)
-{
-    TfyOffset offset;
-    const uint32_t count = changes_needed(b, rule);
-    const bool has_past = count || !*rule;
-    if (has_past && !type_of(b, 0, &offset)) return false;
-    if (has_past) tfy__buffer_printf(out, "-99999999999 %" PRId64 " %s;", offset.seconds, offset.name);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!type_of(b, b->data[(size_t)b->changes * 8 + i], &offset)) return false;
-        tfy__buffer_printf(out, "%" PRId64 " %" PRId64 " %s;", read_signed(b->data + (size_t)i * 8, 8), offset.seconds,
-                           offset.name);
-    }
-    tfy__buffer_text(out, rule);
-    return tfy__zone_offset(out->data ? out->data : "", 0, &offset);
-}
-
-/* Reads the file's second part, with times of 8 bytes, and the rule after it. False: the file has another form. */
-static bool read_file(TfyBuffer *out, unsigned char *file, size_t len)
-{
-    if (len < HEADER || memcmp(file, "TZif", 4) != 0 || file[4] < '2') return false;
-    const Block first = read_header(file);
-    const size_t skipped = block_size(&first, 4);
-    if (skipped > len || HEADER + skipped + HEADER > len) return false;
-    const Block second = read_header(first.data + skipped);
-    const size_t size = block_size(&second, 8), left = len - (size_t)(second.data - file);
-    if (size > left || left - size < 2 || second.data[size] != '\n') return false;
-    char *rule = (char *)file + (second.data - file) + size + 1, *end = memchr(rule, '\n', left - size - 1);
-    if (!end) return false;
-    *end = '\0';
-    return write_rules(out, &second, rule);
-}
-
-/* Is it a plain name, such as America/Argentina/Ushuaia, that cannot lead out of the directory? */
-static bool is_name(const TfyString *name)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-/";
-    return name->byte_len && name->byte_len < 100 && strspn(name->bytes, letters) == name->byte_len &&
-           *name->bytes != '/';
-}
-
-static FILE *open_zone(const TfyString *name, const char **dir)
-{
-    char path[512];
-    const char *own = getenv("TZDIR");
-    *dir = own && *own == '/' ? own : "/usr/share/zoneinfo";
-    const int len = snprintf(path, sizeof path, "%s/%s", *dir, name->bytes);
-    return len < (int)sizeof path ? fopen(path, "rbe") : NULL;
-}
 
 static void give_zone(TfyCall *call, const TfyBuffer *rules)
 {
@@ -141,29 +22,18 @@ static void give_zone(TfyCall *call, const TfyBuffer *rules)
 static void zone_start(TfyCall *call)
 {
     const TfyString *name = (const TfyString *)call->args[0].o;
-    const char *dir = "";
-    FILE *file = is_name(name) ? open_zone(name, &dir) : NULL;
-    const int error = file ? 0 : errno;
-    unsigned char *bytes = file ? tfy__sys_malloc(FILE_MOST) : NULL;
-    const size_t len = bytes ? fread(bytes, 1, FILE_MOST, file) : 0;
     TfyBuffer rules = {0};
+    char error[TFY_ERROR_TEXT];
     call->outcome = TFY_NOT_DONE;
-    if (!is_name(name))
-        tfy__call_tool_error(call, EINVAL, "'%s' is not the name of a time zone, such as Europe/Berlin", name->bytes);
-    else if (!file && tfy__is_no_room(error))
-        tfy__call_no_room(call, error);
-    else if (!file)
-        tfy__call_tool_error(call, ENOENT, "there is no time zone '%s' in %s (%s)", name->bytes, dir, strerror(error));
-    else if (!bytes)
-        tfy__call_starved(call);
-    else if (!read_file(&rules, bytes, len))
-        tfy__call_tool_error(call, EINVAL, "%s/%s does not hold the rules of a time zone", dir, name->bytes);
+    const int code = tfy__zone_read(name->bytes, name->byte_len, &rules, error);
+    if (code && tfy__is_no_room(code))
+        tfy__call_no_room(call, code);
+    else if (code)
+        tfy__call_tool_error(call, code, "%s", error);
     else if (rules.failed)
         tfy__call_starved(call);
     else
         give_zone(call, &rules);
-    if (file) fclose(file);
-    free(bytes);
     tfy__buffer_free(&rules);
 }
 

@@ -16,3 +16,16 @@ int64_t tfy__admin_append(TfyLog *log, const TfyCaller *caller, const char *what
     tfy__put_end(&out);
     return tfy__log_append_payload(log, tfy__log_self(log), TFY_R_ADMIN, 0, 0, &out);
 }
+
+void tfy__admin_audit(TfyRequest *request, const char *what, const char *name, const json_t *value, TfyPosted then)
+{
+    TfyLoop *loop = request->server->loop;
+    const int64_t lsn = tfy__admin_append(tfy__loop_log(loop), &request->caller, what, name, value);
+    request->lsn = lsn;
+    if (lsn > 0) {
+        tfy__command_await(request, then);
+        return;
+    }
+    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "it cannot be recorded");
+    tfy__request_done(request);
+}

@@ -341,6 +341,7 @@ void tfy__serve_again(TfyRequest *request)
     }
     json_decref(request->json);
     request->json = body;
+    request->ours = true;
     request->names = (TfyRouteNames){.text = {request->run->program, request->run->workflow}, .count = 2};
     tfy__serve_start(request);
 }

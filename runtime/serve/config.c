@@ -1,151 +1,62 @@
-/* config.c: see config.h. Objects of the file are tables of members; a part that is to come is a row more. */
+/* config.c: see config.h. */
 #include "serve/config.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "serve/config_rows.h"
+#include "serve/config_schedules.h"
 #include "serve/door.h"
 #include "serve/file_text.h"
-#include "serve/json_line.h"
 #include "serve/tls.h"
 #include "tfy.h"
 
-/* While a file is read. */
-typedef struct Reading {
-    TfyConfig *config;
-    const char *name, *text; /* of the file */
-    size_t len;
-    char *error;
-} Reading;
-
-/* A member of an object: what it must be, and what is done with it. arg: what the object is about. */
-typedef struct Row {
-    const char *name;
-    json_type type; /* JSON_TRUE: true or false */
-    bool (*take)(Reading *reading, json_t *value, const char *path, void *arg);
-} Row;
-
-static bool refuse(const Reading *reading, const char *path, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool refuse(const Reading *reading, const char *path, const char *format, ...)
-{
-    char why[160];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
-    snprintf(reading->error, TFY_ERROR_TEXT, "%.120s:%d: %.160s: %s", reading->name,
-             tfy__json_line(reading->text, reading->len, path), path, why);
-    return false;
-}
-
-static bool refuse_unknown(const Reading *reading, const Row *rows, const char *name, const char *path)
-{
-    enum { MOST = 16 };
-    const char *names[MOST + 1] = {NULL};
-    for (int i = 0; i < MOST && rows[i].name; i++) names[i] = rows[i].name;
-    return refuse(reading, path, "it is not known here%s", tfy__meant(name, names).text);
-}
-
-static const char *type_name(json_type type)
-{
-    switch (type) {
-    case JSON_OBJECT: return "an object";
-    case JSON_ARRAY: return "a list";
-    case JSON_TRUE: return "true or false";
-    default: return "a text";
-    }
-}
-
-static bool read_object(Reading *reading, json_t *object, const Row *rows, const char *path, void *arg)
-{
-    const char *name;
-    json_t *value;
-    json_object_foreach(object, name, value)
-    {
-        char below[512];
-        const Row *row = rows;
-        snprintf(below, sizeof below, "%.400s.%.80s", path, name);
-        while (row->name && strcmp(row->name, name) != 0) row++;
-        if (!row->name) return refuse_unknown(reading, rows, name, below);
-        const bool fits = row->type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == row->type;
-        if (!fits) return refuse(reading, below, "it is not %s", type_name(row->type));
-        if (!row->take(reading, value, below, arg)) return false;
-    }
-    return true;
-}
-
-/* Reads each member of an object whose names are the person's own: an object of these rows. */
-static bool read_named(Reading *reading, json_t *objects, const Row *rows, const char *path)
-{
-    const char *name;
-    json_t *object;
-    json_object_foreach(objects, name, object)
-    {
-        char below[512];
-        snprintf(below, sizeof below, "%.400s.%.80s", path, name);
-        if (!json_is_object(object)) return refuse(reading, below, "it is not an object");
-        if (!read_object(reading, object, rows, below, NULL)) return false;
-    }
-    return true;
-}
-
-static bool set_text(Reading *reading, char **place, const json_t *value)
-{
-    free(*place);
-    *place = strdup(json_string_value(value));
-    if (!*place) snprintf(reading->error, TFY_ERROR_TEXT, "memory ran out");
-    return *place;
-}
-
 /* ---- "listen" ---- */
 
-static bool take_address(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_address(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     TfyListen *listen = arg;
     const char *text = json_string_value(value), *colon = strrchr(text, ':');
     if (!colon || colon == text || !colon[1] || strlen(colon + 1) > 5 || colon[1 + strspn(colon + 1, "0123456789")] ||
         strtol(colon + 1, NULL, 10) > 65535)
-        return refuse(reading, path, "it is not ADDRESS:PORT, such as 127.0.0.1:8433");
-    return set_text(reading, &listen->address, value);
+        return tfy__config_refuse(reading, path, "it is not ADDRESS:PORT, such as 127.0.0.1:8433");
+    return tfy__config_text(reading, &listen->address, value);
 }
 
-static bool take_path(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_path(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     TfyListen *listen = arg;
     if (json_string_length(value) < 2 || json_string_length(value) > 100 || *json_string_value(value) != '/')
-        return refuse(reading, path, "it is not the path of a socket, with at most 100 bytes and from /");
-    return set_text(reading, &listen->path, value);
+        return tfy__config_refuse(reading, path, "it is not the path of a socket, with at most 100 bytes and from /");
+    return tfy__config_text(reading, &listen->path, value);
 }
 
-static bool take_proxy(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_proxy(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     TfyListen *listen = arg;
     listen->proxy = json_is_true(value);
     return true;
 }
 
-static bool take_header(Reading *reading, json_t *value, const char *path, char **place)
+static bool take_header(TfyReading *reading, json_t *value, const char *path, char **place)
 {
     const char *name = json_string_value(value);
     if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")])
-        return refuse(reading, path, "it is not the name of a header");
-    return set_text(reading, place, value);
+        return tfy__config_refuse(reading, path, "it is not the name of a header");
+    return tfy__config_text(reading, place, value);
 }
 
-static bool take_user_header(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_user_header(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     return take_header(reading, value, path, &((TfyListen *)arg)->user_header);
 }
 
-static bool take_groups_header(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_groups_header(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     return take_header(reading, value, path, &((TfyListen *)arg)->groups_header);
 }
 
-static bool take_groups(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_groups(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     TfyListen *listen = arg;
     const char *group;
@@ -155,34 +66,34 @@ static bool take_groups(Reading *reading, json_t *value, const char *path, void 
         char below[512];
         snprintf(below, sizeof below, "%.400s.%.80s", path, group);
         unsigned roles;
-        if (!json_is_array(list)) return refuse(reading, below, "it is not a list");
+        if (!json_is_array(list)) return tfy__config_refuse(reading, below, "it is not a list");
         if (!tfy__roles_read(list, &roles))
-            return refuse(reading, below, "roles are viewer, approver, operator and admin");
+            return tfy__config_refuse(reading, below, "roles are viewer, approver, operator and admin");
     }
     json_decref(listen->groups);
     listen->groups = json_incref(value);
     return true;
 }
 
-static bool read_listen(Reading *reading, json_t *item, const char *path)
+static bool read_listen(TfyReading *reading, json_t *item, const char *path)
 {
-    static const Row rows[] = {{"address", JSON_STRING, take_address},
-                               {"unix", JSON_STRING, take_path},
-                               {"proxy", JSON_TRUE, take_proxy},
-                               {"user_header", JSON_STRING, take_user_header},
-                               {"groups_header", JSON_STRING, take_groups_header},
-                               {"groups", JSON_OBJECT, take_groups},
-                               {.name = NULL}};
+    static const TfyConfigRow rows[] = {{"address", JSON_STRING, take_address},
+                                        {"unix", JSON_STRING, take_path},
+                                        {"proxy", JSON_TRUE, take_proxy},
+                                        {"user_header", JSON_STRING, take_user_header},
+                                        {"groups_header", JSON_STRING, take_groups_header},
+                                        {"groups", JSON_OBJECT, take_groups},
+                                        {.name = NULL}};
     TfyListen *listen = &reading->config->listen[reading->config->listen_count++];
-    if (!json_is_object(item)) return refuse(reading, path, "it is not an object");
-    if (!read_object(reading, item, rows, path, listen)) return false;
-    if (!listen->address == !listen->path) return refuse(reading, path, "it has \"address\" or \"unix\"");
+    if (!json_is_object(item)) return tfy__config_refuse(reading, path, "it is not an object");
+    if (!tfy__config_object(reading, item, rows, path, listen)) return false;
+    if (!listen->address == !listen->path) return tfy__config_refuse(reading, path, "it has \"address\" or \"unix\"");
     if ((listen->user_header || listen->path) && !listen->proxy)
-        return refuse(reading, path, "this is for a listener with \"proxy\": true");
+        return tfy__config_refuse(reading, path, "this is for a listener with \"proxy\": true");
     return true;
 }
 
-static bool take_listen(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_listen(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     json_t *item;
     size_t i;
@@ -190,7 +101,7 @@ static bool take_listen(Reading *reading, json_t *value, const char *path, void 
     {
         char below[64];
         snprintf(below, sizeof below, "%.40s[%zu]", path, i);
-        if (i == TFY_LISTEN_MOST) return refuse(reading, below, "there are more than %d", TFY_LISTEN_MOST);
+        if (i == TFY_LISTEN_MOST) return tfy__config_refuse(reading, below, "there are more than %d", TFY_LISTEN_MOST);
         if (!read_listen(reading, item, below)) return false;
     }
     return true;
@@ -198,7 +109,7 @@ static bool take_listen(Reading *reading, json_t *value, const char *path, void 
 
 /* ---- "hosts" ---- */
 
-static bool take_hosts(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_hosts(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     json_t *item;
     size_t i;
@@ -207,31 +118,31 @@ static bool take_hosts(Reading *reading, json_t *value, const char *path, void *
         char below[64];
         const char *name = json_string_value(item);
         snprintf(below, sizeof below, "%.40s[%zu]", path, i);
-        if (i == TFY_HOSTS_MOST) return refuse(reading, below, "there are more than %d", TFY_HOSTS_MOST);
+        if (i == TFY_HOSTS_MOST) return tfy__config_refuse(reading, below, "there are more than %d", TFY_HOSTS_MOST);
         if (!name || !*name || strpbrk(name, "/ \t\r\n@*"))
-            return refuse(reading, below, "it is not the name of a host, such as tfy.example.org");
-        if (!set_text(reading, &reading->config->hosts[i], item)) return false;
+            return tfy__config_refuse(reading, below, "it is not the name of a host, such as tfy.example.org");
+        if (!tfy__config_text(reading, &reading->config->hosts[i], item)) return false;
     }
     return true;
 }
 
 /* ---- "programs" ---- */
 
-static bool take_flag(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_flag(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     return true;
 }
 
-static bool take_limits(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_limits(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    static const Row rows[] = {{"not_by_starter", JSON_TRUE, take_flag}, {.name = NULL}};
-    return read_named(reading, value, rows, path);
+    static const TfyConfigRow rows[] = {{"not_by_starter", JSON_TRUE, take_flag}, {.name = NULL}};
+    return tfy__config_named(reading, value, rows, path);
 }
 
-static bool take_programs(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_programs(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    static const Row rows[] = {{"limits", JSON_OBJECT, take_limits}, {.name = NULL}};
-    if (!read_named(reading, value, rows, path)) return false;
+    static const TfyConfigRow rows[] = {{"limits", JSON_OBJECT, take_limits}, {.name = NULL}};
+    if (!tfy__config_named(reading, value, rows, path)) return false;
     json_decref(reading->config->programs);
     reading->config->programs = json_incref(value);
     return true;
@@ -245,48 +156,47 @@ bool tfy__config_not_by_starter(const TfyConfig *config, const char *program, co
 
 /* ---- "tls" ---- */
 
-static bool take_cert(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_cert(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    return set_text(reading, &reading->config->cert, value);
+    return tfy__config_text(reading, &reading->config->cert, value);
 }
 
-static bool take_key(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_key(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    return set_text(reading, &reading->config->key, value);
+    return tfy__config_text(reading, &reading->config->key, value);
 }
 
-static bool take_ca(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_ca(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    return set_text(reading, &reading->config->ca, value);
+    return tfy__config_text(reading, &reading->config->ca, value);
 }
 
-static bool take_tls(Reading *reading, json_t *value, const char *path, void *arg)
+static bool take_tls(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    static const Row rows[] = {
+    static const TfyConfigRow rows[] = {
         {"cert", JSON_STRING, take_cert}, {"key", JSON_STRING, take_key}, {"ca", JSON_STRING, take_ca}, {.name = NULL}};
-    if (!read_object(reading, value, rows, path, NULL)) return false;
+    if (!tfy__config_object(reading, value, rows, path, NULL)) return false;
     if (!reading->config->cert != !reading->config->key)
-        return refuse(reading, path, "a certificate has \"cert\" and \"key\"");
+        return tfy__config_refuse(reading, path, "a certificate has \"cert\" and \"key\"");
     return true;
 }
 
 /* ---- the file ---- */
 
-static bool read_file(Reading *reading)
+static bool read_file(TfyReading *reading)
 {
-    static const Row rows[] = {{"listen", JSON_ARRAY, take_listen},
-                               {"hosts", JSON_ARRAY, take_hosts},
-                               {"programs", JSON_OBJECT, take_programs},
-                               {"tls", JSON_OBJECT, take_tls},
-                               {.name = NULL}};
+    static const TfyConfigRow rows[] = {
+        {"listen", JSON_ARRAY, take_listen},      {"hosts", JSON_ARRAY, take_hosts},
+        {"programs", JSON_OBJECT, take_programs}, {"schedules", JSON_OBJECT, tfy__config_schedules},
+        {"tls", JSON_OBJECT, take_tls},           {.name = NULL}};
     json_error_t where;
     json_t *json = json_loadb(reading->text, reading->len, JSON_REJECT_DUPLICATES, &where);
     if (!json) {
         snprintf(reading->error, TFY_ERROR_TEXT, "%.300s:%d: %.200s", reading->name, where.line, where.text);
         return false;
     }
-    const bool fits = json_is_object(json) ? read_object(reading, json, rows, "$", NULL)
-                                           : refuse(reading, "$", "it is not an object");
+    const bool fits = json_is_object(json) ? tfy__config_object(reading, json, rows, "$", NULL)
+                                           : tfy__config_refuse(reading, "$", "it is not an object");
     json_decref(json);
     return fits;
 }
@@ -294,7 +204,7 @@ static bool read_file(Reading *reading)
 TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, char *error)
 {
     TfyConfig *config = calloc(1, sizeof *config);
-    Reading reading = {.config = config, .name = name, .text = text, .len = len, .error = error};
+    TfyReading reading = {.config = config, .name = name, .text = text, .len = len, .error = error};
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (config && read_file(&reading)) return config;
     tfy__config_free(config);
@@ -318,6 +228,7 @@ void tfy__config_free(TfyConfig *config)
         for (size_t i = 0; i < TFY_HOSTS_MOST; i++) free(config->hosts[i]);
         while (config->own_count) free(config->own[--config->own_count]);
         json_decref(config->programs);
+        for (TfySchedule *schedule; (schedule = LIST_TAKE(&config->schedules, next));) tfy__schedule_free(schedule);
         free(config->cert);
         free(config->key);
         free(config->ca);
@@ -339,7 +250,7 @@ static bool add_listen(TfyConfig *config, const char *address, bool usual, char 
 {
     TfyListen *listen = &config->listen[config->listen_count++];
     json_t *value = json_string(address);
-    Reading reading = {.config = config, .name = "--listen", .text = "", .error = error};
+    TfyReading reading = {.config = config, .name = "--listen", .text = "", .error = error};
     const bool fits = value && take_address(&reading, value, address, listen);
     listen->usual = usual;
     json_decref(value);

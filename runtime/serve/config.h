@@ -1,5 +1,5 @@
-/* config.h: what the file of --config says: where the server listens, which names it has, its certificates, and rules of
- * workflows. The file is JSON; a member that nobody knows, and a value that does not fit, is refused with its line and its
+/* config.h: what the file of --config says: where the server listens, which names it has, its certificates, rules of
+ * workflows, and what starts at times. The file is JSON; a member that nobody knows, and a value that does not fit, is refused with its line and its
  * path.
  *
  * SIGHUP reads it again, whole or not at all. A configuration stays in memory until the server ends, since requests may
@@ -9,7 +9,9 @@
 
 #include <jansson.h>
 
+#include "base/list.h"
 #include "serve/gate.h"
+#include "serve/schedule.h"
 
 enum { TFY_LISTEN_MOST = 8, TFY_HOSTS_MOST = 32 };
 
@@ -30,9 +32,10 @@ typedef struct TfyConfig {
     TfyListen listen[TFY_LISTEN_MOST];
     size_t listen_count;
     char *hosts[TFY_HOSTS_MOST + 1]; /* other names of the server; ends with NULL */
-    json_t *programs;                /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
-    char *cert, *key, *ca;           /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */
-    struct TfyTls *tls;              /* tls.h: … read; NULL: no TLS */
+    LIST(TfySchedule) schedules;
+    json_t *programs;      /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
+    char *cert, *key, *ca; /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */
+    struct TfyTls *tls;    /* tls.h: … read; NULL: no TLS */
     char *own[TFY_LISTEN_MOST * (TFY_HOSTS_MOST + 4)]; /* names that were made of the addresses; owned */
     size_t own_count;
 } TfyConfig;

@@ -1,72 +1,26 @@
 /* door_file.c: see door_file.h. */
 #include "serve/door_file.h"
 
-#include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "serve/serve_file.h"
 #include "tfy.h"
-
-enum { VERSION = 1, BUSY_MS = 5000 };
 
 struct TfyDoorFile {
     sqlite3 *db;
-    char path[4096];
+    char path[TFY_SERVE_PATH];
 };
 
-static const char schema[] =
-    "CREATE TABLE entry(hash BLOB PRIMARY KEY,session INT NOT NULL,person TEXT NOT NULL,name TEXT NOT NULL,"
-    "roles INT NOT NULL,created_ms INT NOT NULL,used_ms INT NOT NULL,expires_ms INT NOT NULL,rate INT NOT NULL,"
-    "only_ TEXT NOT NULL)WITHOUT ROWID;"
-    "CREATE UNIQUE INDEX entry_name ON entry(name)WHERE session=0;"
-    "PRAGMA user_version=1";
-
 #define COLUMNS "hash,session,person,name,roles,created_ms,used_ms,expires_ms,rate,only_"
-
-static int64_t version_of(sqlite3 *db)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t version = -1;
-    if (sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
-        version = sqlite3_column_int64(stmt, 0);
-    sqlite3_finalize(stmt);
-    return version;
-}
-
-static bool prepare_file(TfyDoorFile *file)
-{
-    sqlite3_busy_timeout(file->db, BUSY_MS);
-    if (sqlite3_exec(file->db, "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL", NULL, NULL, NULL) != SQLITE_OK)
-        return false;
-    const int64_t version = version_of(file->db);
-    if (version) return version == VERSION;
-    return sqlite3_exec(file->db, schema, NULL, NULL, NULL) == SQLITE_OK;
-}
-
-/* SQLite makes the files beside it with the rights of this one. */
-static bool make_private(const char *path)
-{
-    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) return false;
-    close(fd);
-    return true;
-}
 
 TfyDoorFile *tfy__door_file_open(const char *db_path, char *error)
 {
     TfyDoorFile *file = calloc(1, sizeof *file);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!file) return NULL;
-    snprintf(file->path, sizeof file->path, "%s-serve", db_path);
-    if (make_private(file->path) &&
-        sqlite3_open_v2(file->path, &file->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, NULL) == SQLITE_OK &&
-        prepare_file(file))
-        return file;
-    snprintf(error, TFY_ERROR_TEXT, "%.300s, which has the tokens, cannot be read (%s): remove it and make them anew",
-             file->path, file->db ? sqlite3_errmsg(file->db) : "it cannot be opened");
+    if ((file->db = tfy__serve_file_open(db_path, file->path, error))) return file;
     tfy__door_file_close(file);
     return NULL;
 }

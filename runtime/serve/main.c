@@ -15,6 +15,7 @@
 #include "serve/child.h"
 #include "serve/entrance.h"
 #include "serve/openapi.h"
+#include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
 #include "serve/token_command.h"
@@ -153,6 +154,7 @@ static bool open_server(Main *it)
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
     if (!(server->children = tfy__children_open())) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
+    if (!(server->schedules = tfy__schedules_open(server, it->error))) return false;
     tfy__on_durable(server->loop, wake_readers, server);
     return tfy__entrance_open(server, it->error);
 }
@@ -165,6 +167,7 @@ static int close_all(Main *it, int status)
     TfyServer *server = &it->server;
     server->draining = true;
     tfy__owner_stop(it->owner);
+    tfy__schedules_quit(server->schedules);
     if (server->loop) tfy_close(server->loop);
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
@@ -174,6 +177,7 @@ static int close_all(Main *it, int status)
     tfy__tail_close(server->tail);
     tfy__hub_close(server->hub);
     tfy__children_close(server->children);
+    tfy__schedules_close(server->schedules);
     tfy__entrance_close(server);
     free(server->openapi);
     tfy__table_free(&server->starting);

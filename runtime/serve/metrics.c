@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
+#include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
 
@@ -16,6 +17,10 @@ static void add_own(TfyServer *server, TfyBuffer *out)
                        "# HELP tfy_sse_subscribers Streams of events that are open.\n"
                        "# TYPE tfy_sse_subscribers gauge\ntfy_sse_subscribers %u\n",
                        tfy__hub_listeners(server->hub));
+    tfy__buffer_printf(out,
+                       "# HELP tfy_schedule_late_seconds How long the oldest time of a schedule has been due.\n"
+                       "# TYPE tfy_schedule_late_seconds gauge\ntfy_schedule_late_seconds %.3f\n",
+                       tfy__schedules_late_s(server->schedules));
     tfy__buffer_printf(out,
                        "# HELP tfy_build_info The version of the server.\n"
                        "# TYPE tfy_build_info gauge\ntfy_build_info{version=\"%s\"} 1\n",

@@ -103,14 +103,30 @@ static const char shared[] =
     "\"version\":{\"type\":\"string\"},\"workflows\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}},\"next\":{"
     "\"type\":\"null\"}}},"
     "\"Status\":{\"type\":\"object\",\"required\":[\"status\"],\"properties\":{\"status\":{\"const\":\"ok\"}}},"
+    "\"Schedule\":{\"type\":\"object\",\"required\":[\"name\",\"cron\",\"zone\",\"start\",\"overlap\",\"catch_up\","
+    "\"jitter\",\"paused\",\"off\",\"next\",\"last\"],\"properties\":{\"name\":{\"type\":\"string\"},\"cron\":{"
+    "\"type\":"
+    "\"string\"},\"zone\":{\"type\":\"string\"},\"start\":{\"type\":\"string\"},\"overlap\":{\"enum\":[\"skip\","
+    "\"cancel_old\",\"allow\"]},\"catch_up\":{\"type\":\"string\"},\"jitter\":{\"type\":\"string\"},\"paused\":{"
+    "\"type\":"
+    "\"boolean\"},\"off\":{\"type\":[\"string\",\"null\"]},\"next\":{\"type\":[\"string\",\"null\"],\"format\":\"date-"
+    "time\"},"
+    "\"last\":{\"type\":[\"object\",\"null\"],\"required\":[\"time\",\"run\",\"skipped\"],\"properties\":{\"time\":{"
+    "\"type\":"
+    "\"string\",\"format\":\"date-time\"},\"run\":{\"type\":[\"string\",\"null\"],\"format\":\"uuid\"},\"skipped\":{"
+    "\"type\":["
+    "\"string\",\"null\"]}}}}},"
+    "\"Schedules\":{\"type\":\"object\",\"required\":[\"schedules\",\"next\"],\"properties\":{\"schedules\":{\"type\":"
+    "\"array\",\"items\":{\"$ref\":\"#/components/schemas/Schedule\"}},\"next\":{\"type\":\"null\"}}},"
     "\"Any\":{\"type\":\"object\"}}";
 
 static const char *answer_of(const TfyRoute *route)
 {
-    static const char *const of[][2] = {{"health", "Status"}, {"ready", "Status"}, {"programs", "Programs"},
-                                        {"runs", "Runs"},     {"run", "Run"},      {"start", "Run"},
-                                        {"signal", "Run"},    {"cancel", "Run"},   {"fork", "Run"},
-                                        {"again", "Run"},     {"resolve", "Run"},  {"answer", "Run"}};
+    static const char *const of[][2] = {
+        {"health", "Status"}, {"ready", "Status"},   {"programs", "Programs"}, {"runs", "Runs"},
+        {"run", "Run"},       {"start", "Run"},      {"signal", "Run"},        {"cancel", "Run"},
+        {"fork", "Run"},      {"again", "Run"},      {"resolve", "Run"},       {"answer", "Run"},
+        {"trigger", "Run"},   {"pause", "Schedule"}, {"unpause", "Schedule"},  {"schedules", "Schedules"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];
     return "Any";
@@ -173,7 +189,8 @@ static void add_seen_header(json_t *parameters)
 /* What a change sends. */
 static json_t *body_of(const TfyRoute *route)
 {
-#define TEXT "{\"type\":\"string\"}"
+#define TEXT    "{\"type\":\"string\"}"
+#define NOTHING "{\"type\":\"object\",\"maxProperties\":0}"
     static const char *const of[][2] = {
         {"signal", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT
                    ",\"value\":true,\"id\":" TEXT "}}"},
@@ -187,10 +204,15 @@ static json_t *body_of(const TfyRoute *route)
                   ",\"roles\":{\"type\":\"array\",\"items\":{\"enum\":[\"viewer\",\"approver\",\"operator\","
                   "\"admin\"]}},\"only\":{\"type\":\"array\",\"items\":" TEXT "},\"expires\":" TEXT
                   ",\"rate\":{\"type\":[\"integer\",\"null\"]}}}"},
+        {"trigger", NOTHING},
+        {"pause", NOTHING},
+        {"unpause", NOTHING},
+        {"again", NOTHING},
         {"answer", "{\"type\":\"object\",\"required\":[\"answer\"],\"properties\":{\"answer\":{\"type\":[\"string\","
                    "\"boolean\"]},\"why\":" TEXT "}}"},
     };
 #undef TEXT
+#undef NOTHING
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return json_loads(of[i][1], 0, NULL);
     return reference("Any");
@@ -198,7 +220,7 @@ static json_t *body_of(const TfyRoute *route)
 
 static bool makes_run(const TfyRoute *route)
 {
-    static const char *const of[] = {"start", "fork", "again"};
+    static const char *const of[] = {"start", "fork", "again", "trigger"};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i], route->id) == 0) return true;
     return false;

@@ -1,6 +1,20 @@
 /* programs.c: the programs that are served. */
 #include "serve/serve.h"
 
+const TfyServed *tfy__served_named(const TfyServer *server, const char *program)
+{
+    const TfyServed *served = server->programs.first;
+    while (served && strcmp(served->name, program) != 0) served = served->next;
+    return served;
+}
+
+const TfyWorkflow *tfy__served_workflow(const TfyServed *served, const char *name)
+{
+    for (uint32_t i = 0; i < served->program->workflow_count; i++)
+        if (strcmp(served->program->workflows[i]->name, name) == 0) return served->program->workflows[i];
+    return NULL;
+}
+
 /* Those that the caller sees. */
 static json_t *workflows_of(const TfyServed *served, const TfyCaller *caller)
 {

@@ -7,6 +7,7 @@
 #include "serve/questions.h"
 #include "serve/run_history.h"
 #include "serve/runs.h"
+#include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 #include "serve/stream.h"
@@ -69,6 +70,12 @@ const TfyRoute tfy__routes[] = {
     {TFY_POST, "/v1/tokens", ADMIN, TFY_BY_LOOP, tfy__serve_grant, "grant", "make a token"},
     {TFY_DELETE, "/v1/tokens/{name}", ADMIN, TFY_BY_READER, tfy__serve_revoke, "revoke",
      "revoke a token, and end its sessions"},
+    {TFY_GET, "/v1/schedules", VIEWER, TFY_AT_ONCE, tfy__serve_schedules, "schedules", "list schedules"},
+    {TFY_POST, "/v1/schedules/{s}/trigger", OPERATOR, TFY_BY_LOOP, tfy__serve_trigger, "trigger",
+     "start a run of a schedule now"},
+    {TFY_POST, "/v1/schedules/{s}/pause", OPERATOR, TFY_BY_LOOP, tfy__serve_pause, "pause", "pause a schedule"},
+    {TFY_POST, "/v1/schedules/{s}/unpause", OPERATOR, TFY_BY_LOOP, tfy__serve_unpause, "unpause",
+     "let a schedule that is paused continue"},
     {TFY_GET, "/v1/audit", ADMIN, TFY_BY_READER, tfy__serve_audit, "audit", "who did what, newest first"},
     {TFY_GET, NULL, TFY_ROLE_NONE, TFY_AT_ONCE, NULL, NULL, NULL},
 };

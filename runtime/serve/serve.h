@@ -7,6 +7,7 @@
  *                             recorded is durable.
  *   tail thread (tail.c)      reads every record once, in order, and keeps the derived file "<db>-index".
  *   hub thread (stream.c)     follows the log for those who listen to GET /v1/events.
+ *   timer thread (schedules.c)  asks the loop to start what is due.
  *
  * A request has one owner at a time: the HTTP thread until it is handed over, then a reader or the loop, then, once
  * tfy__request_done has resumed its connection, the HTTP thread again. So nothing in it needs a lock. */
@@ -75,6 +76,7 @@ typedef struct TfyRequest {
     int64_t lsn;       /* Tfy-Lsn; 0: none */
     int retry_after_s; /* 0: none */
     bool replayed;     /* Idempotency-Replayed: true */
+    bool ours;         /* the server chose the labels of the start, which may be "tfy.…" */
     bool packed;       /* the answer is a file of the page, by gzip */
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
@@ -105,6 +107,7 @@ struct TfyServer {
     struct TfyTail *tail;
     struct TfyHub *hub;
     struct TfyChildren *children;
+    struct TfySchedules *schedules;
     TfyDoor *door;
     struct TfyBounds *bounds;
     _Atomic(TfyConfig *) config; /* the newest */
@@ -178,6 +181,12 @@ void tfy__command_refuse(TfyRequest *request); /* the loop has ended, and does n
 void tfy__command_await(TfyRequest *request, TfyPosted next);
 void tfy__command_answer(TfyLoop *loop, void *request);
 void tfy__command_read(TfyLoop *loop, void *request);
+
+/* ---- programs.c ---- */
+
+/* NULL: there is none. */
+const TfyServed *tfy__served_named(const TfyServer *server, const char *program);
+const TfyWorkflow *tfy__served_workflow(const TfyServed *served, const char *name);
 
 /* ---- the routes ---- */
 

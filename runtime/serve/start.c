@@ -30,10 +30,10 @@ static const TfyServed *find_program(TfyRequest *request, const char *name)
     enum { MOST = 64 };
     const char *names[MOST + 1] = {NULL};
     uint32_t count = 0;
-    for (const TfyServed *served = request->server->programs.first; served; served = served->next) {
-        if (strcmp(served->name, name) == 0) return served;
-        if (count < MOST) names[count++] = served->name;
-    }
+    const TfyServed *found = tfy__served_named(request->server, name);
+    if (found) return found;
+    for (const TfyServed *served = request->server->programs.first; served && count < MOST; served = served->next)
+        names[count++] = served->name;
     tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no program '%.80s'%s", name,
                  tfy__meant(name, names).text);
     return NULL;
@@ -43,12 +43,9 @@ static const TfyWorkflow *find_workflow(TfyRequest *request, const TfyServed *of
 {
     enum { MOST = 64 };
     const char *names[MOST + 1] = {NULL};
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < of->program->workflow_count; i++) {
-        const TfyWorkflow *workflow = of->program->workflows[i];
-        if (strcmp(workflow->name, name) == 0) return workflow;
-        if (count < MOST) names[count++] = workflow->name;
-    }
+    const TfyWorkflow *found = tfy__served_workflow(of, name);
+    if (found) return found;
+    for (uint32_t i = 0; i < of->program->workflow_count && i < MOST; i++) names[i] = of->program->workflows[i]->name;
     tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "%s has no workflow '%.80s'%s", of->name, name,
                  tfy__meant(name, names).text);
     return NULL;
@@ -109,7 +106,7 @@ static bool is_label_name(const char *name)
     return len > 0 && len <= LABEL_NAME_MOST && len == strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
 }
 
-static bool labels_fit(const json_t *labels, TfyProblem *problem)
+static bool labels_fit(const json_t *labels, bool ours, TfyProblem *problem)
 {
     const char *name;
     json_t *value;
@@ -121,7 +118,7 @@ static bool labels_fit(const json_t *labels, TfyProblem *problem)
         snprintf(path, sizeof path, "$.labels.%.100s", name);
         if (!is_label_name(name))
             fit = tfy__body_mistake(problem, path, "a name has 1 to %d of a-z, 0-9, '_', '.' and '-'", LABEL_NAME_MOST);
-        else if (strncmp(name, "tfy.", 4) == 0)
+        else if (strncmp(name, "tfy.", 4) == 0 && !ours)
             fit = tfy__body_mistake(problem, path, "names that start with 'tfy.' are the server's own");
         else if (!json_is_string(value) || json_string_length(value) > LABEL_MOST)
             fit = tfy__body_mistake(problem, path, "it is not a text of at most %d bytes", LABEL_MOST);
@@ -131,15 +128,14 @@ static bool labels_fit(const json_t *labels, TfyProblem *problem)
 
 /* ---- what its first record says besides ---- */
 
-static void write_facts(void *arg, TfyBuffer *members)
+void tfy__put_start_facts(void *arg, TfyBuffer *members)
 {
-    const TfyRequest *request = arg;
-    json_t *labels = json_object_get(request->json, "labels");
-    tfy__put_text(members, TFY_P_BY, request->caller.name);
+    const TfyStartFacts *facts = arg;
+    tfy__put_text(members, TFY_P_BY, facts->caller->name);
     tfy__put(members, TFY_P_VIA);
-    tfy__via_text(&request->caller, members);
-    if (json_object_size(labels)) tfy__put_tree(members, TFY_P_LABELS, labels);
-    tfy__put_text(members, TFY_P_PROGRAM_NAME, request->starting->of->name);
+    tfy__via_text(facts->caller, members);
+    if (json_object_size(facts->labels)) tfy__put_tree(members, TFY_P_LABELS, facts->labels);
+    tfy__put_text(members, TFY_P_PROGRAM_NAME, facts->program);
 }
 
 /* ---- on its way ---- */
@@ -213,7 +209,9 @@ static bool starts(TfyRequest *request, const char *args)
 {
     TfyServer *server = request->server;
     TfyStarting *starting = request->starting;
-    const TfyStart start = {.id = request->key, .facts = write_facts, .arg = request};
+    TfyStartFacts facts = {
+        .caller = &request->caller, .labels = json_object_get(request->json, "labels"), .program = starting->of->name};
+    const TfyStart start = {.id = request->key, .facts = tfy__put_start_facts, .arg = &facts};
     char error[TFY_ERROR_TEXT];
     int64_t tid;
     const int code =
@@ -249,7 +247,7 @@ static bool prepare(TfyRequest *request)
                             "an Idempotency-Key has 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
     return tfy__request_known(request, (const char *const[]){NULL}) &&
            tfy__body_fits(request->json, members, &request->problem) &&
-           labels_fit(json_object_get(request->json, "labels"), &request->problem);
+           labels_fit(json_object_get(request->json, "labels"), request->ours, &request->problem);
 }
 
 /* The uuid that the key stands for. */

@@ -21,6 +21,14 @@ typedef struct TfyStarting {
     int64_t started_ms;
 } TfyStarting;
 
+/* What the first record of a run says besides. */
+typedef struct TfyStartFacts {
+    const TfyCaller *caller;
+    const json_t *labels; /* NULL: none */
+    const char *program;  /* its name here */
+} TfyStartFacts;
+void tfy__put_start_facts(void *facts, TfyBuffer *members); /* as TfyStart has it */
+
 void tfy__serve_start(TfyRequest *request);
 void tfy__starting_free(TfyStarting *starting);
 

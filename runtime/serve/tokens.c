@@ -187,19 +187,6 @@ static void keep_token(TfyRequest *request)
             json_pack("{s:s, s:s, s:o}", "name", token.name, "token", secret, "roles", tfy__roles_json(token.roles)));
 }
 
-static void audit(TfyRequest *request, const char *what, const char *name, const json_t *value, TfyPosted then)
-{
-    TfyLoop *loop = request->server->loop;
-    const int64_t lsn = tfy__admin_append(tfy__loop_log(loop), &request->caller, what, name, value);
-    request->lsn = lsn;
-    if (lsn > 0) {
-        tfy__command_await(request, then);
-        return;
-    }
-    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "it cannot be recorded");
-    tfy__request_done(request);
-}
-
 /* Nobody gives a role that they do not have, nor sight of what they do not see. */
 static bool may_grant(TfyRequest *request, const TfyToken *token)
 {
@@ -217,7 +204,7 @@ void tfy__serve_grant(TfyRequest *request)
     }
     json_t *value = json_pack("{s:o, s:s}", "roles", tfy__roles_json(token.roles), "only", token.only);
     request->then = keep_token;
-    audit(request, "token", token.name, value, tfy__command_read);
+    tfy__admin_audit(request, "token", token.name, value, tfy__command_read);
     json_decref(value);
 }
 
@@ -226,7 +213,7 @@ static void audit_revoke(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
     if (loop)
-        audit(request, "revoke", request->names.text[0], NULL, tfy__command_answer);
+        tfy__admin_audit(request, "revoke", request->names.text[0], NULL, tfy__command_answer);
     else
         tfy__command_refuse(request);
 }

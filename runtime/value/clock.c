@@ -174,6 +174,20 @@ bool tfy__zone_offset(const char *rules, int64_t unix_s, TfyOffset *out)
     return true;
 }
 
+bool tfy__zone_unix(const char *rules, int64_t local_s, int64_t *out)
+{
+    TfyOffset before, after, check;
+    if (!tfy__zone_offset(rules, local_s - DAY_S, &before) || !tfy__zone_offset(rules, local_s + DAY_S, &after))
+        return false;
+    *out = local_s - before.seconds;
+    if (before.seconds == after.seconds) return true;
+    if (!tfy__zone_offset(rules, *out, &check)) return false;
+    if (check.seconds == before.seconds) return true;
+    if (!tfy__zone_offset(rules, local_s - after.seconds, &check)) return false;
+    if (check.seconds == after.seconds) *out = local_s - after.seconds;
+    return true;
+}
+
 /* ---- format ---- */
 
 static const char *const days[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
@@ -289,20 +303,14 @@ static int64_t read_clock(const TfyString *text)
     return at == text->bytes + text->byte_len ? hour * 3600 + minute * 60 + second : -1;
 }
 
-/* When a place's clock shows this (local, as if it were UTC): the first of two times when the clock is set back, and as
- * much later as the clock is set forward when that leaves it out. */
 static bool unix_of(TfyTask *task, uint32_t line, const TfyObj *zone, int64_t local_s, int64_t *out)
 {
-    TfyOffset before, after, check;
-    if (!offset_at(task, line, zone, local_s - DAY_S, &before) || !offset_at(task, line, zone, local_s + DAY_S, &after))
-        return false;
-    *out = local_s - before.seconds;
-    if (before.seconds == after.seconds) return true;
-    if (!offset_at(task, line, zone, *out, &check)) return false;
-    if (check.seconds == before.seconds) return true;
-    if (!offset_at(task, line, zone, local_s - after.seconds, &check)) return false;
-    if (check.seconds == after.seconds) *out = local_s - after.seconds;
-    return true;
+    *out = local_s;
+    if (!zone) return true;
+    const TfyValue *fields = ((const TfyRecord *)zone)->fields;
+    return tfy__zone_unix(((const TfyString *)fields[1].o)->bytes, local_s, out) ||
+           tfy_panic(task, line, "the rules of time zone '%.64s' cannot be read",
+                     ((const TfyString *)fields[0].o)->bytes);
 }
 
 bool tfy_time_next(TfyTask *task, uint32_t line, int64_t ms, const TfyObj *clock, const TfyObj *zone, int64_t *out)
