@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "tfy.h"
+#include "wal/log/log.h"
 
 /* From any thread: has the loop's call this function at the start of a turn; with NULL in tfy_close. TFY_E_NOMEM or 0. */
 typedef void (*TfyPosted)(TfyLoop *loop, void *arg);
@@ -29,13 +30,28 @@ void tfy__on_durable(TfyLoop *loop, TfyPosted call, void *arg);
 
 /* How a run starts that somebody else wants. All zero: like tfy_submit. */
 typedef struct TfyStart {
+    bool queued;    /* it is recorded and does not begin: tfy__resume lets it */
     const char *id; /* its starter's own name for it (wal/log/run_id.h); NULL: none */
     void (*facts)(void *arg,
                   TfyBuffer *members); /* adds members to InstructionStart (wal/rows/payload.h); NULL: none */
     void *arg;
+    char *run; /* gets its uuid (37 bytes); NULL: it is not wanted */
 } TfyStart;
 /* tfy_submit for such a run. TFY_E_STATE: the log has a run of that id. */
 int tfy__submit_start(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json,
                       const TfyStart *start, int64_t *tid, char *error_text);
+
+/* Sets callbacks on the loop's thread: a run that was queued begins, for whatever reason; and a run has ended. */
+typedef struct TfyRunsSeen {
+    void (*begun)(void *state, const char *run); /* its uuid */
+    void (*ended)(void *state, const char *run);
+    void *state;
+} TfyRunsSeen;
+void tfy__on_runs(TfyLoop *loop, const TfyRunsSeen *seen);
+
+/* Shows all runs of the loop's programs that have not ended, those in no memory too, with their InstructionStart; both are
+ * valid during the call. It first waits until all that was appended is durable. 0 or a negative code. */
+int tfy__see_unfinished(TfyLoop *loop, void (*see)(void *state, const TfyLogRun *run, const TfyLogRecord *birth),
+                        void *state);
 
 #endif

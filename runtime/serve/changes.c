@@ -8,6 +8,7 @@
 #include "cli/program/sent.h"
 #include "serve/body.h"
 #include "serve/of_run.h"
+#include "serve/queue.h"
 #include "serve/questions.h"
 #include "serve/reader.h"
 #include "serve/runs.h"
@@ -47,6 +48,8 @@ static void refused(TfyRequest *request, int code, TfyProblemKind state, const c
 {
     const bool ended = request->run->ended;
     TfyProblemKind kind = TFY_PROBLEM_INTERNAL;
+    if (tfy__queue_holds(request->server->queue, request->run->id))
+        tfy__problem(&request->problem, TFY_PROBLEM_QUEUED, "run %s waits in the queue", request->run->id);
     switch (code) {
     case TFY_E_ABSENT: kind = ended ? TFY_PROBLEM_ENDED : TFY_PROBLEM_NOT_FOUND; break;
     case TFY_E_STATE: kind = state; break;
@@ -283,7 +286,11 @@ static int fork_it(TfyRequest *request, char *error)
     tfy__history_free(history);
     if (code != TFY_OK) return code;
     snprintf(request->run->id, sizeof request->run->id, "%s", made);
-    return tfy__resume(loop, made, error);
+    code = tfy__resume(loop, made, error);
+    const TfyQueued begun = {
+        .program = request->run->program, .workflow = request->run->workflow, .run = made, .lsn = tfy__log_last(log)};
+    if (code == TFY_OK) tfy__queue_add(request->server->queue, &begun, TFY_ADMIT_NOW);
+    return code;
 }
 
 void tfy__serve_fork(TfyRequest *request)

@@ -8,8 +8,11 @@
 #include "serve/config_schedules.h"
 #include "serve/door.h"
 #include "serve/file_text.h"
+#include "serve/rate.h"
 #include "serve/tls.h"
 #include "tfy.h"
+
+enum { COUNT_MOST = 1000000000 };
 
 /* ---- "listen" ---- */
 
@@ -133,9 +136,26 @@ static bool take_flag(TfyReading *reading, json_t *value, const char *path, void
     return true;
 }
 
+static bool take_count(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    return (json_integer_value(value) >= 1 && json_integer_value(value) <= COUNT_MOST) ||
+           tfy__config_refuse(reading, path, "it is not a number from 1 to %d", COUNT_MOST);
+}
+
+static bool take_rate(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    int64_t rate, rate_ms;
+    return tfy__rate_read(json_string_value(value), &rate, &rate_ms) ||
+           tfy__config_refuse(reading, path, "it is not a rate such as 10/s, 100/m, 5/h or 1/d, of at most %d",
+                              TFY_RATE_MOST);
+}
+
 static bool take_limits(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    static const TfyConfigRow rows[] = {{"not_by_starter", JSON_TRUE, take_flag}, {.name = NULL}};
+    static const TfyConfigRow rows[] = {
+        {"max_running", JSON_INTEGER, take_count}, {"max_queued", JSON_INTEGER, take_count},
+        {"per_key", JSON_INTEGER, take_count},     {"rate", JSON_STRING, take_rate},
+        {"not_by_starter", JSON_TRUE, take_flag},  {.name = NULL}};
     return tfy__config_named(reading, value, rows, path);
 }
 
@@ -148,10 +168,14 @@ static bool take_programs(TfyReading *reading, json_t *value, const char *path, 
     return true;
 }
 
+const json_t *tfy__config_limits(const TfyConfig *config, const char *program, const char *workflow)
+{
+    return json_object_get(json_object_get(json_object_get(config->programs, program), "limits"), workflow);
+}
+
 bool tfy__config_not_by_starter(const TfyConfig *config, const char *program, const char *workflow)
 {
-    const json_t *limits = json_object_get(json_object_get(config->programs, program), "limits");
-    return json_is_true(json_object_get(json_object_get(limits, workflow), "not_by_starter"));
+    return json_is_true(json_object_get(tfy__config_limits(config, program, workflow), "not_by_starter"));
 }
 
 /* ---- "tls" ---- */

@@ -60,6 +60,8 @@ TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, cha
 bool tfy__config_listens_alike(const TfyConfig *a, const TfyConfig *b);
 /* The names of a listener, once its port is known. */
 void tfy__config_name(TfyConfig *config, TfyListen *listen, const char *address);
+/* What "limits" says of a workflow; NULL: nothing. */
+const json_t *tfy__config_limits(const TfyConfig *config, const char *program, const char *workflow);
 /* Whether who starts a run of this workflow may not answer its questions. */
 bool tfy__config_not_by_starter(const TfyConfig *config, const char *program, const char *workflow);
 

@@ -35,6 +35,7 @@ static const char *type_name(json_type type)
     case JSON_OBJECT: return "an object";
     case JSON_ARRAY: return "a list";
     case JSON_TRUE: return "true or false";
+    case JSON_INTEGER: return "a whole number";
     default: return "a text";
     }
 }

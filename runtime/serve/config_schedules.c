@@ -58,7 +58,7 @@ static bool take_overlap(TfyReading *reading, json_t *value, const char *path, v
     const char *name;
     for (schedule->overlap = 0; (name = tfy__overlap_name(schedule->overlap)); schedule->overlap++)
         if (strcmp(name, json_string_value(value)) == 0) return true;
-    return tfy__config_refuse(reading, path, "it is not skip, cancel_old or allow");
+    return tfy__config_refuse(reading, path, "it is not skip, queue, cancel_old or allow");
 }
 
 static bool take_catch_up(TfyReading *reading, json_t *value, const char *path, void *arg)

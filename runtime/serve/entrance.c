@@ -9,6 +9,7 @@
 #include "serve/admin.h"
 #include "serve/bounds.h"
 #include "serve/listen.h"
+#include "serve/queue.h"
 #include "serve/tls.h"
 #include "wal/history/fork.h"
 #include "wal/history/history.h"
@@ -77,10 +78,12 @@ void tfy__entrance_again(void)
 
 static void tick(void *arg)
 {
+    TfyServer *server = arg;
     if (again) {
         again = false;
-        read_again(arg);
+        read_again(server);
     }
+    tfy__queue_tick(server->queue);
 }
 
 /* ---- opening ---- */

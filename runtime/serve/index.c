@@ -56,12 +56,13 @@ typedef enum Statement {
     KEEP_CURSOR,
     HAS_ENDED,
     OF_RUN,
+    BEGINS,
     STATEMENTS
 } Statement;
 
 static const char *const texts[STATEMENTS] = {
     [ADD_RUN] = "INSERT INTO run(id,uuid,root,program,version,workflow,started_by,labels,state,started_ms)"
-                "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,'running',?9)",
+                "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?10,?9)",
     [ADD_LABEL] = "INSERT INTO label VALUES(?1,?2,?3)",
     [ADD_WORDS] = "INSERT INTO words(rowid,text)VALUES(?1,?2)",
     [SEE_RECORD] = "UPDATE run SET records=records+1,lsn=?2 WHERE id=?1",
@@ -76,6 +77,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_LABELS] = "DELETE FROM label WHERE run=?1",
     [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
     [KEEP_CURSOR] = "UPDATE meta SET cursor=?1",
+    [BEGINS] = "UPDATE run SET state='running' WHERE uuid=?1 AND state='queued'",
     [HAS_ENDED] = "SELECT 1 FROM run WHERE uuid=?1 AND ended_ms>0",
     [OF_RUN] = "SELECT program,version,workflow FROM run WHERE id=?1",
 };
@@ -284,6 +286,7 @@ static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
     text(stmt, 7, by ? by : "");
     text(stmt, 8, label_text);
     sqlite3_bind_int64(stmt, 9, row.started_ms);
+    text(stmt, 10, json_is_true(tfy__payload_get(&payload, TFY_P_QUEUED)) ? "queued" : "running");
     run(indexer, ADD_RUN, NULL);
     if (raw) tfy__buffer_add(&words, raw, len);
     add_labels(indexer, row.id, labels, &words);
@@ -547,6 +550,16 @@ bool tfy__indexer_has_ended(TfyIndexer *indexer, const char *uuid)
     if (!stmt) return false;
     text(stmt, 1, uuid);
     return run(indexer, HAS_ENDED, NULL);
+}
+
+bool tfy__indexer_begins(TfyIndexer *indexer, const char *uuid)
+{
+    sqlite3_stmt *stmt = statement(indexer, BEGINS);
+    if (!stmt) return false;
+    text(stmt, 1, uuid);
+    indexer->code = 0;
+    run(indexer, BEGINS, NULL);
+    return !indexer->code;
 }
 
 int64_t tfy__indexer_cursor(const TfyIndexer *indexer)

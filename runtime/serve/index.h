@@ -27,13 +27,15 @@ TfyIndexer *tfy__indexer_open(const char *db_path, char *error);
 int tfy__indexer_follow(TfyIndexer *indexer);
 /* Whether the run with that uuid is in the index, and has ended. */
 bool tfy__indexer_has_ended(TfyIndexer *indexer, const char *uuid);
+/* A run that was queued has begun. False: the index cannot be written now. */
+bool tfy__indexer_begins(TfyIndexer *indexer, const char *uuid);
 int64_t tfy__indexer_cursor(const TfyIndexer *indexer); /* the newest record that is in it */
 void tfy__indexer_close(TfyIndexer *indexer);
 
 /* A run, as lists show it. */
 typedef struct TfyRunShown {
     const char *id, *program, *version, *workflow, *by; /* by, program: "" where the log does not say */
-    const char *state;                                  /* "running", "completed", "failed", "cancelled" */
+    const char *state;                                  /* "queued", "running", "completed", "failed", "cancelled" */
     const char *attention;                              /* "question", "in_doubt", "deadlock"; NULL: none */
     int64_t started_ms, ended_ms;                       /* ended_ms 0: it has not */
     const json_t *labels;                               /* NULL: none */

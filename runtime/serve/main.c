@@ -15,6 +15,7 @@
 #include "serve/child.h"
 #include "serve/entrance.h"
 #include "serve/openapi.h"
+#include "serve/queue.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
@@ -151,6 +152,7 @@ static bool open_server(Main *it)
     tfy__owner_guard(it->owner, tfy__entrance_guard, server);
     if (!(server->openapi = tfy__openapi_text(server, NULL))) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
+    if (!(server->queue = tfy__queue_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
     if (!(server->children = tfy__children_open())) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
@@ -178,6 +180,7 @@ static int close_all(Main *it, int status)
     tfy__hub_close(server->hub);
     tfy__children_close(server->children);
     tfy__schedules_close(server->schedules);
+    tfy__queue_close(server->queue);
     tfy__entrance_close(server);
     free(server->openapi);
     tfy__table_free(&server->starting);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
+#include "serve/queue.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
@@ -21,6 +22,7 @@ static void add_own(TfyServer *server, TfyBuffer *out)
                        "# HELP tfy_schedule_late_seconds How long the oldest time of a schedule has been due.\n"
                        "# TYPE tfy_schedule_late_seconds gauge\ntfy_schedule_late_seconds %.3f\n",
                        tfy__schedules_late_s(server->schedules));
+    tfy__queue_figures(server->queue, out);
     tfy__buffer_printf(out,
                        "# HELP tfy_build_info The version of the server.\n"
                        "# TYPE tfy_build_info gauge\ntfy_build_info{version=\"%s\"} 1\n",

@@ -8,6 +8,7 @@
 #include "serve/child.h"
 #include "serve/machine.h"
 #include "serve/openapi.h"
+#include "serve/queue.h"
 #include "serve/questions.h"
 #include "serve/run_history.h"
 #include "serve/stream.h"
@@ -107,7 +108,8 @@ static const char shared[] =
     "\"jitter\",\"paused\",\"off\",\"next\",\"last\"],\"properties\":{\"name\":{\"type\":\"string\"},\"cron\":{"
     "\"type\":"
     "\"string\"},\"zone\":{\"type\":\"string\"},\"start\":{\"type\":\"string\"},\"overlap\":{\"enum\":[\"skip\","
-    "\"cancel_old\",\"allow\"]},\"catch_up\":{\"type\":\"string\"},\"jitter\":{\"type\":\"string\"},\"paused\":{"
+    "\"queue\",\"cancel_old\",\"allow\"]},\"catch_up\":{\"type\":\"string\"},\"jitter\":{\"type\":\"string\"},"
+    "\"paused\":{"
     "\"type\":"
     "\"boolean\"},\"off\":{\"type\":[\"string\",\"null\"]},\"next\":{\"type\":[\"string\",\"null\"],\"format\":\"date-"
     "time\"},"
@@ -269,9 +271,12 @@ static json_t *start_body(const TfyServed *served, const TfyWorkflow *workflow, 
     const TfyType params = {
         .kind = TFY_RECORD, .name = workflow->name, .fields = workflow->params, .field_count = workflow->param_count};
     json_t *args = schema_of(&params, served->name, components);
-    return json_pack("{s:s, s:b, s:{s:o, s:{s:s, s:{s:s, s:i}}}, s:o}", "type", "object", "additionalProperties", 0,
-                     "properties", "args", args, "labels", "type", "object", "additionalProperties", "type", "string",
-                     "maxLength", 256, "required", workflow->param_count ? json_pack("[s]", "args") : json_array());
+    return json_pack("{s:s, s:b, s:{s:o, s:{s:s, s:{s:s, s:i}}, s:{s:s, s:i, s:i}, s:{s:s, s:i, s:i}}, s:o}", "type",
+                     "object", "additionalProperties", 0, "properties", "args", args, "labels", "type", "object",
+                     "additionalProperties", "type", "string", "maxLength", 256, "concurrency", "type", "string",
+                     "minLength", 1, "maxLength", TFY_CONCURRENCY_MOST, "priority", "type", "integer", "minimum",
+                     -TFY_PRIORITY_MOST, "maximum", TFY_PRIORITY_MOST, "required",
+                     workflow->param_count ? json_pack("[s]", "args") : json_array());
 }
 
 /* A run whose result is of the workflow's type. */

@@ -230,7 +230,7 @@ static void show_in_page(void *arg, const TfyRunShown *run)
 
 static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
 {
-    static const char *const states[] = {"running", "completed", "failed", "cancelled", NULL};
+    static const char *const states[] = {"queued", "running", "completed", "failed", "cancelled", NULL};
     static const char *const attentions[] = {"any", "question", "in_doubt", "deadlock", NULL};
     int64_t limit;
     *wanted = (TfyRunsWanted){.words = tfy__request_parameter(request, "q"),

@@ -20,7 +20,7 @@ void tfy__schedule_free(TfySchedule *schedule)
 
 const char *tfy__overlap_name(TfyOverlap overlap)
 {
-    static const char *const names[] = {"skip", "cancel_old", "allow"};
+    static const char *const names[] = {"skip", "queue", "cancel_old", "allow"};
     return overlap < sizeof names / sizeof *names ? names[overlap] : NULL;
 }
 

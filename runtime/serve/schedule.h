@@ -8,6 +8,7 @@
 
 typedef enum TfyOverlap {
     TFY_OVERLAP_SKIP,       /* a time that comes while the run before it goes on starts nothing */
+    TFY_OVERLAP_QUEUE,      /* … starts a run that begins when that one has ended */
     TFY_OVERLAP_CANCEL_OLD, /* … ends that run, and starts */
     TFY_OVERLAP_ALLOW,      /* … starts */
 } TfyOverlap;

@@ -11,8 +11,6 @@
 #include "serve/schedule_file.h"
 #include "serve/start.h"
 #include "value/json.h"
-#include "wal/log/run_id.h"
-#include "wal/rows/payload.h"
 
 enum { LOOK_MS = 1000, AGAIN_MS = 1000, OFF_SIZE = 256 };
 
@@ -119,7 +117,9 @@ static bool goes_on(TfyLoop *loop, const char *run)
 static bool may_overlap(TfyLoop *loop, State *state)
 {
     char error[TFY_ERROR_TEXT];
-    if (state->of->overlap == TFY_OVERLAP_ALLOW || !goes_on(loop, state->row.run)) return true;
+    if (state->of->overlap == TFY_OVERLAP_ALLOW || state->of->overlap == TFY_OVERLAP_QUEUE ||
+        !goes_on(loop, state->row.run))
+        return true;
     if (state->of->overlap == TFY_OVERLAP_SKIP) return false;
     const TfySender sender = {.via = "{\"how\":\"schedule\"}", .unsynced = true};
     tfy__arrive_from(loop, &sender);
@@ -128,23 +128,25 @@ static bool may_overlap(TfyLoop *loop, State *state)
     return true;
 }
 
-static int submit(TfyLoop *loop, State *state, const TfyServed *served, char *error)
+static int submit(State *state, char *error)
 {
+    TfyServer *server = state->schedules->server;
+    const TfySchedule *of = state->of;
+    const TfyServed *served = tfy__served_named(server, of->program);
+    const TfyWorkflow *workflow = tfy__served_workflow(served, of->workflow);
     char key[128];
-    uint8_t uuid[16];
     TfyBuffer time = {0};
-    int64_t tid;
     tfy__write_time(&time, state->at_s * 1000);
     snprintf(key, sizeof key, "schedule/%s/%s", state->row.name, time.failed ? "" : time.data);
     tfy__buffer_free(&time);
-    tfy__run_id_of("", served->program->name, state->of->workflow, key, uuid);
-    tfy__uuid_text(uuid, state->run);
     json_t *labels = json_pack("{s:s}", "tfy.schedule", state->row.name);
     TfyStartFacts facts = {.caller = &state->caller, .labels = labels, .program = served->name};
-    const TfyStart start = {.id = key, .facts = tfy__put_start_facts, .arg = &facts};
+    if (of->overlap == TFY_OVERLAP_QUEUE) {
+        facts.concurrency = state->caller.name;
+        facts.per_key = 1;
+    }
     const int code =
-        labels ? tfy__submit_start(loop, served->program, state->of->workflow, state->of->args, &start, &tid, error)
-               : TFY_E_NOMEM;
+        labels ? tfy__start_run(server, served, workflow, of->args, key, &facts, state->run, error) : TFY_E_NOMEM;
     json_decref(labels);
     return code;
 }
@@ -162,7 +164,7 @@ static void start_at(TfyLoop *loop, State *state)
         settle(state, false, "the run before it had not finished");
         return;
     }
-    const int code = submit(loop, state, tfy__served_named(server, state->of->program), error);
+    const int code = submit(state, error);
     if (code == TFY_E_STATE) {
         settle(state, true, "");
     } else if (code != TFY_OK || tfy__when_durable(loop, settle_started, state) != TFY_OK) {

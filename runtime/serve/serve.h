@@ -108,6 +108,7 @@ struct TfyServer {
     struct TfyHub *hub;
     struct TfyChildren *children;
     struct TfySchedules *schedules;
+    struct TfyQueue *queue;
     TfyDoor *door;
     struct TfyBounds *bounds;
     _Atomic(TfyConfig *) config; /* the newest */
@@ -167,6 +168,8 @@ bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms);
 /* The request waits for the end of the run that it started, or found, and for no longer than it wants; then a reader has it
  * (tfy__serve_waited). */
 void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request);
+/* A run that was queued, with that record, has begun: lists say so. */
+void tfy__tail_begun(struct TfyTail *tail, const char *run, int64_t lsn);
 int64_t tfy__tail_cursor(struct TfyTail *tail); /* the newest record that the index has */
 void tfy__tail_quit(struct TfyTail *tail);      /* follows no more; nothing waits any longer */
 void tfy__tail_close(struct TfyTail *tail);

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "serve/body.h"
+#include "serve/queue.h"
 #include "serve/runs.h"
 #include "wal/log/run_id.h"
 #include "wal/rows/payload.h"
@@ -126,9 +127,23 @@ static bool labels_fit(const json_t *labels, bool ours, TfyProblem *problem)
     return fit;
 }
 
+/* ---- its place in the queue ---- */
+
+static bool place_fits(const json_t *json, TfyProblem *problem)
+{
+    const json_t *concurrency = json_object_get(json, "concurrency");
+    const json_int_t priority = json_integer_value(json_object_get(json, "priority"));
+    const size_t len = json_string_length(concurrency);
+    if (concurrency && (len < 1 || len > TFY_CONCURRENCY_MOST || strlen(json_string_value(concurrency)) != len))
+        return tfy__body_mistake(problem, "$.concurrency", "it is not a text of 1 to %d bytes", TFY_CONCURRENCY_MOST);
+    return (priority >= -TFY_PRIORITY_MOST && priority <= TFY_PRIORITY_MOST) ||
+           tfy__body_mistake(problem, "$.priority", "it is not a number from %d to %d", -TFY_PRIORITY_MOST,
+                             TFY_PRIORITY_MOST);
+}
+
 /* ---- what its first record says besides ---- */
 
-void tfy__put_start_facts(void *arg, TfyBuffer *members)
+static void put_facts(void *arg, TfyBuffer *members)
 {
     const TfyStartFacts *facts = arg;
     tfy__put_text(members, TFY_P_BY, facts->caller->name);
@@ -136,6 +151,45 @@ void tfy__put_start_facts(void *arg, TfyBuffer *members)
     tfy__via_text(facts->caller, members);
     if (json_object_size(facts->labels)) tfy__put_tree(members, TFY_P_LABELS, facts->labels);
     tfy__put_text(members, TFY_P_PROGRAM_NAME, facts->program);
+    if (facts->priority) tfy__put_int(members, TFY_P_PRIORITY, facts->priority);
+    if (facts->concurrency) tfy__put_text(members, TFY_P_CONCURRENCY, facts->concurrency);
+    if (facts->per_key) tfy__put_int(members, TFY_P_PER_KEY, facts->per_key);
+    tfy__put_true(members, TFY_P_QUEUED, facts->queued);
+}
+
+/* ---- starting ---- */
+
+static bool exists(TfyServer *server, const TfyServed *of, const TfyWorkflow *workflow, const char *key)
+{
+    uint8_t uuid[16];
+    TfyLogRun row;
+    if (!key) return false;
+    tfy__run_id_of("", of->program->name, workflow->name, key, uuid);
+    return tfy__log_find_run(tfy__loop_log(server->loop), uuid, &row) == TFY_OK;
+}
+
+int tfy__start_run(TfyServer *server, const TfyServed *of, const TfyWorkflow *workflow, const char *args,
+                   const char *key, TfyStartFacts *facts, char run[37], char *error)
+{
+    TfyQueued place = {.program = of->name,
+                       .workflow = workflow->name,
+                       .run = run,
+                       .concurrency = facts->concurrency,
+                       .per_key = facts->per_key,
+                       .priority = facts->priority};
+    const TfyAdmission admission = tfy__queue_ask(server->queue, &place);
+    if (admission == TFY_ADMIT_NOT && exists(server, of, workflow, key)) return TFY_E_STATE;
+    if (admission == TFY_ADMIT_NOT) {
+        snprintf(error, TFY_ERROR_TEXT, "the queue of %.80s.%.80s is full", of->name, workflow->name);
+        return TFY_E_FULL;
+    }
+    facts->queued = admission == TFY_ADMIT_LATER;
+    const TfyStart start = {.queued = facts->queued, .id = key, .facts = put_facts, .arg = facts, .run = run};
+    const int code = tfy__submit_start(server->loop, of->program, workflow->name, args, &start, NULL, error);
+    if (code != TFY_OK) return code;
+    place.lsn = tfy__log_last(tfy__loop_log(server->loop));
+    tfy__queue_add(server->queue, &place, admission);
+    return TFY_OK;
 }
 
 /* ---- on its way ---- */
@@ -193,7 +247,7 @@ static void answer_started(TfyRequest *request)
                                .program = starting->of->name,
                                .version = starting->of->version,
                                .workflow = starting->workflow->name,
-                               .state = "running",
+                               .state = starting->queued ? "queued" : "running",
                                .by = request->caller.name,
                                .started_ms = starting->started_ms,
                                .labels = labels,
@@ -209,17 +263,18 @@ static bool starts(TfyRequest *request, const char *args)
 {
     TfyServer *server = request->server;
     TfyStarting *starting = request->starting;
-    TfyStartFacts facts = {
-        .caller = &request->caller, .labels = json_object_get(request->json, "labels"), .program = starting->of->name};
-    const TfyStart start = {.id = request->key, .facts = tfy__put_start_facts, .arg = &facts};
-    char error[TFY_ERROR_TEXT];
-    int64_t tid;
+    char error[TFY_ERROR_TEXT] = "";
+    TfyStartFacts facts = {.caller = &request->caller,
+                           .labels = json_object_get(request->json, "labels"),
+                           .program = starting->of->name,
+                           .concurrency = json_string_value(json_object_get(request->json, "concurrency")),
+                           .priority = json_integer_value(json_object_get(request->json, "priority"))};
     const int code =
-        tfy__submit_start(server->loop, starting->of->program, starting->workflow->name, args, &start, &tid, error);
+        tfy__start_run(server, starting->of, starting->workflow, args, request->key, &facts, starting->run, error);
     if (code == TFY_OK) {
         request->lsn = tfy__log_last(tfy__loop_log(server->loop));
         starting->started_ms = tfy__wall_ms(server->loop);
-        snprintf(starting->run, sizeof starting->run, "%s", tfy__run_of(server->loop, tid));
+        starting->queued = facts.queued;
         return true;
     }
     if (code == TFY_E_STATE && request->key) return false;
@@ -234,7 +289,11 @@ static bool starts(TfyRequest *request, const char *args)
 
 static bool prepare(TfyRequest *request)
 {
-    static const TfyMemberOf members[] = {{"args", JSON_OBJECT}, {"labels", JSON_OBJECT}, {NULL, JSON_NULL}};
+    static const TfyMemberOf members[] = {{"args", JSON_OBJECT},
+                                          {"labels", JSON_OBJECT},
+                                          {"concurrency", JSON_STRING},
+                                          {"priority", JSON_INTEGER},
+                                          {NULL, JSON_NULL}};
     TfyStarting *starting = request->starting = calloc(1, sizeof *starting);
     if (!starting) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
     starting->of = find_program(request, request->names.text[0]);
@@ -247,7 +306,8 @@ static bool prepare(TfyRequest *request)
                             "an Idempotency-Key has 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
     return tfy__request_known(request, (const char *const[]){NULL}) &&
            tfy__body_fits(request->json, members, &request->problem) &&
-           labels_fit(json_object_get(request->json, "labels"), request->ours, &request->problem);
+           labels_fit(json_object_get(request->json, "labels"), request->ours, &request->problem) &&
+           place_fits(request->json, &request->problem);
 }
 
 /* The uuid that the key stands for. */

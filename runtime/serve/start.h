@@ -19,15 +19,23 @@ typedef struct TfyStarting {
     TfyBuffer args;               /* as InstructionStart has them */
     struct TfyRequest *followers; /* with the same key: they are answered when it is durable */
     int64_t started_ms;
+    bool queued; /* it has not begun */
 } TfyStarting;
 
 /* What the first record of a run says besides. */
 typedef struct TfyStartFacts {
     const TfyCaller *caller;
-    const json_t *labels; /* NULL: none */
-    const char *program;  /* its name here */
+    const json_t *labels;    /* NULL: none */
+    const char *program;     /* its name here */
+    const char *concurrency; /* runs of its workflow with the same one wait for each other (queue.h); NULL: none */
+    int64_t per_key;         /* … so many at once; 0: what the workflow has */
+    int64_t priority;
+    bool queued; /* tfy__start_run says so: it has not begun */
 } TfyStartFacts;
-void tfy__put_start_facts(void *facts, TfyBuffer *members); /* as TfyStart has it */
+/* In the loop: starts a run, or queues it. key: Idempotency-Key, or NULL. Fills in its uuid. TFY_E_STATE: there is a run of
+ * that key; TFY_E_FULL: there is no room, and others as tfy_submit. */
+int tfy__start_run(TfyServer *server, const TfyServed *of, const TfyWorkflow *workflow, const char *args,
+                   const char *key, TfyStartFacts *facts, char run[37], char *error);
 
 void tfy__serve_start(TfyRequest *request);
 void tfy__starting_free(TfyStarting *starting);

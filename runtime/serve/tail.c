@@ -12,6 +12,13 @@
 
 enum { LOOK_MS = 1000, FAULT_MS = 200 };
 
+/* A run that was queued has begun, which is in no record. */
+typedef struct Begun {
+    struct Begun *next;
+    int64_t lsn; /* of its InstructionStart */
+    char run[37];
+} Begun;
+
 struct TfyTail {
     TfyServer *server;
     TfyIndexer *indexer;
@@ -23,7 +30,41 @@ struct TfyTail {
     bool ended; /* the thread has; only who closes it asks */
     int64_t cursor;
     LIST(TfyRequest) held;
+    LIST(Begun) begun;
 };
+
+void tfy__tail_begun(struct TfyTail *tail, const char *run, int64_t lsn)
+{
+    Begun *begun = calloc(1, sizeof *begun);
+    if (!begun) return; /* lists show it as queued until it ends */
+    begun->lsn = lsn;
+    snprintf(begun->run, sizeof begun->run, "%s", run);
+    pthread_mutex_lock(&tail->mutex);
+    LIST_APPEND(&tail->begun, begun, next);
+    tail->woken = true;
+    pthread_cond_signal(&tail->more);
+    pthread_mutex_unlock(&tail->mutex);
+}
+
+/* Notes those that the index has. They come in no order, but few of them come before the index has them. */
+static void note_begun(struct TfyTail *tail)
+{
+    LIST(Begun) left = {NULL, NULL};
+    pthread_mutex_lock(&tail->mutex);
+    Begun *begun = tail->begun.first;
+    tail->begun.first = tail->begun.last = NULL;
+    pthread_mutex_unlock(&tail->mutex);
+    for (Begun *next; begun; begun = next) {
+        next = begun->next;
+        if (begun->lsn > tfy__indexer_cursor(tail->indexer) || !tfy__indexer_begins(tail->indexer, begun->run))
+            LIST_APPEND(&left, begun, next);
+        else
+            free(begun);
+    }
+    pthread_mutex_lock(&tail->mutex);
+    for (; (begun = LIST_TAKE(&left, next));) LIST_APPEND(&tail->begun, begun, next);
+    pthread_mutex_unlock(&tail->mutex);
+}
 
 /* Follows what is there. False: it failed, and is tried again after a pause. */
 static bool follow(struct TfyTail *tail)
@@ -31,6 +72,7 @@ static bool follow(struct TfyTail *tail)
     int count;
     do {
         count = tfy__indexer_follow(tail->indexer);
+        note_begun(tail);
         pthread_mutex_lock(&tail->mutex);
         tail->cursor = tfy__indexer_cursor(tail->indexer);
         pthread_cond_broadcast(&tail->moved);
@@ -154,6 +196,7 @@ void tfy__tail_close(struct TfyTail *tail)
 {
     if (!tail) return;
     tfy__tail_quit(tail);
+    for (Begun *begun; (begun = LIST_TAKE(&tail->begun, next));) free(begun);
     tfy__indexer_close(tail->indexer);
     pthread_mutex_destroy(&tail->mutex);
     pthread_cond_destroy(&tail->more);

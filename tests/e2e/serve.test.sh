@@ -170,7 +170,7 @@ check "a time is a time" says 400 'such as 2026-11-23T02:29:11Z'
 ask "http://x/v1/runs?stat=failed"
 check "a parameter that nobody knows is told" says 400 "did you mean 'state'?"
 ask "http://x/v1/runs?state=done"
-check "... and a value" says 400 "state is one of running, completed, failed, cancelled"
+check "... and a value" says 400 "state is one of queued, running, completed, failed, cancelled"
 ask "http://x/v1/runs?limit=0"
 check "... and a number" says 400 'limit is a number from 1 to 200'
 ask "http://x/v1/runs?cursor=r1-2-3"

@@ -52,7 +52,7 @@ check "... and come" refuses '{"cron": "0 0 30 feb *", "start": "a.b"}' '$.sched
 check "a zone is known" refuses '{"cron": "@daily", "zone": "Europe/Berlim", "start": "a.b"}' "there is no time zone 'Europe/Berlim'"
 check "... and does not lead elsewhere" refuses '{"cron": "@daily", "zone": "../../etc/passwd", "start": "a.b"}' 'is not the name of a time zone'
 check "a workflow has its program" refuses '{"cron": "@daily", "start": "shop"}' 'it is not PROGRAM.WORKFLOW'
-check "an overlap is known" refuses '{"cron": "@daily", "start": "a.b", "overlap": "skips"}' 'it is not skip, cancel_old or allow'
+check "an overlap is known" refuses '{"cron": "@daily", "start": "a.b", "overlap": "skips"}' 'it is not skip, queue, cancel_old or allow'
 check "a duration is one" refuses '{"cron": "@daily", "start": "a.b", "catch_up": "soon"}' 'it is not a time such as 30s'
 check "a member is known" refuses '{"cron": "@daily", "start": "a.b", "zones": "UTC"}' "it is not known here; did you mean 'zone'?"
 

@@ -114,7 +114,7 @@ static Run *live_run(const SimRun *run)
 static bool fetched(SimRun *run)
 {
     if (!run->uuid[0] || run->over || run->fetched == FETCHES_MAX || live_run(run)) return false;
-    if (!tfy__park_reach(sim.loop, run->uuid)) return false;
+    if (!tfy__park_reach(sim.loop, run->uuid, false)) return false;
     run->fetched++;
     sim_trace("%s is fetched", run->workflow);
     return true;
@@ -412,7 +412,8 @@ static void check_stuck(void)
     for (uint32_t i = 0; i < sim.run_count; i++) {
         if (sim.runs[i].over) continue;
         Run *live = live_run(&sim.runs[i]);
-        if (!live && sim.runs[i].uuid[0] && tfy__park_reach(sim.loop, sim.runs[i].uuid)) live = live_run(&sim.runs[i]);
+        if (!live && sim.runs[i].uuid[0] && tfy__park_reach(sim.loop, sim.runs[i].uuid, false))
+            live = live_run(&sim.runs[i]);
         if (!live) sim_broken("e1", "%s is not there", sim.runs[i].workflow);
         for (TaskRest *rest = live->tasks; rest; rest = rest->next_in_run) {
             if (rest->end_state) continue;

@@ -122,7 +122,7 @@ const char *tfy__db_run_state(const TfyLogRun *run, bool held)
     case TFY_TASK_COMPLETED: return "completed";
     case TFY_TASK_FAILED: return "failed";
     case TFY_TASK_CANCELLED: return "cancelled";
-    default: return held ? "running" : "stopped";
+    default: return run->parked_ms == TFY_QUEUED_MS ? "queued" : held ? "running" : "stopped";
     }
 }
 

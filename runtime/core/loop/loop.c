@@ -365,13 +365,12 @@ static void make_uuid(TfyLoop *loop, uint8_t uuid[16])
     uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
 }
 
-static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const TfyValue *args, const TfyStart *start)
+static TfyBuffer instruction(const Run *run, const TfyWorkflow *workflow, const TfyValue *args, const TfyStart *start)
 {
-    const TfyWorkflow *workflow = root->workflow;
     TfyBuffer out = {0};
     tfy__put_begin(&out);
     tfy__put_text(&out, TFY_P_RUN, run->uuid);
-    tfy__put_int(&out, TFY_P_TID, root->log.tid);
+    tfy__put_int(&out, TFY_P_TID, run->log.root);
     tfy__put_text(&out, TFY_P_PATH, "1");
     tfy__put_text(&out, TFY_P_WORKFLOW, workflow->name);
     tfy__put(&out, TFY_P_ARGS);
@@ -390,9 +389,43 @@ static int64_t record_instruction(TfyLoop *loop, Run *run, TaskRest *root, const
     tfy__put_true(&out, TFY_P_YOLO, run->yolo);
     if (start->facts) start->facts(start->arg, &out);
     tfy__put_end(&out);
-    int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    return out;
+}
+
+/* The run begins. */
+static int submit_now(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, const TfyStart *start)
+{
+    TaskRest *root = tfy__run_begin_root(loop, run, workflow, args, run->log.root);
+    /* the log has the run's row already: only another opening can continue it */
+    if (!root) {
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a task");
+        return TFY_E_NOMEM;
+    }
+    tfy__log_add_task(loop->log, &root->log);
+    TfyBuffer out = instruction(run, workflow, args, start);
+    const int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
-    return lsn;
+    if (lsn < 0) return (int)lsn;
+    root->log.born = lsn;
+    tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
+    return 0;
+}
+
+/* The run is in the log alone: it has a row, a task without steps and its first record, as after a kill at this place. */
+static int submit_queued(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args,
+                         const TfyStart *start)
+{
+    char path[] = "1";
+    TfyLogTask task = {.tid = run->log.root, .run = &run->log, .path = path, .state = TFY_TASK_READY};
+    tfy__log_add_task(loop->log, &task);
+    TfyBuffer out = instruction(run, workflow, args, start);
+    const int64_t lsn = tfy__log_append_payload(loop->log, &task, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    tfy__log_forget_task(loop->log, &task);
+    tfy__run_discard(loop, run);
+    if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
+    loop->metrics.records[TFY_R_INSTRUCTION_START]++;
+    loop->parked++;
+    return lsn < 0 ? (int)lsn : 0;
 }
 
 int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const TfyStart *start,
@@ -403,6 +436,7 @@ int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, cons
     if (log.program < 0) return (int)log.program;
     make_uuid(loop, log.uuid);
     if (start->id) tfy__run_id_of("", loaded->program->name, workflow->name, start->id, log.uuid);
+    if (start->run) tfy__uuid_text(log.uuid, start->run);
     TfyLogRun other;
     if (start->id && tfy__log_find_run(loop->log, log.uuid, &other) == TFY_OK) return TFY_E_STATE;
     log.root = *tid = tfy__log_next_tid(loop->log);
@@ -414,20 +448,15 @@ int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, cons
     run->max_memory = (int64_t)loop->options.max_memory;
     run->max_queue = loop->options.max_queue;
     run->rooted = loop->root_known;
-    int code = tfy__log_begin_run(loop->log, &run->log);
+    if (start->queued) run->log.parked_ms = TFY_QUEUED_MS;
+    const int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;
-    TaskRest *root = tfy__run_begin_root(loop, run, workflow, args, *tid);
-    /* the log has the run's row already: only another opening can continue it */
-    if (!root) {
-        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a task");
-        return TFY_E_NOMEM;
-    }
-    tfy__log_add_task(loop->log, &root->log);
-    int64_t lsn = record_instruction(loop, run, root, args, start);
-    if (lsn < 0) return (int)lsn;
-    root->log.born = lsn;
-    tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
-    return 0;
+    return (start->queued ? submit_queued : submit_now)(loop, run, workflow, args, start);
+}
+
+void tfy__on_runs(TfyLoop *loop, const TfyRunsSeen *seen)
+{
+    loop->runs_seen = *seen;
 }
 
 /* ---- the phases of a turn, in their order ---- */

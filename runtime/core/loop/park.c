@@ -13,6 +13,8 @@
  *   - A run in a deadlock stays too, and people are told: nothing would wake it. A loop that stays records it, since
  *     it does not end for that.
  *   - A bounded number of due runs come back per turn.
+ *   - A run that a server has queued has not begun, and is parked without a snapshot: it comes back by tfy__resume, or
+ *     to be killed. What else arrives for it is refused.
  *   - They wait by the wall clock. A clock that was set back makes them wait anew, for their whole time; a clock
  *     that was set forward ends their wait, as if the process had been away for that long. */
 #include <stdlib.h>
@@ -166,7 +168,7 @@ void tfy__park_arm(TfyLoop *loop)
 {
     tfy__timers_del(&loop->timers, loop->wake_timer);
     loop->wake_timer = 0;
-    if (loop->park_next_ms == INT64_MAX) return;
+    if (loop->park_next_ms >= TFY_QUEUED_MS) return;
     loop->wake_timer = tfy__timers_add(&loop->timers, tfy__due_ns(loop, loop->park_next_ms), wake_time, loop);
     if (!loop->wake_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
@@ -188,9 +190,11 @@ void tfy__park_resumed(Run *run)
 {
     TfyLoop *loop = run->loop;
     if (!run->log.parked_ms) return;
+    const bool begins = run->log.parked_ms == TFY_QUEUED_MS;
     run->log.parked_ms = run->log.parked_at_ms = 0;
     if (loop->parked) loop->parked--;
     tfy__log_change_run(loop->log, &run->log);
+    if (begins && loop->runs_seen.begun) loop->runs_seen.begun(loop->runs_seen.state, run->uuid);
 }
 
 /* A reader does not see what is queued, so it is committed first: runs that came back a moment ago must not come
@@ -249,7 +253,7 @@ static void settle(TfyLoop *loop)
     while (!loop->failure && tfy__step_work(loop)) continue;
 }
 
-bool tfy__park_reach(TfyLoop *loop, const char *name)
+bool tfy__park_reach(TfyLoop *loop, const char *name, bool queued)
 {
     TfyHistory *history;
     char text[TFY_ERROR_TEXT];
@@ -257,7 +261,8 @@ bool tfy__park_reach(TfyLoop *loop, const char *name)
     if (tfy__history_read_tail(loop->log, name, &history, text) < 0) return false;
     const TfyLogRun run = history->run;
     const Loaded *loaded = tfy__loaded_of(loop, history);
-    const bool ours = run.parked_ms && loaded && tfy__root_serves(loaded, &history->root);
+    const bool ours = run.parked_ms && (queued || run.parked_ms != TFY_QUEUED_MS) && loaded &&
+                      tfy__root_serves(loaded, &history->root);
     tfy__history_free(history);
     if (!ours || !bring_back(loop, &run)) return false;
     settle(loop);
@@ -271,7 +276,7 @@ bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid)
     if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
     if (tfy__log_run_of(loop->log, tid, &run) < 0 || !run.parked_ms) return false;
     snprintf(name, sizeof name, "%lld", (long long)run.id);
-    return tfy__park_reach(loop, name);
+    return tfy__park_reach(loop, name, false);
 }
 
 /* ---- opening ---- */
@@ -285,6 +290,17 @@ int tfy__park_init(TfyLoop *loop, char *error_text)
     if (code < 0) return code;
     if (!loop->snapshot_every || !loop->options.db_path) loop->park_after_ms = -1;
     return 0;
+}
+
+int tfy__see_unfinished(TfyLoop *loop, void (*see)(void *state, const TfyLogRun *run, const TfyLogRecord *birth),
+                        void *state)
+{
+    int code = tfy__log_sync(loop->log);
+    for (Loaded *loaded = loop->programs.first; loaded && code >= 0; loaded = loaded->next) {
+        const int64_t row = tfy__loaded_row(loop, loaded);
+        code = row < 0 ? (int)row : tfy__log_see_unfinished(loop->log, row, see, state);
+    }
+    return code;
 }
 
 bool tfy__any_parked(const TfyLoop *loop)

@@ -105,6 +105,8 @@ struct TfyLoop {
         int64_t seen; /* the durable lsn at the last call */
     } posts;          /* by other threads (post.c) */
 
+    TfyRunsSeen runs_seen; /* by a server */
+
     void *poller;
     Watch *watches;
     uint32_t watch_cap, watch_free;

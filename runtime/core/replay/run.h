@@ -197,8 +197,8 @@ void tfy__park_unlist(Run *run);        /* the run is removed */
 void tfy__park_arm(TfyLoop *loop);      /* the timer for park_next_ms */
 uint32_t tfy__park_wake(TfyLoop *loop); /* wakes the due runs; returns how many */
 void tfy__park_resumed(Run *run);       /* it is in memory again: its row must say so */
-/* Brings a parked run back, by its name or one of its tasks. False: there is none. */
-bool tfy__park_reach(TfyLoop *loop, const char *name);
+/* Brings a parked run back, by its name or one of its tasks. queued: one that has not begun, too. False: there is none. */
+bool tfy__park_reach(TfyLoop *loop, const char *name, bool queued);
 bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid);
 
 #endif

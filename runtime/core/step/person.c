@@ -344,11 +344,16 @@ static Run *run_at_hand(TfyLoop *loop, const char *name)
     return found;
 }
 
-Run *tfy__run_named(TfyLoop *loop, const char *name)
+static Run *reach(TfyLoop *loop, const char *name, bool queued)
 {
     Run *run = run_at_hand(loop, name);
-    if (!run && loop->parked && tfy__park_reach(loop, name)) run = run_at_hand(loop, name);
+    if (!run && loop->parked && tfy__park_reach(loop, name, queued)) run = run_at_hand(loop, name);
     return run;
+}
+
+Run *tfy__run_named(TfyLoop *loop, const char *name)
+{
+    return reach(loop, name, false);
 }
 
 int tfy__arrive_refused(TfyLoop *loop, char *error_text)
@@ -455,7 +460,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
 int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool force, const char *by,
                      char *error_text)
 {
-    Run *run = tfy__run_named(loop, run_name);
+    Run *run = reach(loop, run_name, true);
     TaskRest *target = run ? run->root : NULL;
     if (run && path) target = tfy__task_by_path(run, path);
     if (!target) {

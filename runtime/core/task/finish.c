@@ -98,8 +98,8 @@ char *tfy__failure_sentence(const TaskRest *rest, const TfyObj *error)
     if (error->aux) {
         uint32_t line = error->aux;
         const char *file = tfy__line_file(program_of(rest->run), &line);
-        tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)",
-                           file ? file : program_of(rest->run)->name, line);
+        tfy__buffer_printf(&out, joined ? ", joined at %s:%u" : " (%s:%u)", file ? file : program_of(rest->run)->name,
+                           line);
     }
     if (!out.failed) return out.data;
     tfy__buffer_free(&out);
@@ -196,6 +196,7 @@ static void run_finish(TfyLoop *loop, Run *run)
                              rest->workflow->name, rest->failure_text);
     tfy__activity_run_ended(run);
     if (loop->log) tfy__log_end_run(loop->log, &run->log);
+    if (loop->runs_seen.ended) loop->runs_seen.ended(loop->runs_seen.state, run->uuid);
     if (loop->options.stay) LIST_APPEND(&loop->runs_over, run, over_next);
 }
 

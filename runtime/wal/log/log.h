@@ -75,6 +75,10 @@ typedef struct TfyDueAt {
 } TfyDueAt;
 int tfy__log_parked_due(TfyLog *log, int64_t program, const TfyDueAt *at, TfyLogRun *runs, uint32_t room,
                         uint32_t *count, int64_t *next_ms);
+/* Shows the runs of a program that have not ended, parked ones too, and their InstructionStart. Both are valid during the
+ * call. 0 or a negative code. */
+int tfy__log_see_unfinished(TfyLog *log, int64_t program,
+                            void (*see)(void *state, const TfyLogRun *run, const TfyLogRecord *birth), void *state);
 /* One parked run for each program and working root that has any, for callers that look for these; *ids is
  * malloc'ed. */
 int tfy__log_parked_programs(TfyLog *log, int64_t **ids, uint32_t *count);

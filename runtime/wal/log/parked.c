@@ -104,6 +104,43 @@ int tfy__log_parked_programs(TfyLog *log, int64_t **ids, uint32_t *count)
     return code;
 }
 
+/* ---- all that have not ended ---- */
+
+typedef struct Unfinished {
+    TfyLog *log;
+    int64_t program;
+    void (*see)(void *state, const TfyLogRun *run, const TfyLogRecord *birth);
+    void *state;
+} Unfinished;
+
+static int see_birth(void *state, const TfyLogRun *run)
+{
+    const Unfinished *unfinished = state;
+    TfyStore *store = unfinished->log->store;
+    TfyStoreTask root;
+    TfyLogRecord birth;
+    if (run->program != unfinished->program) return 0;
+    int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->root, &root);
+    if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_record, root.born, &birth);
+    if (!code) unfinished->see(unfinished->state, run, &birth);
+    return code == TFY_E_ABSENT ? 0 : code; /* compacted */
+}
+
+int tfy__log_see_unfinished(TfyLog *log, int64_t program,
+                            void (*see)(void *state, const TfyLogRun *run, const TfyLogRecord *birth), void *state)
+{
+    Unfinished unfinished = {log, program, see, state};
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = TFY_STORE(log->store, TFY_CALL_READ, see_runs, true, see_birth, &unfinished);
+        if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, see_parked, program, INT64_MAX, see_birth, &unfinished);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    return code < 0 ? code : 0;
+}
+
 /* ---- a clock that was set back ---- */
 
 typedef struct Ahead {

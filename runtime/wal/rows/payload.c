@@ -466,9 +466,10 @@ void tfy__put_tree(TfyBuffer *out, TfyMember member, const json_t *value)
 #define MAX_MEMBERS 32
 #define P(Name)     (TFY_P_##Name + 1)
 static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
-    [TFY_R_INSTRUCTION_START] = {P(RUN), P(TID), P(PATH), P(WORKFLOW), P(ARGS), P(SEED), P(FUEL), P(MAX_MEMORY),
-                                 P(MAX_QUEUE), P(FORK_OF), P(ROOT), P(ID), P(PROMPTS), P(CEILING), P(YOLO), P(BY),
-                                 P(VIA), P(LABELS), P(PROGRAM_NAME)},
+    [TFY_R_INSTRUCTION_START] = {P(RUN),          P(TID),        P(PATH),        P(WORKFLOW), P(ARGS),  P(SEED),
+                                 P(FUEL),         P(MAX_MEMORY), P(MAX_QUEUE),   P(FORK_OF),  P(ROOT),  P(ID),
+                                 P(PROMPTS),      P(CEILING),    P(YOLO),        P(BY),       P(VIA),   P(LABELS),
+                                 P(PROGRAM_NAME), P(PRIORITY),   P(CONCURRENCY), P(PER_KEY),  P(QUEUED)},
     [TFY_R_LLM_PLAN] = {P(TOOL),
                         P(DIGEST),
                         P(MODEL),

@@ -43,6 +43,7 @@
     M(CLOSED, "closed", FLAG)                                                                                          \
     M(CACHED_TOKENS, "cached_tokens", INT)                                                                             \
     M(COMPLETION_TOKENS, "completion_tokens", INT)                                                                     \
+    M(CONCURRENCY, "concurrency", TEXT)                                                                                \
     M(COST, "cost", INT)                                                                                               \
     M(DAY, "day", TEXT)                                                                                                \
     M(DETACHED, "detached", FLAG)                                                                                      \
@@ -95,12 +96,14 @@
     M(PASSAGES, "passages", INT)                                                                                       \
     M(PATH, "path", TEXT)                                                                                              \
     M(PATHS, "paths", LIST)                                                                                            \
+    M(PER_KEY, "per_key", INT)                                                                                         \
     M(PERMITS, "permits", INT)                                                                                         \
     M(PID, "pid", INT)                                                                                                 \
     M(PRIORITY, "priority", INT)                                                                                       \
     M(PROGRAM_NAME, "program_name", TEXT)                                                                              \
     M(PROMPT_TOKENS, "prompt_tokens", INT)                                                                             \
     M(PROMPTS, "prompts", TEXT)                                                                                        \
+    M(QUEUED, "queued", FLAG)                                                                                          \
     M(QUESTION, "question", TEXT)                                                                                      \
     M(RECORDS, "records", INT)                                                                                         \
     M(REFUSAL, "refusal", TEXT)                                                                                        \

@@ -9,7 +9,8 @@
  *   InstructionStart  {"run", "tid", "path": "1", "workflow", "args": {…}, "seed": "hex16", "fuel": N, "max_memory"?,
  *                     "max_queue"?, "fork_of"?: […], "root"?: {"path", "dev", "ino", "born"?},
  *                     "id"?, "prompts"?: "digest", "ceiling"?: {"sandbox"?, "network"?, "grants"?, "runners"?: true, "level"?},
- *                     "yolo"?: true, "by"?, "via"?: {"how"}, "labels"?: {name: text}, "program_name"?}
+ *                     "yolo"?: true, "by"?, "via"?: {"how"}, "labels"?: {name: text}, "program_name"?,
+ *                     "priority"?, "concurrency"?, "per_key"?, "queued"?: true}
  *                       the first record of a root task; fork_of: wal/history/fork.h; root: wal/log/root.h; id:
  *                       wal/log/run_id.h; prompts: the run keeps no Texts; ceiling: how far its tools may go; yolo:
  *                       every approval is answered with yes; by, via: who started it at a server, and how

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TFY_QUEUED_MS (INT64_MAX - 1)
+
 /* A run: one submitted workflow with all its tasks. */
 typedef struct TfyLogRun {
     int64_t id;       /* row id, assigned by tfy__log_begin_run */
@@ -27,7 +29,8 @@ typedef struct TfyLogRun {
     int64_t imported;
     /* It was compacted: few of its records before this Snapshot are left (compact.h); 0: it was not. */
     int64_t base_lsn;
-    /* Not in memory before this time, by the wall clock; INT64_MAX: until something needs it; 0: it is in memory. */
+    /* Not in memory before this time, by the wall clock; INT64_MAX: until something needs it; TFY_QUEUED_MS: it has not
+     * begun, and waits in a server's queue; 0: it is in memory. */
     int64_t parked_ms;
     /* The clock's time when parked_ms was set; 0: parked_ms is not a time. */
     int64_t parked_at_ms;
