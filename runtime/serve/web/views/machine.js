@@ -10,9 +10,9 @@ import { layOut } from '../layout.js';
 const POINTS_MOST = 400, CHARACTER = 7.2, LINE = 17, PAD = 10;
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-/** What stands below the name of a point. */
+/** What stands below the name of a point. The log has nothing of a call itself. */
 function figures(node) {
-    if (!node.count) return node.here ? '' : t('machine.never');
+    if (!node.count) return node.here || node.kind === 'call' ? '' : t('machine.never');
     const times = node.p50 === null || node.p50 === undefined ? '' : ` · ${duration(node.p50)}${node.count > 1 ? ` / ${duration(node.p95)}` : ''}`;
     return `${number(node.count)}×${times}`;
 }
