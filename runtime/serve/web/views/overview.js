@@ -34,7 +34,7 @@ function Bars({ rows, span }) {
         return html`<g key=${one.at}><title>${`${labelOf(one.at, span)}: ${t('overview.bar', { started: number(one.started), ended: number(one.count), failed: number(one.failed) })}`}</title>
             <rect x=${i * wide} y="0" width=${wide} height=${HEIGHT} class="nothing" />
             <rect x=${x} y=${HEIGHT - good} width=${width} height=${good} class="completed" /><rect x=${x} y=${HEIGHT - good - cancelled} width=${width} height=${cancelled} class="cancelled" />
-            <rect x=${x} y=${HEIGHT - good - cancelled - failed} width=${width} height=${failed} class="failed" />${i % every === 0 && html`<text x=${i * wide} y=${HEIGHT + FOOT - 5} class="figures">${labelOf(one.at, span)}</text>`}</g>`;
+            <rect x=${x} y=${HEIGHT - good - cancelled - failed} width=${width} height=${failed} class="failed" />${i % every === 0 && i < rows.length - 1 && html`<text x=${i * wide} y=${HEIGHT + FOOT - 5} class="figures">${labelOf(one.at, span)}</text>`}</g>`;
     })}</svg>`;
 }
 
