@@ -147,7 +147,7 @@ ends
 
 python3 - "$TFY_DB-serve" <<'END'
 import sqlite3, sys, time
-with sqlite3.connect(sys.argv[1]) as db: db.execute("UPDATE schedule SET done_s=?", (int(time.time() - 3600 * 2.2),))
+with sqlite3.connect(sys.argv[1]) as db: db.execute("UPDATE schedule SET done_s=?", (int(time.time() // 3600 * 3600 - 3600 * 1.8),))
 END
 serve_it
 tries=0
