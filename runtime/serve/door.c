@@ -37,7 +37,7 @@ typedef struct Code {
 } Code;
 
 struct TfyDoor {
-    TfyDoorFile *file;
+    TfyServeFile *file;
     pthread_mutex_t writing; /* held for the file, and around changes of both */
     pthread_mutex_t mutex;   /* held for the rest, and never while the file is written */
     TfyTable entries;        /* by the start of their hashes */
@@ -400,7 +400,7 @@ TfyDoor *tfy__door_open(const char *db_path, char *error)
     pthread_mutex_init(&door->writing, NULL);
     pthread_mutex_init(&door->mutex, NULL);
     door->kept_ms = tfy__clock_ms();
-    door->file = tfy__door_file_open(db_path, error);
+    door->file = tfy__serve_file_open(db_path, error);
     if (door->file && tfy__door_file_read(door->file, remember, door, error)) return door;
     tfy__door_close(door);
     return NULL;
@@ -410,7 +410,7 @@ void tfy__door_close(TfyDoor *door)
 {
     if (!door) return;
     if (door->file) keep(door, true);
-    tfy__door_file_close(door->file);
+    tfy__serve_file_close(door->file);
     for (TfyLink *link; (link = tfy__table_walk(&door->entries, NULL));) forget(door, TABLE_ITEM(link, Entry, link));
     tfy__table_free(&door->entries);
     pthread_mutex_destroy(&door->writing);

@@ -2,61 +2,29 @@
 #include "serve/door_file.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "serve/serve_file.h"
 #include "tfy.h"
 
-struct TfyDoorFile {
-    sqlite3 *db;
-    char path[TFY_SERVE_PATH];
-};
-
 #define COLUMNS "hash,session,person,name,roles,created_ms,used_ms,expires_ms,rate,only_"
-
-TfyDoorFile *tfy__door_file_open(const char *db_path, char *error)
-{
-    TfyDoorFile *file = calloc(1, sizeof *file);
-    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
-    if (!file) return NULL;
-    if ((file->db = tfy__serve_file_open(db_path, file->path, error))) return file;
-    tfy__door_file_close(file);
-    return NULL;
-}
-
-void tfy__door_file_close(TfyDoorFile *file)
-{
-    if (!file) return;
-    sqlite3_close(file->db);
-    free(file);
-}
-
-/* ---- rows ---- */
-
-static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t size)
-{
-    const char *text = (const char *)sqlite3_column_text(stmt, at);
-    snprintf(out, size, "%s", text ? text : "");
-}
 
 static bool read_row(sqlite3_stmt *stmt, TfyDoorRow *row)
 {
     *row = (TfyDoorRow){.session = sqlite3_column_int(stmt, 1)};
     if (sqlite3_column_bytes(stmt, 0) != TFY_SHA256_SIZE) return false;
     memcpy(row->hash, sqlite3_column_blob(stmt, 0), TFY_SHA256_SIZE);
-    copy_text(stmt, 2, row->person, sizeof row->person);
-    copy_text(stmt, 3, row->token.name, sizeof row->token.name);
+    tfy__serve_file_text(stmt, 2, row->person, sizeof row->person);
+    tfy__serve_file_text(stmt, 3, row->token.name, sizeof row->token.name);
     row->token.roles = (unsigned)sqlite3_column_int(stmt, 4);
     row->token.created_ms = sqlite3_column_int64(stmt, 5);
     row->token.used_ms = sqlite3_column_int64(stmt, 6);
     row->token.expires_ms = sqlite3_column_int64(stmt, 7);
     row->token.rate = sqlite3_column_int64(stmt, 8);
-    copy_text(stmt, 9, row->token.only, sizeof row->token.only);
+    tfy__serve_file_text(stmt, 9, row->token.only, sizeof row->token.only);
     return true;
 }
 
-bool tfy__door_file_read(TfyDoorFile *file, bool (*take)(void *arg, const TfyDoorRow *row), void *arg, char *error)
+bool tfy__door_file_read(TfyServeFile *file, bool (*take)(void *arg, const TfyDoorRow *row), void *arg, char *error)
 {
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(file->db, "SELECT " COLUMNS " FROM entry", -1, &stmt, NULL);
@@ -72,7 +40,7 @@ bool tfy__door_file_read(TfyDoorFile *file, bool (*take)(void *arg, const TfyDoo
     return fine && code == SQLITE_DONE;
 }
 
-int tfy__door_file_put(TfyDoorFile *file, const TfyDoorRow *row)
+int tfy__door_file_put(TfyServeFile *file, const TfyDoorRow *row)
 {
     sqlite3_stmt *stmt = NULL;
     const TfyToken *token = &row->token;
@@ -95,7 +63,7 @@ int tfy__door_file_put(TfyDoorFile *file, const TfyDoorRow *row)
     return code == SQLITE_DONE ? TFY_OK : code == SQLITE_CONSTRAINT ? TFY_E_STATE : TFY_E_IO;
 }
 
-int tfy__door_file_drop(TfyDoorFile *file, const char *token)
+int tfy__door_file_drop(TfyServeFile *file, const char *token)
 {
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(file->db, "DELETE FROM entry WHERE name=?1", -1, &stmt, NULL);
@@ -108,7 +76,7 @@ int tfy__door_file_drop(TfyDoorFile *file, const char *token)
     return sqlite3_changes(file->db) ? TFY_OK : TFY_E_ABSENT;
 }
 
-int tfy__door_file_end(TfyDoorFile *file, const uint8_t *session)
+int tfy__door_file_end(TfyServeFile *file, const uint8_t *session)
 {
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(file->db, "DELETE FROM entry WHERE hash=?1 AND session=1", -1, &stmt, NULL);
@@ -120,7 +88,7 @@ int tfy__door_file_end(TfyDoorFile *file, const uint8_t *session)
     return code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
 }
 
-static void note_used(TfyDoorFile *file, const TfyDoorRow *rows, size_t count)
+static void note_used(TfyServeFile *file, const TfyDoorRow *rows, size_t count)
 {
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_prepare_v2(file->db, "UPDATE entry SET used_ms=?2 WHERE hash=?1", -1, &stmt, NULL) != SQLITE_OK) return;
@@ -134,7 +102,7 @@ static void note_used(TfyDoorFile *file, const TfyDoorRow *rows, size_t count)
 }
 
 /* A time that is lost is looked up by people only, so a failure is not reported. */
-void tfy__door_file_used(TfyDoorFile *file, const TfyDoorRow *rows, size_t count, int64_t before_ms)
+void tfy__door_file_used(TfyServeFile *file, const TfyDoorRow *rows, size_t count, int64_t before_ms)
 {
     char drop[96];
     snprintf(drop, sizeof drop, "DELETE FROM entry WHERE session=1 AND created_ms<%lld", (long long)before_ms);

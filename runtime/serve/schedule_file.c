@@ -1,43 +1,11 @@
 /* schedule_file.c: see schedule_file.h. */
 #include "serve/schedule_file.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "serve/serve_file.h"
 #include "tfy.h"
-
-struct TfyScheduleFile {
-    sqlite3 *db;
-    char path[TFY_SERVE_PATH];
-};
 
 #define COLUMNS "times,paused,done_s,last_s,run,why"
 
-TfyScheduleFile *tfy__schedule_file_open(const char *db_path, char *error)
-{
-    TfyScheduleFile *file = calloc(1, sizeof *file);
-    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
-    if (!file) return NULL;
-    if ((file->db = tfy__serve_file_open(db_path, file->path, error))) return file;
-    free(file);
-    return NULL;
-}
-
-void tfy__schedule_file_close(TfyScheduleFile *file)
-{
-    if (!file) return;
-    sqlite3_close(file->db);
-    free(file);
-}
-
-static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t size)
-{
-    const char *text = (const char *)sqlite3_column_text(stmt, at);
-    snprintf(out, size, "%s", text ? text : "");
-}
-
-int tfy__schedule_file_get(TfyScheduleFile *file, TfyScheduleRow *row)
+int tfy__schedule_file_get(TfyServeFile *file, TfyScheduleRow *row)
 {
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(file->db, "SELECT " COLUMNS " FROM schedule WHERE name=?1", -1, &stmt, NULL);
@@ -46,18 +14,18 @@ int tfy__schedule_file_get(TfyScheduleFile *file, TfyScheduleRow *row)
         code = sqlite3_step(stmt);
     }
     if (code == SQLITE_ROW) {
-        copy_text(stmt, 0, row->times, sizeof row->times);
+        tfy__serve_file_text(stmt, 0, row->times, sizeof row->times);
         row->paused = sqlite3_column_int(stmt, 1);
         row->done_s = sqlite3_column_int64(stmt, 2);
         row->last_s = sqlite3_column_int64(stmt, 3);
-        copy_text(stmt, 4, row->run, sizeof row->run);
-        copy_text(stmt, 5, row->why, sizeof row->why);
+        tfy__serve_file_text(stmt, 4, row->run, sizeof row->run);
+        tfy__serve_file_text(stmt, 5, row->why, sizeof row->why);
     }
     sqlite3_finalize(stmt);
     return code == SQLITE_ROW ? TFY_OK : code == SQLITE_DONE ? TFY_E_ABSENT : TFY_E_IO;
 }
 
-int tfy__schedule_file_put(TfyScheduleFile *file, const TfyScheduleRow *row)
+int tfy__schedule_file_put(TfyServeFile *file, const TfyScheduleRow *row)
 {
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "serve/serve_file.h"
+
 typedef struct TfyScheduleRow {
     char name[72];
     char times[320]; /* of the configuration, with the zone: other ones make it start anew */
@@ -16,13 +18,9 @@ typedef struct TfyScheduleRow {
     char run[40];   /* the newest run; "": none */
 } TfyScheduleRow;
 
-typedef struct TfyScheduleFile TfyScheduleFile;
-
-TfyScheduleFile *tfy__schedule_file_open(const char *db_path, char *error);
-void tfy__schedule_file_close(TfyScheduleFile *file);
 /* Finds the row with row->name. TFY_E_ABSENT: there is none, and the row stays as it is; TFY_E_IO. */
-int tfy__schedule_file_get(TfyScheduleFile *file, TfyScheduleRow *row);
+int tfy__schedule_file_get(TfyServeFile *file, TfyScheduleRow *row);
 /* It is durable when it returns. 0 or TFY_E_IO. */
-int tfy__schedule_file_put(TfyScheduleFile *file, const TfyScheduleRow *row);
+int tfy__schedule_file_put(TfyServeFile *file, const TfyScheduleRow *row);
 
 #endif

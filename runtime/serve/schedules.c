@@ -32,7 +32,7 @@ typedef struct State {
 
 struct TfySchedules {
     TfyServer *server;
-    TfyScheduleFile *file;
+    TfyServeFile *file;
     pthread_t thread;
     pthread_mutex_t writing; /* held for the file, and taken first */
     pthread_mutex_t mutex;   /* held for the rest, and never while the file is written */
@@ -328,9 +328,9 @@ struct TfySchedules *tfy__schedules_open(TfyServer *server, char *error)
     pthread_mutex_init(&schedules->writing, NULL);
     pthread_mutex_init(&schedules->mutex, NULL);
     tfy__cond_init(&schedules->more);
-    schedules->file = tfy__schedule_file_open(server->db, error);
+    schedules->file = tfy__serve_file_open(server->db, error);
     if (schedules->file && pthread_create(&schedules->thread, NULL, work, schedules) == 0) return schedules;
-    tfy__schedule_file_close(schedules->file);
+    tfy__serve_file_close(schedules->file);
     free(schedules);
     return NULL;
 }
@@ -349,7 +349,7 @@ void tfy__schedules_close(struct TfySchedules *schedules)
 {
     if (!schedules) return;
     for (State *state; (state = LIST_TAKE(&schedules->states, next));) free(state);
-    tfy__schedule_file_close(schedules->file);
+    tfy__serve_file_close(schedules->file);
     pthread_mutex_destroy(&schedules->writing);
     pthread_mutex_destroy(&schedules->mutex);
     pthread_cond_destroy(&schedules->more);

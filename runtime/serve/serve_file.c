@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "tfy.h"
@@ -53,16 +54,31 @@ static bool make_private(const char *path)
     return true;
 }
 
-sqlite3 *tfy__serve_file_open(const char *db_path, char path[TFY_SERVE_PATH], char *error)
+TfyServeFile *tfy__serve_file_open(const char *db_path, char *error)
 {
-    sqlite3 *db = NULL;
-    snprintf(path, TFY_SERVE_PATH, "%s-serve", db_path);
-    if (make_private(path) &&
-        sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, NULL) == SQLITE_OK &&
-        prepare_file(db))
-        return db;
+    TfyServeFile *file = calloc(1, sizeof *file);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (!file) return NULL;
+    snprintf(file->path, sizeof file->path, "%s-serve", db_path);
+    if (make_private(file->path) &&
+        sqlite3_open_v2(file->path, &file->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, NULL) == SQLITE_OK &&
+        prepare_file(file->db))
+        return file;
     snprintf(error, TFY_ERROR_TEXT, "%.300s, which has the tokens, cannot be read (%s): remove it and make them anew",
-             path, db ? sqlite3_errmsg(db) : "it cannot be opened");
-    sqlite3_close(db);
+             file->path, file->db ? sqlite3_errmsg(file->db) : "it cannot be opened");
+    tfy__serve_file_close(file);
     return NULL;
+}
+
+void tfy__serve_file_close(TfyServeFile *file)
+{
+    if (!file) return;
+    sqlite3_close(file->db);
+    free(file);
+}
+
+void tfy__serve_file_text(sqlite3_stmt *stmt, int at, char *out, size_t size)
+{
+    const char *text = (const char *)sqlite3_column_text(stmt, at);
+    snprintf(out, size, "%s", text ? text : "");
 }

@@ -5,10 +5,18 @@
 #define SERVE_SERVE_FILE_H
 
 #include <sqlite3.h>
+#include <stddef.h>
 
-enum { TFY_SERVE_PATH = 4096 };
+typedef struct TfyServeFile {
+    sqlite3 *db;
+    char path[4096];
+} TfyServeFile;
 
-/* Opens or makes it. NULL: error (TFY_ERROR_TEXT bytes) says why. path: gets its path. */
-sqlite3 *tfy__serve_file_open(const char *db_path, char path[TFY_SERVE_PATH], char *error);
+/* Opens or makes it. NULL: error (TFY_ERROR_TEXT bytes) says why. */
+TfyServeFile *tfy__serve_file_open(const char *db_path, char *error);
+void tfy__serve_file_close(TfyServeFile *file);
+
+/* A column of a row as text, "" for NULL; what does not fit is cut. */
+void tfy__serve_file_text(sqlite3_stmt *stmt, int at, char *out, size_t size);
 
 #endif
