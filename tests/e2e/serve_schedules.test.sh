@@ -32,15 +32,6 @@ for one in json.load(open("out"))["schedules"]:
         for part in sys.argv[2].split("."): value = value[part] if value else None
         print(json.dumps(value) if not isinstance(value, str) else value)' "$1" "$2"; }
 runs_of() { ask "http://x/v1/runs?label.tfy.schedule=$1&limit=200"; python3 -c 'import json; print(len(json.load(open("out"))["runs"]))'; }
-# back NAME HOURS: as if the server had not run since so many hours before the newest full one: how many times were missed
-# does not depend on the minute.
-back() { python3 - "$1" "$2" "$TFY_DB-serve" <<'XX'
-import sqlite3, sys, time
-name, hours, path = sys.argv[1:]
-with sqlite3.connect(path) as db:
-    assert db.execute("UPDATE schedule SET done_s=? WHERE name=?", (int(time.time() // 3600 * 3600 - 3600 * float(hours)), name)).rowcount == 1
-XX
-}
 until_runs() { tries=0; until [ "$(runs_of "$1")" -ge "$2" ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.05; done; sleep 0.3; [ "$(runs_of "$1")" = "$2" ]; }
 
 # ---- the configuration ----

@@ -59,7 +59,7 @@ function Box({ box, share, chosen, choose }) {
     if (box.kind === 'start') return html`<circle cx=${box.x} cy=${box.y} r="7" class="start" />`;
     if (box.kind === 'end') return html`<g class="end"><circle cx=${box.x} cy=${box.y} r="7" /><circle cx=${box.x} cy=${box.y} r="3.5" class="start" /></g>`;
     if (box.kind === 'starts') return html`<g class="starts"><rect x=${x} y=${y} width=${box.width} height=${box.height} rx="12" /><text x=${box.x} y=${box.y + 5} text-anchor="middle">${box.name}</text></g>`;
-    const { node } = box, select = () => choose(node.point);
+    const { node } = box, select = () => choose(chosen ? '' : node.point);
     return html`<g class=${`point${node.failed ? ' failed' : ''}${node.here ? ' here' : ''}${chosen ? ' current' : ''}`} role="button" tabindex="0" aria-pressed=${Boolean(chosen)}
         onClick=${select} onKeyDown=${(event) => (event.key === 'Enter' || event.key === ' ') && (event.preventDefault(), select())}>
         <rect x=${x} y=${y} width=${box.width} height=${box.height} rx="6" class="ground" /><rect x=${x} y=${y} width=${box.width} height=${box.height} rx="6" class="heat" fill-opacity=${(0.5 * share).toFixed(3)} />
@@ -93,27 +93,27 @@ export function Machine({ graph, chosen, choose, workflow, setWorkflow, here }) 
         <div class="machines">${(one ? [one] : all).filter((each) => one || each.nodes.length).map((each) => html`<${Workflow} key=${each.name} workflow=${each} most=${most} chosen=${chosen} choose=${choose} />`)}</div>`;
 }
 
-export function nodeOf(graph, point) {
-    for (const workflow of graph.workflows) for (const node of workflow.nodes) if (node.point === point) return { workflow: workflow.name, node };
-    return null;
-}
+const useGraph = (program, version) => useLoad((signal) => get(`/v1/programs/${encodeURIComponent(program)}/graph${ask({ version })}`, { signal }), [program, version]);
 
-export function Figures({ node }) {
+/** The point that is chosen, and below its figures what there is to see of it. */
+function Chosen({ graph, point, below }) {
+    const node = point && graph.workflows.flatMap((one) => one.nodes).find((one) => one.point === point);
+    if (!node) return '';
     const facts = [[t('machine.count'), number(node.count || 0)], [t('state.failed'), number(node.failed || 0)], ...(node.count ? [[t('machine.sum'), duration(node.ms)], ['p50', duration(node.p50)], ['p95', duration(node.p95)]] : [])];
-    return html`<dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+    return html`<section class="chosen" aria-label=${node.point}><h2><bdi>${plain(node.label)}</bdi> <span class="faint">${t('line', { n: node.line })}</span> <code class="faint">${node.point}</code></h2>
+        <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>${below(node)}</section>`;
 }
 
 /** #/machine/PROGRAM?version=V&point=P */
 export function MachineScreen({ path, query }) {
     const program = path[0], version = query.get('version') || '', point = query.get('point'), base = { version, workflow: query.get('workflow') };
-    const { value, problem, loading, again } = useLoad((signal) => get(`/v1/programs/${encodeURIComponent(program)}/graph${ask({ version })}`, { signal }), [program, version]);
+    const { value, problem, loading, again } = useGraph(program, version);
     const soon = useThrottle(again, 3000);
     useEffect(() => listen((event) => event.kind === 'record' && event.data.program === program && soon()), [program]);
-    const chosen = value && point ? nodeOf(value, point) : null, here = `machine/${encodeURIComponent(program)}`;
+    const here = `machine/${encodeURIComponent(program)}`;
     return html`<h1>${t('machine.title', { name: program })} ${value && html`<code class="faint">${value.version}</code>`}</h1><${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} />`}
-        ${value && html`<${Machine} graph=${value} chosen=${point} choose=${(one) => go(here, { ...base, point: one === point ? '' : one }, true)} workflow=${base.workflow} setWorkflow=${(one) => go(here, { version, workflow: one }, true)} />`}
-        ${chosen && html`<section class="chosen" aria-label=${chosen.node.point}><h2><bdi>${plain(chosen.node.label)}</bdi> <span class="faint">${t('line', { n: chosen.node.line })}</span> <code class="faint">${chosen.node.point}</code></h2>
-            <${Figures} node=${chosen.node} /><p><a class="button" href=${`#/runs${ask({ program, state: chosen.node.failed ? 'failed' : '' })}`}>${t('machine.runs')}</a></p></section>`}`;
+        ${value && html`<${Machine} graph=${value} chosen=${point} choose=${(one) => go(here, { ...base, point: one }, true)} workflow=${base.workflow} setWorkflow=${(one) => go(here, { version, workflow: one }, true)} />`}
+        ${value && html`<${Chosen} graph=${value} point=${point} below=${(node) => html`<p><a class="button" href=${`#/runs${ask({ program, state: node.failed ? 'failed' : '' })}`}>${t('machine.runs')}</a></p>`} />`}`;
 }
 
 // ---- one run ----
@@ -157,12 +157,10 @@ function StepsAt({ data, point, id }) {
 }
 
 export function RunMachine({ run, data, at, point, workflow, show }) {
-    const graph = useLoad((signal) => get(`/v1/programs/${encodeURIComponent(run.program)}/graph${ask({ version: run.version })}`, { signal }), [run.program, run.version]);
+    const graph = useGraph(run.program, run.version);
     const tasks = useLoad((signal) => get(`/v1/runs/${run.id}/tasks`, { signal }), [run.id, at]);
     const own = useMemo(() => graph.value && ofRun(graph.value, data, (tasks.value && tasks.value.tasks) || []), [graph.value, tasks.value, data]);
     if (!own) return html`<${ProblemBox} problem=${graph.problem} again=${graph.again} />${graph.loading && html`<${Skeleton} />`}`;
-    const chosen = point ? nodeOf(own, point) : null;
-    return html`<${Machine} graph=${own} here=${!run.ended} chosen=${point} choose=${(one) => show({ point: one === point ? '' : one, workflow })} workflow=${workflow} setWorkflow=${(one) => show({ workflow: one })} />
-        ${chosen && html`<section class="chosen" aria-label=${chosen.node.point}><h2><bdi>${plain(chosen.node.label)}</bdi> <span class="faint">${t('line', { n: chosen.node.line })}</span> <code class="faint">${chosen.node.point}</code></h2>
-            <${Figures} node=${chosen.node} /><${StepsAt} data=${data} point=${chosen.node.point} id=${run.id} /></section>`}`;
+    return html`<${Machine} graph=${own} here=${!run.ended} chosen=${point} choose=${(one) => show({ point: one, workflow })} workflow=${workflow} setWorkflow=${(one) => show({ workflow: one })} />
+        <${Chosen} graph=${own} point=${point} below=${(node) => html`<${StepsAt} data=${data} point=${node.point} id=${run.id} />`} />`;
 }

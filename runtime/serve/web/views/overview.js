@@ -1,5 +1,5 @@
 // views/overview.js: how it goes: runs by the hour or the day, and what workflows and models took and cost.
-import { html, useState, useEffect } from '../vendor/preact.js';
+import { html, useEffect } from '../vendor/preact.js';
 import { t, language, duration, money, number, short, isUtc } from '../text.js';
 import { get, query as ask } from '../api.js';
 import { listen } from '../live.js';
@@ -11,9 +11,9 @@ const WIDTH = 960, HEIGHT = 150, FOOT = 20;
 const sum = (rows, of) => rows.reduce((all, one) => all + of(one), 0);
 
 /** One bar for each hour or day, also for those in which nothing happened. */
-function fill(rows, from, span) {
+function fill(rows, begins, span) {
     const by = new Map(rows.map((one) => [Date.parse(one.begins), one])), out = [];
-    for (let at = Math.floor(from / span.each) * span.each; at <= Date.now(); at += span.each)
+    for (let at = begins; at <= Date.now(); at += span.each)
         out.push({ at, started: 0, count: 0, failed: 0, cancelled: 0, ...by.get(at) });
     return out;
 }
@@ -47,12 +47,11 @@ const share = (part, whole) => (whole ? `${number(part)} (${number(100 * part / 
 const cost = (one) => (one.cost ? money(one.cost) : '');
 
 export function Overview({ query }) {
-    const name = spans[query.get('since')] ? query.get('since') : '24h', span = spans[name], [from, setFrom] = useState(Date.now() - span.ms);
+    const name = spans[query.get('since')] ? query.get('since') : '24h', span = spans[name];
     const { value, problem, loading, again } = useLoad(async (signal) => {
         const begins = Math.floor((Date.now() - span.ms) / span.each) * span.each, after = new Date(begins).toISOString();
         const [bars, workflows, models] = await Promise.all([span.by, 'workflow', 'model'].map((by) => get(`/v1/stats${ask({ by, after })}`, { signal })));
-        setFrom(begins);
-        return { bars: bars.stats, workflows: workflows.stats, models: models.stats };
+        return { begins, span, bars: bars.stats, workflows: workflows.stats, models: models.stats };
     }, [name]);
     const soon = useThrottle(again, 5000);
     useEffect(() => listen(({ kind, data }) => kind === 'record' && ['InstructionStart', 'TaskComplete', 'LLMPlan'].includes(data.type) && soon()), []);
@@ -64,7 +63,7 @@ export function Overview({ query }) {
     const facts = [[t('overview.started'), number(sum(bars, (one) => one.started))], [t('overview.ended'), number(ended)], [t('state.failed'), share(sum(bars, (one) => one.failed), ended)],
         [t('runs.tokens'), `${short(sum(bars, (one) => one.tokens.in))} + ${short(sum(bars, (one) => one.tokens.out))}`], [t('runs.cost'), money(sum(bars, (one) => one.cost))]];
     return html`${head}<${ProblemBox} problem=${problem} again=${again} /><dl class="facts large">${facts.map(([what, of]) => html`<div key=${what}><dt>${what}</dt><dd>${of}</dd></div>`)}</dl>
-        <${Bars} rows=${fill(bars, from, span)} span=${span} /><p class="legend faint">${['completed', 'cancelled', 'failed'].map((one) => html`<span key=${one}><span class=${`key ${one}`} aria-hidden="true"></span>${t(`state.${one}`)}</span>`)}</p>
+        <${Bars} rows=${fill(bars, value.begins, value.span)} span=${value.span} /><p class="legend faint">${['completed', 'cancelled', 'failed'].map((one) => html`<span key=${one}><span class=${`key ${one}`} aria-hidden="true"></span>${t(`state.${one}`)}</span>`)}</p>
         <${Table} title=${t('overview.workflows')} head=${[t('runs.workflow'), t('overview.started'), t('overview.ended'), t('state.failed'), 'p50', 'p95', t('runs.tokens'), t('runs.cost')]}
             rows=${workflows.map((one) => [html`<a href=${`#/runs${ask({ program: one.program, workflow: one.workflow })}`}><bdi>${one.program}.${one.workflow}</bdi></a>`, number(one.started), number(one.count), share(one.failed, one.count), duration(one.p50), duration(one.p95), short(one.tokens.in + one.tokens.out), cost(one)])} />
         ${models.length > 0 && html`<${Table} title=${t('overview.models')} head=${[t('overview.model'), t('overview.answers'), t('state.failed'), 'p50', 'p95', t('overview.in'), t('overview.out'), t('runs.cost')]}
