@@ -364,6 +364,14 @@ static int64_t number(const TfyPayload *payload, TfyMember member, int64_t usual
     return tfy__payload_get(payload, member) ? tfy__payload_int(payload, member) : usual;
 }
 
+/* cost below 0: nothing has a price. */
+static void add_spent(TfyCounts *counts, int64_t in, int64_t out, int64_t cost)
+{
+    counts->tokens_in += in;
+    counts->tokens_out += out;
+    counts->cost += cost > 0 ? cost : 0;
+}
+
 static void spent(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record)
 {
     TfyPayload payload;
@@ -373,21 +381,15 @@ static void spent(TfyIndexer *indexer, const Known *known, const TfyLogRecord *r
     CHANGE(indexer, SPENT, known->run, in, out, cost);
     const char *entry = tfy__payload_text(&payload, TFY_P_ENTRY), *model = tfy__payload_text(&payload, TFY_P_MODEL);
     const Kind *kind = known->kind;
-    TfyCounts *const all[] = {kind ? of_run(indexer, known, record) : NULL,
-                              kind && (entry || model)
-                                  ? tfy__tally(&indexer->tallies, TFY_TALLY_MODELS, record->ts_ms, kind->program,
-                                               kind->workflow, entry ? entry : model)
-                                  : NULL};
-    for (int i = 0; i < 2 && all[i]; i++) {
-        all[i]->tokens_in += in;
-        all[i]->tokens_out += out;
-        all[i]->cost += cost > 0 ? cost : 0;
-    }
-    if (all[1]) {
-        all[1]->begun++;
-        all[1]->ended++;
-        all[1]->failed += tfy__payload_get(&payload, TFY_P_ERROR) != NULL;
-        if (ms >= 0) tfy__tally_took(all[1], ms);
+    if (kind) add_spent(of_run(indexer, known, record), in, out, cost);
+    if (kind && (entry || model)) {
+        TfyCounts *counts = tfy__tally(&indexer->tallies, TFY_TALLY_MODELS, record->ts_ms, kind->program,
+                                       kind->workflow, entry ? entry : model);
+        add_spent(counts, in, out, cost);
+        counts->begun++;
+        counts->ended++;
+        counts->failed += tfy__payload_get(&payload, TFY_P_ERROR) != NULL;
+        if (ms >= 0) tfy__tally_took(counts, ms);
     }
     tfy__payload_close(&payload);
 }

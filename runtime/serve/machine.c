@@ -12,7 +12,7 @@
 #include "serve/runs.h"
 #include "serve/tally.h"
 
-enum { VERSION_LEAST = 4, DAYS_USUAL = 30, GROUPS_USUAL = 1000, GROUPS_MOST = 10000 };
+enum { DAYS_USUAL = 30, GROUPS_USUAL = 1000, GROUPS_MOST = 10000 };
 
 /* ---- counts as JSON ---- */
 
@@ -120,9 +120,8 @@ static void note_version(void *arg, const TfyRunShown *run)
 static bool find_version(TfyRequest *request, char version[13])
 {
     const char *program = request->names.text[0], *given = tfy__request_parameter(request, "version");
-    const TfyServed *served = request->server->programs.first;
+    const TfyServed *served = tfy__served_named(request->server, program);
     int64_t next;
-    while (served && strcmp(served->name, program) != 0) served = served->next;
     *version = '\0';
     if (served && (!given || strcmp(given, served->version) == 0)) {
         snprintf(version, 13, "%s", served->version);

@@ -265,13 +265,8 @@ static void look_soon(struct TfyQueue *queue)
     queue->posted = tfy__post(queue->server->loop, look, queue) == TFY_OK;
 }
 
-/* What became durable may begin. */
-static void look_durable(TfyLoop *loop, void *arg)
-{
-    if (loop) look_soon(arg);
-}
-
-static void tick(TfyLoop *loop, void *arg)
+/* Something became durable, or time has passed. */
+static void look_again(TfyLoop *loop, void *arg)
 {
     if (loop) look_soon(arg);
 }
@@ -280,7 +275,7 @@ void tfy__queue_tick(struct TfyQueue *queue)
 {
     if (!queue || (!queue->rated && queue->config == queue->server->config)) return;
     queue->rated = false;
-    (void)tfy__post(queue->server->loop, tick, queue);
+    (void)tfy__post(queue->server->loop, look_again, queue);
 }
 
 static void run_begins(void *arg, const char *run)
@@ -325,7 +320,7 @@ void tfy__queue_add(struct TfyQueue *queue, const TfyQueued *start, TfyAdmission
         return;
     }
     wait_in_lane(entry);
-    (void)tfy__when_durable(queue->server->loop, look_durable, queue);
+    (void)tfy__when_durable(queue->server->loop, look_again, queue);
 }
 
 bool tfy__queue_holds(struct TfyQueue *queue, const char *run)

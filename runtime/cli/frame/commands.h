@@ -27,7 +27,7 @@
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(TRUST) | OPT(JSON) | OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                              \
     ROW(graph, "graph", "FILE.tfy|RUN", "print the states of every workflow, and the edges between them",              \
-        OPT(GRAPH_FORMAT) | OPT(JSON) | OPT(DIR) | OPT(DB) | OPT(DIAGNOSTICS), 1, 1)                                                         \
+        OPT(GRAPH_FORMAT) | OPT(JSON) | OPT(DIR) | OPT(DB) | OPT(DIAGNOSTICS), 1, 1)                                \
     ROW(fmt, "fmt", "[FILE.tfy|DIR ...]",                                                                              \
         "write programs in the canonical form; - formats standard input to standard output",                           \
         OPT(CHECK) | OPT(DIFF) | OPT(DIAGNOSTICS), 0, -1)                                                              \
