@@ -123,6 +123,7 @@ static bool find_version(TfyRequest *request, char version[13])
     const TfyServed *served = tfy__served_named(request->server, program);
     int64_t next;
     *version = '\0';
+    if (served && !tfy__served_seen(served, &request->caller)) served = NULL;
     if (served && (!given || strcmp(given, served->version) == 0)) {
         snprintf(version, 13, "%s", served->version);
     } else if (given) {

@@ -26,16 +26,22 @@ static json_t *workflows_of(const TfyServed *served, const TfyCaller *caller)
     return names;
 }
 
+bool tfy__served_seen(const TfyServed *served, const TfyCaller *caller)
+{
+    const TfyProgram *program = served->program;
+    for (uint32_t i = 0; *caller->only && i < program->workflow_count; i++)
+        if (tfy__may_see(caller, served->name, program->workflows[i]->name)) return true;
+    return !*caller->only;
+}
+
 void tfy__serve_programs(TfyRequest *request)
 {
     json_t *list = json_array();
     if (!tfy__request_known(request, (const char *const[]){NULL})) return;
     for (const TfyServed *served = request->server->programs.first; served; served = served->next) {
-        json_t *workflows = workflows_of(served, &request->caller);
-        if (json_array_size(workflows) || !*request->caller.only)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:O}", "name", served->name, "version", served->version,
-                                                  "workflows", workflows));
-        json_decref(workflows);
+        if (!tfy__served_seen(served, &request->caller)) continue;
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", served->name, "version", served->version,
+                                              "workflows", workflows_of(served, &request->caller)));
     }
     tfy__request_json(request, 200, json_pack("{s:o, s:n}", "programs", list, "next"));
 }

@@ -190,6 +190,8 @@ void tfy__command_read(TfyLoop *loop, void *request);
 /* NULL: there is none. */
 const TfyServed *tfy__served_named(const TfyServer *server, const char *program);
 const TfyWorkflow *tfy__served_workflow(const TfyServed *served, const char *name);
+/* Whether the caller sees any of its workflows, or may see all programs. */
+bool tfy__served_seen(const TfyServed *served, const TfyCaller *caller);
 
 /* ---- the routes ---- */
 

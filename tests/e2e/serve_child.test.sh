@@ -1,5 +1,6 @@
 #!/bin/sh
-# tfy serve: what a process of its own answers: a run as it was at a record, and two runs compared.
+# tfy serve: what a process of its own answers: a run as it was at a record, two runs compared, and the states of a program;
+# and what was counted.
 . "$here/lib.sh"
 . "$here/serve_lib.sh"
 cat >shop.tfy <<'END'
@@ -14,9 +15,10 @@ workflow order(names: list<string>) -> int {
     if sum > 10 { fail Refused(why: "too much") }
     return sum
 }
+workflow secret_plan() -> int { return 1 }
 END
 export TFY_DB="$PWD/runs.db"
-serves shop.tfy
+serves shop.tfy --listen 127.0.0.1:0
 start() { post /v1/programs/shop/workflows/order/runs "{\"args\":{\"names\":$1}}" -H 'Prefer: wait=20'; id=$(member id); }
 start '["tea","cup"]'
 one=$id
@@ -53,6 +55,68 @@ ask "http://x/v1/compare?a=$one"
 check "... one alone cannot be" says 400 "a and b"
 ask "http://x/v1/compare?a=$one&b=ffffffff"
 check "... nor with none" says 404
+
+# ---- what was counted ----
+
+# node WORKFLOW CALLEE MEMBER: of a point in ./out.
+node() { python3 -c 'import json, sys
+workflow = next(w for w in json.load(open("out"))["workflows"] if w["name"] == sys.argv[1])
+print(next(n for n in workflow["nodes"] if n["callee"] == sys.argv[2]).get(sys.argv[3]))' "$@"; }
+graph=/v1/programs/shop/graph
+ask "http://x$graph" -H "Tfy-After: $lsn"
+check "the states of a program" says 200 '"program":"shop"'
+check "... with how many steps ended at a point" [ "$(node order price count)" = 4 ]
+check "... and how many failed" [ "$(node order price failed)" = 0 ]
+check "... and how often a way was taken" python3 -c '
+import json
+edges = next(w for w in json.load(open("out"))["workflows"] if w["name"] == "order")["edges"]
+ways = {(e["from"], e["to"]): e.get("count") for e in edges if "to" in e}
+price = "order/tool/price/1"
+assert ways[(None, price)] == 2 and ways[(price, price)] == 2, ways'
+version=$(member version)
+ask "http://x$graph?version=000000000000"
+check "... of a version that no run has: 404" says 404 "no run of shop has version"
+ask "http://x/v1/programs/shp/graph"
+check "... of a program that is not there: 404" says 404 "no program shp"
+ask "http://x$graph?verson=1"
+check "... with a parameter that is none: 400" says 400 "version"
+ask "http://x/v1/stats"
+check "runs are counted" python3 -c '
+import json
+one, = json.load(open("out"))["stats"]
+assert (one["started"], one["count"], one["failed"]) == (2, 2, 1) and one["p95"] >= one["p50"] >= 0, one'
+ask "http://x/v1/stats?by=day,workflow"
+check "... by day and workflow" sh -c 'grep -qE "\"begins\":\"[0-9-]*T00:00:00.000Z\",\"program\":\"shop\",\"workflow\":\"order\"" out'
+ask "http://x/v1/stats?by=workflow,"
+check "... a comma too many is none" says 200 '"workflow":"order"'
+ask "http://x/v1/stats?by=workflow,point"
+check "... what is not counted so: 400" says 400 "hour, day, workflow, model"
+ask "http://x/v1/stats?after=2999-01-01T00:00:00Z"
+check "... of a time to come" is stats '[]'
+ask "http://x/v1/stats?after=tomorrow"
+check "... of a time that is none: 400" says 400 "a time such as"
+
+url=$(sed -n 's/^tfy serve: serving .* and \(http.*\)$/\1/p' served)
+some=$(tfy token create some --roles viewer --only 'shop.order')
+none=$(tfy token create none --roles viewer --only 'other.*')
+as() { status=$(curl -sS --max-time 20 -o out -D head -w '%{http_code}' -H "Authorization: Bearer $1" "$url$2" 2>err); }
+as "$some" "$graph"
+check "a token sees the states of its workflows" sh -c 'grep -q "\"name\":\"order\"" out && ! grep -q secret_plan out'
+as "$none" "$graph"
+check "... and to another one the program is not there" says 404 "no program shop"
+as "$none" "/v1/programs/other/graph?version=$version"
+check "... not by its version, either" says 404
+as "$none" /v1/stats
+check "... nor counts" is stats '[]'
+
+mv shop.tfy old.tfy
+sed 's/sum > 10/sum > 99/' old.tfy >shop.tfy
+ends
+serves shop.tfy
+ask "http://x$graph"
+check "a new version was never anywhere" [ "$(node order price count)" = None ]
+ask "http://x$graph?version=$version"
+check "... and an old one is drawn from the log" [ "$(node order price count)" = 4 ]
 
 python3 - <<'END'
 import http.client, os, re, socket, threading
