@@ -92,6 +92,8 @@ mv out given.json
 rm doubled.tfy
 run tfy graph stored --json
 check "... of a run: its program, as the log stores it" cmp -s out given.json
+run sh -c 'tfy graph - --json <stored.tfy' # without the file that it imports
+check "... of standard input" ended 65 "doubled.tfy"
 run tfy graph nowhere --json
 check "... of a run that is not there" ended 69 "not a FILE.tfy, a run, or a program's hash"
 run tfy graph "$golden/agent.tfy" --format png

@@ -262,7 +262,7 @@ bool tfy__ends_with(const char *word, const char *end)
 
 bool tfy__is_source(const char *word)
 {
-    return tfy__ends_with(word, ".tfy") || strcmp(word, "-") == 0;
+    return tfy__ends_with(word, ".tfy");
 }
 
 /* A reader that has left, such as head, closed its end of the pipe. */

@@ -113,5 +113,6 @@ int tfy__cmd_graph(const TfyArgs *args)
     if (format && args->option[OPT_JSON]) return tfy__fail(EXIT_USAGE, "--json is --format json; give one of them");
     own.option[OPT_JSON] = NULL;
     snprintf(mode, sizeof mode, "--graph=%s", args->option[OPT_JSON] ? "json" : format ? format : "mermaid");
-    return tfy__is_source(args->words[0]) ? become_tfyc(&own, mode, NULL) : graph_stored(args, mode);
+    const bool given = tfy__is_source(args->words[0]) || strcmp(args->words[0], "-") == 0;
+    return given ? become_tfyc(&own, mode, NULL) : graph_stored(args, mode);
 }
