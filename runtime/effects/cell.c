@@ -334,12 +334,21 @@ bool tfy__cell_reads_system(const char *path)
     return false;
 }
 
+/* What no sandbox writes, whoever says so; the compiler has the same list. A root may be in /dev/shm. */
+static bool is_system_itself(const char *path)
+{
+    static const char *const all[] = {"/usr",    "/bin", "/sbin", "/lib",  "/lib32", "/lib64",
+                                      "/libx32", "/etc", "/boot", "/proc", "/sys"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (tfy__cell_within(path, all[i])) return true;
+    return tfy__cell_is_system(path) || (tfy__cell_within(path, "/dev") && !tfy__cell_within(path, "/dev/shm"));
+}
+
 const char *tfy__cell_unwritable(const char *path, const char *root)
 {
     char home[PATH_MAX];
     const char *given = getenv("HOME");
-    if (tfy__cell_is_system(path) || tfy__cell_within(path, "/usr") || tfy__cell_within(path, "/etc"))
-        return "the system itself";
+    if (is_system_itself(path)) return "the system itself";
     if (strcmp(path, root) != 0 && tfy__cell_within(root, path)) return "above the working root";
     const bool is_home = given && realpath(given, home) && tfy__cell_within(home, path);
     return is_home && !tfy__cell_within(path, root) ? "your home directory, or above it" : NULL;

@@ -149,20 +149,46 @@ static bool add_hex(const char *label, const char *value, size_t len, const char
     return add_pattern(&out, label, TFY_KNOWN_SPELT);
 }
 
-/* As in an address; form: as in a form, where a space is a plus. */
-static bool add_percent(const char *label, const char *value, size_t len, const char *format, bool form)
+/* kept: the characters beside letters and digits that the writer leaves as they are; form: as in a form, where a space is
+ * a plus. */
+static bool add_percent(const char *label, const char *value, size_t len, const char *format, const char *kept,
+                        bool form)
 {
     TfyBuffer out = {0};
     for (size_t i = 0; i < len; i++) {
         unsigned char c = octets(value)[i];
         bool plain =
-            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("-._~", c));
+            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr(kept, c));
         if (plain || (form && c == ' '))
             tfy__buffer_char(&out, plain ? (char)c : '+');
         else
             tfy__buffer_printf(&out, format, c);
     }
     return add_pattern(&out, label, TFY_KNOWN_SPELT);
+}
+
+/* Writers differ in what they keep: RFC 3986 names four characters; older ones keep less, forms others, paths and whole
+ * addresses more, and JavaScript five that RFC 2396 had named. */
+static bool add_percents(const char *label, const char *value, size_t len)
+{
+    static const char *const kept[] = {"-._~",
+                                       "-._",
+                                       "*-._",
+                                       "-._~/",
+                                       "-._~!*'()",
+                                       "-._~!*'()/",
+                                       "-._~!$&'()*+,;=:@",
+                                       "-._~!$&'()*+,;=:@/",
+                                       "-._~!$&'()*+,;=:@/?",
+                                       "-._~!$&'()*+,;=:@/?#"};
+    bool fine = true;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        for (int form = 0; form < 2; form++) {
+            fine &= add_percent(label, value, len, "%%%02x", kept[i], form);
+            fine &= add_percent(label, value, len, "%%%02X", kept[i], form);
+        }
+    }
+    return fine;
 }
 
 /* U+0001 to U+FFFF as \uXXXX, others as two of them. */
@@ -206,10 +232,7 @@ static bool add_spellings(const char *label, const char *value, size_t len)
     }
     static const char *const digits[] = {"%02x", "%02X", "%%%02x", "%%%02X"};
     for (int form = 0; form < 4; form++) fine &= add_hex(label, value, len, digits[form]);
-    for (int form = 0; form < 2; form++) {
-        fine &= add_percent(label, value, len, "%%%02x", form);
-        fine &= add_percent(label, value, len, "%%%02X", form);
-    }
+    fine &= add_percents(label, value, len);
     for (int way = 0; way < 4; way++) fine &= add_json(label, value, len, way & 1, way & 2);
     return fine;
 }

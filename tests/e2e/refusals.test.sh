@@ -53,6 +53,14 @@ run tfy run fails.tfy --kind any --line "echo x >$out/new" --grant "any:writes=$
 check "... and what it says works" ended 0
 try any 'echo x >/etc/x'
 check "the system can be granted to nobody" says any "$none\""
+try any 'cat /proc/$PPID/environ'
+check "nor can other processes" says any "$none\""
+for path in /proc/sys /sys/kernel /boot /dev/null; do
+    run tfy run fails.tfy --kind any --line true --grant "any:writes=$path"
+    check "... even if it is said: $path" printed "'$path' is the system itself; a sandbox may not write there"
+    run tfy sandbox --writes "$path" -- true
+    check "... or tried: $path" ended 64 "'$path' is the system itself; a sandbox may not write there"
+done
 try any 'echo x >.git/config'
 check "nor can what is protected" says any "$none\""
 try still 'echo x >new'

@@ -323,6 +323,8 @@ static void every_spelling_is_taken_out(void **state)
     expect_mask("702F73227720642BC3A9F09F988078", false, "[secret:ODD]");
     expect_mask("k=p%2Fs%22w%20d%2B%C3%A9%F0%9F%98%80x&", false, "k=[secret:ODD]&");
     expect_mask("k=p%2fs%22w+d%2b%c3%a9%f0%9f%98%80x&", false, "k=[secret:ODD]&");
+    expect_mask("/p/s%22w%20d%2B%C3%A9%F0%9F%98%80x/", false, "/[secret:ODD]/"); /* in a path */
+    expect_mask("/p/s%22w%20d+%c3%a9%f0%9f%98%80x?", false, "/[secret:ODD]?");   /* in a whole address */
     expect_mask("\"p/s\\\"w d+\303\251\360\237\230\200x\"", false, "\"[secret:ODD]\"");
     expect_mask("\"p\\/s\\\"w d+\\u00e9\\ud83d\\ude00x\"", false, "\"[secret:ODD]\"");
     expect_mask("cC9zIncgZCvDqfCfmIB4", false, "[secret:ODD]");
