@@ -218,9 +218,23 @@ static void name_import(Loader *l, Decl *import)
     diag_hint(l->diags, diag, "give the module another: import \"…\" as %s%s", name, reserved ? "_" : "");
 }
 
-/* A bundle says which of its files an import means. */
-static Module *bundled_import(Loader *l, const json_t *imports, const Decl *import)
+/* The file of a bundle that a path beside this one names. */
+static Module *beside(Loader *l, const Module *from, const Decl *import)
 {
+    const char *path = text_of(l, import);
+    const char *file =
+        tidy_path(arena_printf(l->arena, "%.*s%s", *path == '/' ? 0 : (int)dir_len(from->file), from->file, path));
+    for (uint32_t i = 0; i < l->count; i++)
+        if (strcmp(l->modules[i]->file, file) == 0) return l->modules[i];
+    Diag *diag = diag_error(l->diags, import->value->span, "cannot find '%s'", path);
+    diag_hint(l->diags, diag, "a program that comes with all its files imports no others");
+    return NULL;
+}
+
+/* A bundle says which of its files an import means. */
+static Module *bundled_import(Loader *l, const Module *from, const json_t *imports, const Decl *import)
+{
+    if (!imports) return beside(l, from, import);
     const char *path = text_of(l, import);
     const json_t *number = json_object_get(imports, path);
     json_int_t at = json_is_integer(number) ? json_integer_value(number) : -1;
@@ -234,7 +248,7 @@ static void follow_imports(Loader *l, Module *module, const json_t *imports)
     for (Decl *decl = module->decls; decl; decl = decl->next) {
         if (decl->kind != DECL_IMPORT || !decl->value) continue;
         name_import(l, decl);
-        decl->imported = l->paths ? load_import(l, module, decl) : bundled_import(l, imports, decl);
+        decl->imported = l->paths ? load_import(l, module, decl) : bundled_import(l, module, imports, decl);
     }
 }
 

@@ -6,7 +6,8 @@
  * instead, where each import says which of its files it means: an old run is built again from what it was built from,
  * and no directory is searched.
  *
- * A bundle is JSON: {"modules": [{"file", "text", "imports": {PATH: number of a module}}]}, the main file first. */
+ * A bundle is JSON: {"modules": [{"file", "text", "imports": {PATH: number of a module}}]}, the main file first.
+ * Without "imports" a path is looked for beside its file, among the files of the bundle and nowhere else. */
 #ifndef DSL_MODULE_H
 #define DSL_MODULE_H
 

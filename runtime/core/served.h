@@ -41,6 +41,9 @@ typedef struct TfyStart {
 int tfy__submit_start(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json,
                       const TfyStart *start, int64_t *tid, char *error_text);
 
+/* Has the log keep a loaded program before it has runs. Its row, or a negative code. */
+int64_t tfy__store_program(TfyLoop *loop, const TfyProgram *program);
+
 /* Sets callbacks on the loop's thread: a run that was queued begins, for whatever reason; and a run has ended. */
 typedef struct TfyRunsSeen {
     void (*begun)(void *state, const char *run); /* its uuid */

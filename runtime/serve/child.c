@@ -1,18 +1,10 @@
 /* child.c: see child.h. A thread waits for each child. */
 #include "serve/child.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/buffer.h"
 #include "serve/of_run.h"
@@ -21,9 +13,6 @@ enum {
     WORKING = 2,
     WORDS = 12,
     DEADLINE_MS = 10000,
-    MEMORY_MOST = 1 << 30,
-    OUTPUT_MOST = 16 << 20,
-    ERROR_MOST = 4096,
 };
 
 struct TfyChildren {
@@ -37,7 +26,7 @@ struct TfyChildren {
 typedef struct TfyChild {
     char *words[WORDS]; /* owned; NULL ends them */
     int place;          /* of its process in TfyChildren */
-    TfyBuffer error;
+    void (*work)(TfyRequest *request);
     void (*finish)(TfyRequest *request, json_t *answer, json_t *facts); /* NULL: the answer is as it is */
     json_t *facts;                                                      /* owned */
 } Child;
@@ -46,114 +35,21 @@ void tfy__child_free(Child *child)
 {
     if (!child) return;
     for (int i = 0; child->words[i]; i++) free(child->words[i]);
-    tfy__buffer_free(&child->error);
     json_decref(child->facts);
     free(child);
 }
 
-/* ---- the process ---- */
-
-static void limit(int resource, rlim_t most)
-{
-    const struct rlimit limit = {most, most};
-    setrlimit(resource, &limit);
-}
-
-/* After fork, with the memory of a process of many threads: system calls alone. */
-static void become(const Child *child, const char *path, const int out[2], const int err[2])
-{
-    const int nothing = open("/dev/null", O_RDONLY);
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(nothing, STDIN_FILENO);
-    dup2(out[1], STDOUT_FILENO);
-    dup2(err[1], STDERR_FILENO);
-    limit(RLIMIT_AS, MEMORY_MOST);
-    limit(RLIMIT_CORE, 0);
-    execv(path, child->words);
-    _exit(127);
-}
-
-/* tfy stands beside this program. */
-static bool find_tfy(char path[PATH_MAX + 8])
-{
-    const ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
-    if (len <= 0) return false;
-    path[len] = '\0';
-    strcpy(strrchr(path, '/'), "/tfy");
-    return true;
-}
-
-static void close_both(const int ends[2])
-{
-    close(ends[0]);
-    close(ends[1]);
-}
-
-/* Returns the process, or -1. */
-static pid_t start(const Child *child, int *out_fd, int *err_fd)
-{
-    char path[PATH_MAX + 8];
-    int out[2], err[2];
-    if (!find_tfy(path) || pipe2(out, O_CLOEXEC) < 0) return -1;
-    if (pipe2(err, O_CLOEXEC) < 0) {
-        close_both(out);
-        return -1;
-    }
-    const pid_t pid = fork();
-    if (pid == 0) become(child, path, out, err);
-    if (pid < 0) {
-        close_both(out);
-        close_both(err);
-        return -1;
-    }
-    setpgid(pid, pid);
-    close(out[1]);
-    close(err[1]);
-    *out_fd = out[0];
-    *err_fd = err[0];
-    return pid;
-}
-
-/* Takes what is there. False: the other end is closed. What is beyond `most` is read and forgotten. */
-static bool drain(int fd, TfyBuffer *out, size_t most)
-{
-    char bytes[16384];
-    const ssize_t got = read(fd, bytes, sizeof bytes);
-    if (got < 0) return errno == EINTR || errno == EAGAIN;
-    const size_t room = most > out->len ? most - out->len : 0;
-    tfy__buffer_add(out, bytes, (size_t)got < room ? (size_t)got : room);
-    return got > 0;
-}
-
-/* Reads until both ends are closed. False: it took too long. */
-static bool read_all(int out_fd, int err_fd, TfyRequest *request)
-{
-    struct pollfd fds[2] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}};
-    const int64_t until = tfy__monotonic_ms() + DEADLINE_MS;
-    while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-        const int64_t left = until - tfy__monotonic_ms();
-        if (left <= 0) return false;
-        if (poll(fds, 2, (int)left) < 0 && errno != EINTR) return false;
-        if (fds[0].revents && !drain(out_fd, &request->answer, OUTPUT_MOST)) fds[0].fd = -1;
-        if (fds[1].revents && !drain(err_fd, &request->child->error, ERROR_MOST)) fds[1].fd = -1;
-        fds[0].revents = fds[1].revents = 0;
-    }
-    return true;
-}
-
 /* ---- its answer ---- */
 
-/* The last line that tfy said, without its name. Lines that name a file of the machine stay here. */
-static const char *last_words(Child *child)
+void tfy__child_says(TfyProcess *process, char *words, size_t size)
 {
-    char *text = child->error.data;
-    if (!text || !child->error.len) return "";
-    while (child->error.len && text[child->error.len - 1] == '\n') text[--child->error.len] = '\0';
-    const char *line = strrchr(text, '\n');
-    line = line ? line + 1 : text;
+    TfyBuffer *err = &process->err;
+    while (err->len && err->data[err->len - 1] == '\n') err->len--;
+    tfy__buffer_char(err, '\0');
+    const char *line = err->failed ? NULL : strrchr(err->data, '\n');
+    line = line ? line + 1 : err->failed ? "" : err->data;
     if (strncmp(line, "tfy: ", 5) == 0) line += 5;
-    return strchr(line, '/') ? "" : line;
+    snprintf(words, size, "%s", strchr(line, '/') ? "" : line);
 }
 
 static void complete(TfyRequest *request)
@@ -165,18 +61,22 @@ static void complete(TfyRequest *request)
     tfy__request_json(request, 200, answer);
 }
 
-static void judge(TfyRequest *request, int status, bool in_time)
+static void judge(TfyRequest *request, TfyProcess *process, TfyProcessEnd end, int status)
 {
-    const bool whole = request->answer.len && request->answer.len < OUTPUT_MOST && request->answer.data[0] == '{';
-    if (in_time && WIFEXITED(status) && WEXITSTATUS(status) <= 1 && whole) {
+    char words[TFY_ERROR_TEXT];
+    const bool whole = process->out.len && !tfy__process_is_cut(process) && process->out.data[0] == '{';
+    if (end == TFY_PROCESS_ENDED && (status == 0 || status == 1) && whole) {
+        tfy__buffer_add(&request->answer, process->out.data, process->out.len);
         if (request->child->finish) complete(request);
         return;
     }
-    tfy__buffer_reset(&request->answer);
-    if (!in_time)
+    tfy__child_says(process, words, sizeof words);
+    if (end == TFY_PROCESS_NONE)
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "tfy cannot be started");
+    else if (end == TFY_PROCESS_LATE)
         tfy__problem(&request->problem, TFY_PROBLEM_TOO_LONG, "it was not done within %d s", DEADLINE_MS / 1000);
-    else if (WIFEXITED(status) && WEXITSTATUS(status) > 1)
-        tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%.400s", last_words(request->child));
+    else if (status > 1)
+        tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%.400s", words);
     else
         tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "it ended without an answer");
 }
@@ -202,25 +102,36 @@ static void leave(struct TfyChildren *children, int place)
     pthread_mutex_unlock(&children->mutex);
 }
 
-static void *work(void *arg)
+bool tfy__child_born(void *arg, pid_t pid)
+{
+    const TfyRequest *request = arg;
+    return note_pid(request->server->children, request->child->place, pid);
+}
+
+TfyProcessEnd tfy__child_run(TfyRequest *request, TfyProcess *process, int *status)
+{
+    process->born = tfy__child_born;
+    process->arg = request;
+    return tfy__process_run(process, status);
+}
+
+/* What the words say; what it prints is the answer. */
+static void work_words(TfyRequest *request)
+{
+    TfyProcess process = {.words = (const char *const *)request->child->words, .deadline_ms = DEADLINE_MS};
+    int status;
+    const TfyProcessEnd end = tfy__child_run(request, &process, &status);
+    judge(request, &process, end, status);
+    tfy__process_free(&process);
+    tfy__request_done(request);
+}
+
+static void *run_thread(void *arg)
 {
     TfyRequest *request = arg;
     struct TfyChildren *children = request->server->children;
     const int place = request->child->place;
-    int out_fd, err_fd, status = 0;
-    const pid_t pid = start(request->child, &out_fd, &err_fd);
-    if (pid > 0) {
-        const bool in_time = note_pid(children, place, pid) && read_all(out_fd, err_fd, request);
-        note_pid(children, place, -1); /* nobody else may signal a number that is free soon */
-        kill(-pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        judge(request, status, in_time);
-        close(out_fd);
-        close(err_fd);
-    } else {
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "tfy cannot be started");
-    }
-    tfy__request_done(request);
+    request->child->work(request); /* and whoever gets it may have freed it */
     leave(children, place);
     return NULL;
 }
@@ -245,7 +156,7 @@ static void pass_on(TfyRequest *request)
     struct TfyChildren *children = request->server->children;
     pthread_t thread;
     const int place = request->child->place = take_place(children);
-    if (place >= 0 && pthread_create(&thread, NULL, work, request) == 0) {
+    if (place >= 0 && pthread_create(&thread, NULL, run_thread, request) == 0) {
         pthread_detach(thread);
         return;
     }
@@ -255,20 +166,31 @@ static void pass_on(TfyRequest *request)
     tfy__request_done(request);
 }
 
+void tfy__child_work(TfyRequest *request, void (*work)(TfyRequest *request))
+{
+    tfy__child_free(request->child);
+    request->child = calloc(1, sizeof *request->child);
+    if (request->child) {
+        request->child->work = work;
+        request->pass = pass_on;
+    } else {
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    }
+}
+
 void tfy__child_ask(TfyRequest *request, const char *const *words)
 {
     const char *const more[] = {"--db", request->server->db, "--json", NULL};
-    Child *child = calloc(1, sizeof *child);
+    tfy__child_work(request, work_words);
+    Child *child = request->child;
     bool fine = child;
     int count = 0;
-    request->child = child;
     if (fine) fine = (child->words[count++] = strdup("tfy"));
     for (; fine && *words && count < WORDS - 4; words++) fine = (child->words[count++] = strdup(*words));
     for (int i = 0; fine && more[i]; i++) fine = (child->words[count++] = strdup(more[i]));
-    if (fine)
-        request->pass = pass_on;
-    else
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    if (fine) return;
+    request->pass = tfy__request_done;
+    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
 }
 
 void tfy__child_then(TfyRequest *request, void (*finish)(TfyRequest *request, json_t *answer, json_t *facts),

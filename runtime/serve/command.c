@@ -42,9 +42,29 @@ static void obey(TfyLoop *loop, void *arg)
     request->route->serve(request);
 }
 
+int tfy__command_post(TfyServer *server, TfyPosted call, void *arg)
+{
+    pthread_mutex_lock(&server->posting);
+    const int code = server->closed ? TFY_E_STATE : tfy__post(server->loop, call, arg);
+    pthread_mutex_unlock(&server->posting);
+    return code;
+}
+
+void tfy__command_close(TfyServer *server)
+{
+    pthread_mutex_lock(&server->posting);
+    server->closed = true;
+    pthread_mutex_unlock(&server->posting);
+    if (server->loop) tfy_close(server->loop);
+}
+
 void tfy__command_ask(TfyServer *server, TfyRequest *request)
 {
-    if (tfy__post(server->loop, obey, request) == TFY_OK) return;
-    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    const int code = tfy__command_post(server, obey, request);
+    if (code == TFY_OK) return;
+    if (code == TFY_E_STATE)
+        tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "ask again once it runs again");
+    else
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
     tfy__request_done(request);
 }

@@ -67,7 +67,7 @@ static void read_again(TfyServer *server)
     take_names(config, old);
     config->older = old;
     server->config = config;
-    (void)tfy__post(server->loop, record_config, server);
+    (void)tfy__command_post(server, record_config, server);
     tfy__say("the configuration was read again");
 }
 

@@ -16,7 +16,7 @@ static bool turns(TfyServer *server)
     const int64_t asked = server->asked_ms;
     if (asked) return tfy__monotonic_ms() - asked < LATE_MS;
     server->asked_ms = tfy__monotonic_ms();
-    return tfy__post(server->loop, note_turn, server) == TFY_OK;
+    return tfy__command_post(server, note_turn, server) == TFY_OK;
 }
 
 void tfy__serve_health(TfyRequest *request)

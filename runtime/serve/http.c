@@ -285,12 +285,21 @@ static bool find_route(TfyRequest *request)
     return request->route && read_query(request, query);
 }
 
+static size_t body_most(const TfyRequest *request)
+{
+    return request->route->body ? request->route->body : TFY_BODY_MAX;
+}
+
+static bool refuse_body(TfyRequest *request)
+{
+    return tfy__problem(&request->problem, TFY_PROBLEM_TOO_LARGE, "a body has %zu bytes at most", body_most(request));
+}
+
 static bool fits_body(TfyRequest *request, const TfyRequestHead *asked)
 {
     const char *length = tfy__header(asked, "Content-Length");
     const size_t digits = length ? strlen(length) : 0;
-    if (!length || (digits < 10 && strtoll(length, NULL, 10) <= TFY_BODY_MAX)) return true;
-    return tfy__problem(&request->problem, TFY_PROBLEM_TOO_LARGE, "a body has %d bytes at most", TFY_BODY_MAX);
+    return !length || (digits < 10 && strtoull(length, NULL, 10) <= body_most(request)) || refuse_body(request);
 }
 
 static bool keep(char **place, const char *value)
@@ -352,8 +361,8 @@ static enum MHD_Result examine(const Listener *listener, TfyRequest *request, co
 
 static enum MHD_Result take_body(TfyRequest *request, const char *bytes, size_t *len)
 {
-    if (request->body.len + *len > TFY_BODY_MAX) {
-        tfy__problem(&request->problem, TFY_PROBLEM_TOO_LARGE, "a body has %d bytes at most", TFY_BODY_MAX);
+    if (request->body.len + *len > body_most(request)) {
+        refuse_body(request);
         return cut_off(request);
     }
     tfy__buffer_add(&request->body, bytes, *len);

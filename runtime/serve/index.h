@@ -101,6 +101,10 @@ int tfy__index_stats(TfyIndexReader *reader, const TfyStatsWanted *wanted, void 
  * negative code. */
 int tfy__index_points(TfyIndexReader *reader, const char *program, const char *version,
                       void (*show)(void *arg, uint32_t from, uint32_t to, const struct TfyCounts *counts), void *arg);
+/* How many unfinished runs each version of each program has, the newest version first; `only` as above. 0 or a negative
+ * code. */
+int tfy__index_live(TfyIndexReader *reader, const char *only,
+                    void (*show)(void *arg, const char *program, const char *version, int64_t live), void *arg);
 /* The run with that uuid, or with a unique start of it. TFY_E_ABSENT: none; TFY_E_INVALID: several. */
 int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg);
 

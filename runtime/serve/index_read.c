@@ -236,6 +236,28 @@ int tfy__index_audit(TfyIndexReader *reader, const char *only, int64_t below, ui
     return code;
 }
 
+/* ---- versions ---- */
+
+int tfy__index_live(TfyIndexReader *reader, const char *only,
+                    void (*show)(void *arg, const char *program, const char *version, int64_t live), void *arg)
+{
+    TfyQuery query = {.count = 0};
+    int code;
+    tfy__buffer_text(&query.sql,
+                     "SELECT program,version,count(*) FROM run r WHERE state IN('queued','running')");
+    tfy__query_only(&query, "r.program||'.'||r.workflow", only);
+    tfy__buffer_text(&query.sql, " GROUP BY program,version ORDER BY max(id) DESC");
+    sqlite3_stmt *row = tfy__query_open(reader, &query, &code);
+    if (row) {
+        while ((code = sqlite3_step(row)) == SQLITE_ROW)
+            show(arg, column_text(row, 0), column_text(row, 1), sqlite3_column_int64(row, 2));
+        code = code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
+    }
+    sqlite3_finalize(row);
+    tfy__buffer_free(&query.sql);
+    return code;
+}
+
 /* ---- one run ---- */
 
 int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg)

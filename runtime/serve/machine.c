@@ -1,5 +1,6 @@
 /* machine.c: see machine.h. A child draws the graph from the program that the log stores; the index has the counts. */
 #include "serve/machine.h"
+#include "serve/programs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

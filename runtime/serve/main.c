@@ -14,19 +14,18 @@
 #include "cli/program/owner.h"
 #include "serve/child.h"
 #include "serve/entrance.h"
-#include "serve/openapi.h"
+#include "serve/programs.h"
 #include "serve/queue.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
 #include "serve/token_command.h"
+#include "serve/versions.h"
 
 enum { DRAIN_MS = 30000, FILES = 4096 };
 
 typedef struct Main {
     TfyServer server;
-    TfyShared **shared; /* one for each program */
-    int shared_count;
     TfyOwner *owner;
     char error[TFY_ERROR_TEXT];
 } Main;
@@ -68,52 +67,37 @@ static char *name_of(const char *word, const char **path)
     return equal ? strndup(word, (size_t)(equal - word)) : strndup(start, strcspn(start, "."));
 }
 
-static bool is_program_name(const char *name)
-{
-    return *name >= 'a' && *name <= 'z' && strlen(name) < 64 &&
-           !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
-}
-
 static bool refuse(Main *it, const char *word, const char *why)
 {
     snprintf(it->error, sizeof it->error, "%.200s: %s", word, why);
     return false;
 }
 
-static bool open_program(Main *it, TfyServed *served, const char *path)
-{
-    TfyShared **shared = &it->shared[it->shared_count];
-    if (tfy_shared_open(shared, path, it->error) != 0) return false;
-    it->shared_count++;
-    served->program = tfy_shared_program(*shared);
-    const uint8_t *hash = (const uint8_t *)served->program->hash;
-    for (int i = 0; i < 6; i++) snprintf(served->version + 2 * i, 3, "%02x", hash[i]);
-    return true;
-}
-
 static bool add_program(Main *it, const char *word)
 {
-    TfyServed *served = calloc(1, sizeof *served);
+    TfyPrograms *programs = it->server.programs;
     const char *path;
-    bool twice = false;
-    if (!served) return false;
-    served->name = name_of(word, &path);
-    for (const TfyServed *other = it->server.programs.first; other && served->name; other = other->next)
-        twice |= strcmp(other->name, served->name) == 0;
-    LIST_APPEND(&it->server.programs, served, next);
-    if (!served->name || !is_program_name(served->name))
-        return refuse(
-            it, served->name ? served->name : word,
+    char *name = name_of(word, &path);
+    TfyShared *shared = NULL;
+    bool fine = name;
+    if (fine && !tfy__program_name_fits(name))
+        fine = refuse(
+            it, name,
             "the name of a program starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most");
-    return twice ? refuse(it, served->name, "another program has this name") : open_program(it, served, path);
+    if (fine && tfy__served_named(&it->server, name)) fine = refuse(it, name, "another program has this name");
+    if (fine) fine = tfy_shared_open(&shared, path, it->error) == TFY_OK;
+    const TfyServed *served = fine ? tfy__served_new(programs, name, shared) : NULL;
+    fine = served && tfy__served_activate(programs, served);
+    free(name);
+    return fine;
 }
 
 static bool add_programs(Main *it, char **paths, int count)
 {
-    it->shared = calloc((size_t)count + 1, sizeof *it->shared);
+    it->server.programs = tfy__programs_new();
     for (int i = 0; i < count; i++)
-        if (!it->shared || !add_program(it, paths[i])) return false;
-    return true;
+        if (!it->server.programs || !add_program(it, paths[i])) return false;
+    return it->server.programs;
 }
 
 static void on_event(void *arg, const char *json, size_t len)
@@ -127,10 +111,12 @@ static int open_loop(Main *it)
 {
     const TfyOptions options = {
         .db_path = it->server.db, .stay = true, .served = true, .on_event = on_event, .state = &it->server};
-    int code = tfy_open(&it->server.loop, it->server.programs.first->program, &options, it->error);
-    for (const TfyServed *served = it->server.programs.first; served && !code; served = served->next)
-        code = tfy_load(it->server.loop, served->program, NULL, it->error);
+    const TfyCatalog *catalog = tfy__catalog(&it->server);
+    int code = tfy_open(&it->server.loop, catalog->served[0]->program, &options, it->error);
+    for (size_t i = 0; i < catalog->count && !code; i++)
+        code = tfy_load(it->server.loop, catalog->served[i]->program, NULL, it->error);
     if (code) return code;
+    if (!tfy__versions_open(&it->server, it->error)) return TFY_E_IO;
     tfy__leave_rootless(it->server.loop);
     return tfy__resume_all(it->server.loop, it->error);
 }
@@ -150,7 +136,6 @@ static bool open_server(Main *it)
     TfyServer *server = &it->server;
     it->owner = tfy__owner_start(server->loop, server->db);
     tfy__owner_guard(it->owner, tfy__entrance_guard, server);
-    if (!(server->openapi = tfy__openapi_text(server, NULL))) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
     if (!(server->queue = tfy__queue_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
@@ -170,7 +155,7 @@ static int close_all(Main *it, int status)
     server->draining = true;
     tfy__owner_stop(it->owner);
     tfy__schedules_quit(server->schedules);
-    if (server->loop) tfy_close(server->loop);
+    tfy__command_close(server);
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
     tfy__children_quit(server->children);
@@ -184,12 +169,7 @@ static int close_all(Main *it, int status)
     tfy__entrance_close(server);
     free(server->openapi);
     tfy__table_free(&server->starting);
-    for (TfyServed *served; (served = LIST_TAKE(&server->programs, next));) {
-        free(served->name);
-        free(served);
-    }
-    while (it->shared_count) tfy_shared_close(it->shared[--it->shared_count]);
-    free(it->shared);
+    tfy__programs_close(server->programs);
     return status;
 }
 
@@ -260,7 +240,7 @@ static void raise_files(void)
 
 int main(int argc, char **argv)
 {
-    Main it = {.error = ""};
+    Main it = {.server.posting = PTHREAD_MUTEX_INITIALIZER};
     Words words = {.check = false};
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);

@@ -1,5 +1,5 @@
 /* openapi.c: the OpenAPI document (3.1), made of the table of routes and of the programs: each workflow has a path of its own
- * to start it, with its parameters, its result and its doc comment. It is made once, before anybody asks. */
+ * to start it, with its parameters, its result and its doc comment. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +8,7 @@
 #include "serve/child.h"
 #include "serve/machine.h"
 #include "serve/openapi.h"
+#include "serve/programs.h"
 #include "serve/queue.h"
 #include "serve/questions.h"
 #include "serve/run_history.h"
@@ -99,10 +100,18 @@ static const char shared[] =
     "\"$ref\":\"#/components/schemas/Run\"}},\"next\":{\"type\":[\"string\",\"null\"]}}},"
     "\"Programs\":{\"type\":\"object\",\"required\":[\"programs\",\"next\"],\"properties\":{\"programs\":{\"type\":"
     "\"array\",\"items\":{"
-    "\"type\":\"object\",\"required\":[\"name\",\"version\",\"workflows\"],\"properties\":{\"name\":{\"type\":"
-    "\"string\"},"
-    "\"version\":{\"type\":\"string\"},\"workflows\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}},\"next\":{"
-    "\"type\":\"null\"}}},"
+    "\"$ref\":\"#/components/schemas/Program\"}},\"next\":{\"type\":\"null\"}}},"
+    "\"Program\":{\"type\":\"object\",\"required\":[\"name\",\"version\",\"workflows\",\"versions\"],\"properties\":{"
+    "\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},\"workflows\":{\"type\":\"array\",\"items\":{"
+    "\"type\":\"string\"}},\"versions\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"version\","
+    "\"active\",\"live\"],\"properties\":{\"version\":{\"type\":\"string\"},\"active\":{\"type\":\"boolean\"},"
+    "\"live\":{\"type\":\"integer\"}}}}}},"
+    "\"Deploy\":{\"type\":\"object\",\"required\":[\"program\",\"version\",\"before\",\"older\"],\"properties\":{"
+    "\"program\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},\"before\":{\"type\":[\"string\",\"null\"]},"
+    "\"older\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"version\",\"runs\"],\"properties\":{"
+    "\"version\":{\"type\":\"string\"},\"runs\":{\"type\":\"integer\"},\"refused\":{\"type\":\"array\",\"items\":{"
+    "\"type\":\"object\",\"required\":[\"run\",\"reason\"],\"properties\":{\"run\":{\"type\":\"string\"},\"reason\":{"
+    "\"type\":\"string\"}}}},\"unknown\":{\"type\":\"string\"}}}}}},"
     "\"Status\":{\"type\":\"object\",\"required\":[\"status\"],\"properties\":{\"status\":{\"const\":\"ok\"}}},"
     "\"Schedule\":{\"type\":\"object\",\"required\":[\"name\",\"cron\",\"zone\",\"start\",\"overlap\",\"catch_up\","
     "\"jitter\",\"paused\",\"off\",\"next\",\"last\"],\"properties\":{\"name\":{\"type\":\"string\"},\"cron\":{"
@@ -124,11 +133,12 @@ static const char shared[] =
 
 static const char *answer_of(const TfyRoute *route)
 {
-    static const char *const of[][2] = {
-        {"health", "Status"}, {"ready", "Status"},   {"programs", "Programs"}, {"runs", "Runs"},
-        {"run", "Run"},       {"start", "Run"},      {"signal", "Run"},        {"cancel", "Run"},
-        {"fork", "Run"},      {"again", "Run"},      {"resolve", "Run"},       {"answer", "Run"},
-        {"trigger", "Run"},   {"pause", "Schedule"}, {"unpause", "Schedule"},  {"schedules", "Schedules"}};
+    static const char *const of[][2] = {{"health", "Status"},       {"ready", "Status"},    {"programs", "Programs"},
+                                        {"runs", "Runs"},           {"run", "Run"},         {"start", "Run"},
+                                        {"signal", "Run"},          {"cancel", "Run"},      {"fork", "Run"},
+                                        {"again", "Run"},           {"resolve", "Run"},     {"answer", "Run"},
+                                        {"trigger", "Run"},         {"pause", "Schedule"},  {"unpause", "Schedule"},
+                                        {"schedules", "Schedules"}, {"program", "Program"}, {"deploy", "Deploy"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];
     return "Any";
@@ -206,6 +216,10 @@ static json_t *body_of(const TfyRoute *route)
                   ",\"roles\":{\"type\":\"array\",\"items\":{\"enum\":[\"viewer\",\"approver\",\"operator\","
                   "\"admin\"]}},\"only\":{\"type\":\"array\",\"items\":" TEXT "},\"expires\":" TEXT
                   ",\"rate\":{\"type\":[\"integer\",\"null\"]}}}"},
+        {"deploy",
+         "{\"type\":\"object\",\"required\":[\"files\"],\"properties\":{\"files\":{\"type\":\"array\",\"minItems\":1,"
+         "\"items\":{\"type\":\"object\",\"required\":[\"path\",\"text\"],\"properties\":{\"path\":" TEXT
+         ",\"text\":" TEXT "}}}}}"},
         {"trigger", NOTHING},
         {"pause", NOTHING},
         {"unpause", NOTHING},
@@ -302,14 +316,20 @@ static void add_workflow(const TfyServed *served, const TfyWorkflow *workflow, j
     json_object_set_new(paths, path, json_pack("{s:o}", "post", made));
 }
 
-char *tfy__openapi_text(const TfyServer *server, const TfyCaller *caller)
+static void add_program(const TfyServed *served, const TfyCaller *caller, json_t *paths, json_t *components)
+{
+    for (uint32_t i = 0; i < served->program->workflow_count; i++)
+        if (tfy__may_see(caller, served->name, served->program->workflows[i]->name))
+            add_workflow(served, served->program->workflows[i], paths, components);
+}
+
+/* With the workflows that the caller sees. NULL: no memory. */
+static char *document(const TfyServer *server, const TfyCaller *caller)
 {
     json_t *paths = json_object(), *components = json_loads(shared, 0, NULL);
     add_routes(paths);
-    for (const TfyServed *served = server->programs.first; served; served = served->next)
-        for (uint32_t i = 0; i < served->program->workflow_count; i++)
-            if (!caller || tfy__may_see(caller, served->name, served->program->workflows[i]->name))
-                add_workflow(served, served->program->workflows[i], paths, components);
+    const TfyCatalog *catalog = tfy__catalog(server);
+    for (size_t i = 0; i < catalog->count; i++) add_program(catalog->served[i], caller, paths, components);
     json_t *whole =
         json_pack("{s:s, s:{s:s, s:s}, s:[{s:s}], s:o, s:{s:o}}", "openapi", "3.1.0", "info", "title", "tfy", "version",
                   tfy_version(), "servers", "url", "/", "paths", paths, "components", "schemas", components);
@@ -318,12 +338,25 @@ char *tfy__openapi_text(const TfyServer *server, const TfyCaller *caller)
     return text;
 }
 
+/* The one of a caller who sees everything is kept while the programs stay the same. */
+static const char *kept_document(TfyServer *server, const TfyCaller *caller)
+{
+    const TfyCatalog *catalog = tfy__catalog(server);
+    if (server->openapi_of == catalog) return server->openapi;
+    free(server->openapi);
+    server->openapi = document(server, caller);
+    server->openapi_of = server->openapi ? catalog : NULL;
+    return server->openapi;
+}
+
 void tfy__serve_openapi(TfyRequest *request)
 {
-    char *own = *request->caller.only ? tfy__openapi_text(request->server, &request->caller) : NULL;
-    if (*request->caller.only && !own)
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    const TfyCaller *caller = &request->caller;
+    char *own = *caller->only ? document(request->server, caller) : NULL;
+    const char *text = *caller->only ? own : kept_document(request->server, caller);
+    if (text)
+        tfy__buffer_text(&request->answer, text);
     else
-        tfy__buffer_text(&request->answer, own ? own : request->server->openapi);
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
     free(own);
 }

@@ -4,8 +4,7 @@
 
 #include "serve/serve.h"
 
-/* With the workflows that the caller sees; NULL: all. malloc'ed; NULL: no memory. */
-char *tfy__openapi_text(const TfyServer *server, const TfyCaller *caller);
+void tfy__serve_openapi(TfyRequest *request); /* GET /openapi.json */
 
 extern const char *const tfy__runs_parameters[]; /* of the query of GET /v1/runs (runs.c); ends with NULL */
 

@@ -262,7 +262,7 @@ static void look(TfyLoop *loop, void *arg)
 static void look_soon(struct TfyQueue *queue)
 {
     if (queue->posted) return;
-    queue->posted = tfy__post(queue->server->loop, look, queue) == TFY_OK;
+    queue->posted = tfy__command_post(queue->server, look, queue) == TFY_OK;
 }
 
 /* Something became durable, or time has passed. */
@@ -275,7 +275,7 @@ void tfy__queue_tick(struct TfyQueue *queue)
 {
     if (!queue || (!queue->rated && queue->config == queue->server->config)) return;
     queue->rated = false;
-    (void)tfy__post(queue->server->loop, look_again, queue);
+    (void)tfy__command_post(queue->server, look_again, queue);
 }
 
 static void run_begins(void *arg, const char *run)

@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "serve/child.h"
+#include "serve/deploy.h"
 #include "serve/of_run.h"
 #include "serve/serve.h"
 #include "serve/start.h"
@@ -126,6 +127,7 @@ void tfy__request_free(TfyRequest *request)
     tfy__starting_free(request->starting);
     tfy__stream_free(request->stream);
     tfy__child_free(request->child);
+    tfy__deploy_free(request->deploy);
     free(request->last_event);
     free(request->target);
     free(request->key);

@@ -32,6 +32,7 @@ typedef struct TfyRoute {
     TfyWhere where;
     void (*serve)(struct TfyRequest *request); /* writes the answer or the problem */
     const char *id, *summary;                  /* in the OpenAPI document; NULL: it is no part of the interface */
+    size_t body;                               /* bytes of a body, at most; 0: as usual (TFY_BODY_MAX) */
 } TfyRoute;
 
 enum { TFY_ROUTE_NAMES = 4 }; /* parts in braces, at most */

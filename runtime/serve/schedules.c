@@ -84,6 +84,11 @@ static void look_all(TfyLoop *loop, void *arg)
     pthread_mutex_unlock(&schedules->mutex);
 }
 
+void tfy__schedules_look(struct TfySchedules *schedules)
+{
+    look_all(schedules->server->loop, schedules);
+}
+
 /* ---- in the loop: a time has come ---- */
 
 /* It is dealt with: started, or skipped, and the run before it is still the newest. */
@@ -227,7 +232,7 @@ static void take_config(struct TfySchedules *schedules)
     schedules->config = config;
     for (State *state = schedules->states.first; state; state = state->next) state->of = NULL;
     for (const TfySchedule *of = config->schedules.first; of; of = of->next) take_schedule(schedules, of);
-    (void)tfy__post(schedules->server->loop, look_all, schedules);
+    (void)tfy__command_post(schedules->server, look_all, schedules);
 }
 
 /* When it is to be looked at again; asks the loop for what is due. */
@@ -247,7 +252,7 @@ static int64_t look_at(State *state, int64_t now_ms)
     if (state->again_ms > tfy__monotonic_ms()) return now_ms + AGAIN_MS;
     state->at_s = due.at_s;
     state->made_good = due.missed ? state->made_good + 1 : 0;
-    state->asked = tfy__post(state->schedules->server->loop, time_comes, state) == TFY_OK;
+    state->asked = tfy__command_post(state->schedules->server, time_comes, state) == TFY_OK;
     return now_ms + LOOK_MS;
 }
 

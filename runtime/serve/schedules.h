@@ -15,6 +15,8 @@
 
 /* NULL: error (TFY_ERROR_TEXT bytes) says why. */
 struct TfySchedules *tfy__schedules_open(TfyServer *server, char *error);
+/* In the loop: there are other programs, and schedules may be on or off now. */
+void tfy__schedules_look(struct TfySchedules *schedules);
 double tfy__schedules_late_s(struct TfySchedules *schedules); /* how long the oldest time that is due waits */
 void tfy__schedules_quit(struct TfySchedules *schedules);     /* asks the loop no more, which must be there */
 void tfy__schedules_close(struct TfySchedules *schedules);    /* … and after the loop and the readers have ended */

@@ -15,6 +15,7 @@
 #define SERVE_SERVE_H
 
 #include <jansson.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -83,25 +84,19 @@ typedef struct TfyRequest {
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
+    struct TfyDeploy *deploy;                 /* deploy.h; owned; NULL: none is under way */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
     bool ended;                               /* the run that was found has */
     void (*pass)(struct TfyRequest *request); /* whom a reader gives it to when it is done with it */
 } TfyRequest;
 
-/* A program and its version that new runs get. */
-typedef struct TfyServed {
-    struct TfyServed *next;
-    char *name; /* "shop"; owned */
-    const TfyProgram *program;
-    char version[13]; /* the first digits of its hash */
-} TfyServed;
-
 struct TfyServer {
     TfyLoop *loop;
     const char *db;           /* the database's path */
-    LIST(TfyServed) programs; /* written before the threads start */
-    char *openapi;            /* the document; owned */
+    struct TfyPrograms *programs;
+    char *openapi; /* the whole document; owned; the thread of HTTP alone has it … */
+    const struct TfyCatalog *openapi_of; /* … and what it was made of */
     struct TfyHttp *http;
     struct TfyReaders *readers;
     struct TfyTail *tail;
@@ -115,6 +110,8 @@ struct TfyServer {
     char base[128];              /* where a browser finds it, "http://127.0.0.1:8433"; "": nowhere */
     TfyTable starting;           /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;
+    pthread_mutex_t posting; /* held for: */
+    bool closed;             /* the loop is, or is about to be */
     _Atomic int64_t asked_ms; /* when the loop was asked whether it turns; 0: it has answered */
 };
 
@@ -176,6 +173,9 @@ void tfy__tail_close(struct TfyTail *tail);
 
 /* ---- command.c ---- */
 
+/* From any thread: tfy__post, until the loop is closed; then TFY_E_STATE. */
+int tfy__command_post(TfyServer *server, TfyPosted call, void *arg);
+void tfy__command_close(TfyServer *server); /* closes the loop, whoever may still want to post something */
 /* Hands the request to the loop, which calls what its route says. */
 void tfy__command_ask(TfyServer *server, TfyRequest *request);
 void tfy__command_refuse(TfyRequest *request); /* the loop has ended, and does nothing more */
@@ -185,20 +185,10 @@ void tfy__command_await(TfyRequest *request, TfyPosted next);
 void tfy__command_answer(TfyLoop *loop, void *request);
 void tfy__command_read(TfyLoop *loop, void *request);
 
-/* ---- programs.c ---- */
-
-/* NULL: there is none. */
-const TfyServed *tfy__served_named(const TfyServer *server, const char *program);
-const TfyWorkflow *tfy__served_workflow(const TfyServed *served, const char *name);
-/* Whether the caller sees any of its workflows, or may see all programs. */
-bool tfy__served_seen(const TfyServed *served, const TfyCaller *caller);
-
 /* ---- the routes ---- */
 
-void tfy__serve_health(TfyRequest *request);   /* health.c */
-void tfy__serve_ready(TfyRequest *request);    /* health.c */
-void tfy__serve_metrics(TfyRequest *request);  /* metrics.c */
-void tfy__serve_programs(TfyRequest *request); /* programs.c */
-void tfy__serve_openapi(TfyRequest *request);  /* openapi.c */
+void tfy__serve_health(TfyRequest *request);  /* health.c */
+void tfy__serve_ready(TfyRequest *request);   /* health.c */
+void tfy__serve_metrics(TfyRequest *request); /* metrics.c */
 
 #endif

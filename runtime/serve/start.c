@@ -33,8 +33,8 @@ static const TfyServed *find_program(TfyRequest *request, const char *name)
     uint32_t count = 0;
     const TfyServed *found = tfy__served_named(request->server, name);
     if (found) return found;
-    for (const TfyServed *served = request->server->programs.first; served && count < MOST; served = served->next)
-        names[count++] = served->name;
+    const TfyCatalog *catalog = tfy__catalog(request->server);
+    for (; count < MOST && count < catalog->count; count++) names[count] = catalog->served[count]->name;
     tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no program '%.80s'%s", name,
                  tfy__meant(name, names).text);
     return NULL;

@@ -7,7 +7,7 @@
 #define SERVE_START_H
 
 #include "base/table.h"
-#include "serve/serve.h"
+#include "serve/programs.h"
 
 /* A start on its way: from the loop until it is durable, or of a run that is there already. */
 typedef struct TfyStarting {

@@ -220,7 +220,7 @@ static void audit_revoke(TfyLoop *loop, void *arg)
 
 static void pass_revoked(TfyRequest *request)
 {
-    if (tfy__post(request->server->loop, audit_revoke, request) == TFY_OK) return;
+    if (tfy__command_post(request->server, audit_revoke, request) == TFY_OK) return;
     tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
     tfy__request_done(request);
 }

@@ -152,7 +152,7 @@ ci=$(member id) lsn=$(tr -d '\r' <head | sed -n 's/^[Tt]fy-[Ll]sn: //p')
 as "$part" /v1/runs -H "Tfy-After: $lsn"
 check "their lists have it" sh -c 'grep -q "\"workflow\":\"main\"" out && ! grep -q "\"program\":\"shop\"" out'
 as "$part" /v1/programs
-check "... the programs" is programs '[{"name": "ci", "version": "'"$(member programs.0.version)"'", "workflows": ["main"]}]'
+check "... the programs" is programs.0.workflows '["main"]'
 as "$part" /openapi.json
 check "... the document" sh -c 'grep -q "/v1/programs/ci/workflows/main/runs" out && ! grep -q "workflows/charge" out'
 as "$part" "/v1/runs?q=ann"

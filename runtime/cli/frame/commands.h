@@ -22,8 +22,9 @@
         "compile a program, unless that was done before, and run it",                                                  \
         TFY__RUNNING | OPT(WORKFLOW) | OPT(RUN_ID) | OPT(DIR) | OPT(DENY_WARNINGS), 0, -1, .takes_params = true,       \
         .reads_words = true)                                                                                           \
-    ROW(build, "build", "FILE.tfy [FILE.c ...] -o PROGRAM", "compile a program to an executable",                      \
-        OPT(OUT) | OPT(SHARED) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS), 1, -1)                                    \
+    ROW(build, "build", "FILE.tfy|RUN [FILE.c ...] -o PROGRAM",                                                        \
+        "compile a program to an executable; that of a run, or of a hash, as the database has it",                     \
+        OPT(OUT) | OPT(SHARED) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS) | OPT(DB), 1, -1)                          \
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(TRUST) | OPT(JSON) | OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                              \
     ROW(graph, "graph", "FILE.tfy|RUN", "print the states of every workflow, and the edges between them",              \

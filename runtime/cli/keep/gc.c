@@ -54,7 +54,8 @@ static void take_program(Judge *judge, const TfyHistory *tail)
     judge->program = NULL;
     judge->known = true;
     memcpy(judge->hash, tail->program_hash, sizeof judge->hash);
-    if (tfy__compile_recorded(tail, judge->args->words, judge->args->word_count, false, &judge->program) != EXIT_DONE)
+    const TfyCompile how = {.extras = judge->args->words, .extra_count = judge->args->word_count};
+    if (tfy__compile_recorded(tail, &how, &judge->program) != EXIT_DONE)
         judge->program = NULL;
 }
 

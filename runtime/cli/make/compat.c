@@ -153,7 +153,8 @@ static int compile_new(const Question *question, char **program)
     const char *const *extras = args->words + 2;
     const int extra_count = args->word_count - 2;
     const TfyHistory stored = {.program_source = new->source, .program_layout = new->layout};
-    if (new->source) return tfy__compile_recorded(&stored, extras, extra_count, false, program);
+    const TfyCompile how = {.extras = extras, .extra_count = extra_count};
+    if (new->source) return tfy__compile_recorded(&stored, &how, program);
     const TfyCompile file = {.name = new->word,
                              .path = new->word,
                              .dirs = args->dirs,

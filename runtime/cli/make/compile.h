@@ -39,10 +39,9 @@ typedef struct TfyCompile {
  * library. */
 int tfy__compile(const TfyCompile *what, char **program);
 
-/* Compiles the program of a run, from the source that its database holds. */
+/* Compiles the program of a history, from the source that its database holds. how: extras, steps, debug, shared, output. */
 struct TfyHistory;
-int tfy__compile_recorded(const struct TfyHistory *history, const char *const *extras, int extra_count, bool steps,
-                          char **program);
+int tfy__compile_recorded(const struct TfyHistory *history, const TfyCompile *how, char **program);
 
 /* Runs tfyc with one option; *printed is a temporary file with its output, which the caller reads and closes. Returns
  * tfyc's exit status; the file exists only on EXIT_DONE. */

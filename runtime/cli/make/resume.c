@@ -36,22 +36,19 @@ static bool steps(const TfyArgs *args)
 
 /* A program that is built with --steps keeps more variables than snapshots of the other build contain. A run that
  * starts from such a snapshot is shown without these variables. */
-int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, int extra_count, bool steps,
-                          char **program)
+int tfy__compile_recorded(const TfyHistory *history, const TfyCompile *how, char **program)
 {
     char name[256];
     TfySourceMap map;
+    TfyCompile what = *how;
     tfy__source_map(&map, history);
     snprintf(name, sizeof name, "%s", tfy__source_file(&map));
     char *bundle = tfy__source_bundle(&map);
     tfy__source_map_free(&map);
-    TfyCompile what = {.name = name,
-                       .source = bundle ? bundle : history->program_source,
-                       .bundle = bundle != NULL,
-                       .steps = steps,
-                       .debug = steps && !history->snapshot,
-                       .extras = extras,
-                       .extra_count = extra_count};
+    what.name = name;
+    what.source = bundle ? bundle : history->program_source;
+    what.bundle = bundle != NULL;
+    what.debug = how->debug || (how->steps && !history->snapshot);
     int status = tfy__compile(&what, program);
     free(bundle);
     return status;
@@ -60,7 +57,9 @@ int tfy__compile_recorded(const TfyHistory *history, const char *const *extras, 
 static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
 {
     const int from = first_extra(args);
-    return tfy__compile_recorded(history, args->words + from, args->word_count - from, steps(args), program);
+    const TfyCompile how = {
+        .extras = args->words + from, .extra_count = args->word_count - from, .steps = steps(args)};
+    return tfy__compile_recorded(history, &how, program);
 }
 
 /* Replaces this process with the program, run as COMMAND [RUN] with the given options. An empty run: no run is named.

@@ -1,8 +1,10 @@
 /* run.c: tfy run, build and check: the commands that start from a .tfy file. */
 #include "cli/frame/commands.h"
-#include "effects/protect.h"
+#include "cli/look/db.h"
 #include "cli/make/compile.h"
+#include "effects/protect.h"
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +110,45 @@ int tfy__cmd_run(const TfyArgs *args)
     return status;
 }
 
+/* A program that a log stores: of a run, or the one of a hash. */
+static int compile_stored(const TfyArgs *args, const TfyCompile *what, char **program)
+{
+    TfyLog *log;
+    TfyCompile how = *what;
+    char *source = NULL, *layout = NULL;
+    int status = tfy__db_open(args, &log);
+    if (status != EXIT_DONE) return status;
+    status = tfy__db_program(log, what->path, &source, &layout, NULL);
+    tfy__log_close(log, false);
+    how.path = NULL;
+    const TfyHistory stored = {.program_source = source, .program_layout = layout};
+    if (status == EXIT_DONE) status = tfy__compile_recorded(&stored, &how, program);
+    free(source);
+    free(layout);
+    return status;
+}
+
+/* A program with all its files, as `tfyc --bundle` reads it. */
+static int compile_bundle(const TfyCompile *what, char **program)
+{
+    json_error_t error;
+    json_t *bundle = json_load_file(what->path, JSON_ALLOW_NUL, &error);
+    const char *main_file =
+        json_string_value(json_object_get(json_array_get(json_object_get(bundle, "modules"), 0), "file"));
+    char *text = main_file ? json_dumps(bundle, JSON_COMPACT) : NULL;
+    TfyCompile how = *what;
+    how.path = NULL;
+    how.name = main_file;
+    how.source = text;
+    how.bundle = true;
+    const int status =
+        text ? tfy__compile(&how, program)
+             : tfy__fail(EXIT_DATA, "%s is not a program: %s", what->path, bundle ? "it holds no modules" : error.text);
+    free(text);
+    json_decref(bundle);
+    return status;
+}
+
 int tfy__cmd_build(const TfyArgs *args)
 {
     char *program = NULL;
@@ -124,7 +165,9 @@ int tfy__cmd_build(const TfyArgs *args)
                        .debug = args->option[OPT_DEBUG],
                        .shared = args->option[OPT_SHARED],
                        .deny_warnings = args->option[OPT_DENY_WARNINGS]};
-    int status = tfy__compile(&what, &program);
+    int status = tfy__is_source(what.path)              ? tfy__compile(&what, &program)
+                 : tfy__ends_with(what.path, ".json") ? compile_bundle(&what, &program)
+                                                        : compile_stored(args, &what, &program);
     free(program);
     return status;
 }

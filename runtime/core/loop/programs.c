@@ -81,6 +81,12 @@ int64_t tfy__loaded_row(TfyLoop *loop, Loaded *loaded)
     return row;
 }
 
+int64_t tfy__store_program(TfyLoop *loop, const TfyProgram *program)
+{
+    Loaded *loaded = tfy__loaded_as(loop, program);
+    return loaded ? tfy__loaded_row(loop, loaded) : TFY_E_ABSENT;
+}
+
 /* Its root, if it names none: that of the program that the loop was opened for. */
 static int root_of(TfyLoop *loop, const TfyLoadOptions *options, Root **out, char *error_text)
 {

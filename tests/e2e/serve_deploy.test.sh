@@ -1,0 +1,165 @@
+#!/bin/sh
+# tfy serve: versions of programs: a deploy over HTTP, runs that keep theirs, and what of it a restart keeps.
+. "$here/lib.sh"
+. "$here/serve_lib.sh"
+cat >shop.tfy <<'END'
+workflow order(who: string) -> string {
+    let size: string = yield signal("size")
+    return "one ${who} ${size}"
+}
+END
+cat >second.tfy <<'END'
+import "lib/words.tfy" as words
+workflow order(who: string) -> string {
+    let size: string = yield signal("size")
+    return words.pair("two ${who}", size)
+}
+workflow stock() -> int { return 3 }
+END
+mkdir lib
+cat >lib/words.tfy <<'END'
+fn pair(a: string, b: string) -> string { return "${a} ${b}" }
+END
+# deploy NAME FILES…: the first one is the program.
+deploy()
+{
+    deploy_name=$1
+    shift
+    python3 -c 'import json, sys
+print(json.dumps({"files": [{"path": name, "text": open(name).read()} for name in sys.argv[1:]]}))' "$@" >body
+    ask -X PUT -H 'Content-Type: application/json' --data-binary @body "http://x/v1/programs/$deploy_name"
+}
+order() { post /v1/programs/shop/workflows/order/runs '{"args":{"who":"ann"}}'; id=$(member id); }
+go() { post "/v1/runs/$1/signals" '{"name":"size","value":"big"}'; settled "$1" completed; }
+version() { ask http://x/v1/programs/shop && member version; }
+
+serves shop.tfy --no-tcp
+first=$(version)
+check "a program has a version" is versions.0.version "$first"
+check "... that new runs get" is versions.0.active true
+order
+old=$id
+check "its run waits" test -n "$old"
+
+# ---- a new version ----
+deploy shop second.tfy lib/words.tfy
+check "a new version is deployed from its source" says 201 '"program":"shop"'
+check "... and is another one than before" is before "$first"
+check "... with how many runs the one before has" is older.0.runs 1
+check "... of which each can continue with it" is older.0.refused '[]'
+second=$(member version)
+check "... and durable when it is answered" has_header 'Tfy-Lsn: [0-9]+'
+order
+new=$id
+check "new runs get it" is version "$second"
+post /v1/programs/shop/workflows/stock/runs '{"args":{}}' -H 'Prefer: wait=10'
+check "... with its new workflow" says 200 '"result":3'
+ask http://x/openapi.json
+check "... which the document knows" says 200 /v1/programs/shop/workflows/stock/runs
+go "$old"
+check "the old run ends with the version that it started with" is result "one ann big"
+go "$new"
+check "... the new one with the new" is result "two ann big"
+ask 'http://x/v1/audit?limit=5'
+check "who deployed is known" says 200 '"what":"deploy"'
+ask http://x/v1/programs
+check "the list has the active version" says 200 "\"version\":\"$second\""
+deploy shop second.tfy lib/words.tfy
+check "the same once more changes nothing" says 200 "\"version\":\"$second\""
+check "... and leaves no record" test -z "$(tr -d '\r' <head | sed -n 's/^Tfy-Lsn: //p')"
+deploy shop shop.tfy
+check "the one before comes back in the same way" says 201 "\"version\":\"$first\""
+order
+check "... and new runs get it" is version "$first"
+deploy shop second.tfy lib/words.tfy
+check "... and the newer one again" says 201 "\"version\":\"$second\""
+
+# ---- a new program ----
+cat >ci.tfy <<'END'
+workflow main() -> string { return "built" }
+END
+deploy ci ci.tfy
+check "a program of a new name" says 201 '"before":null'
+post /v1/programs/ci/workflows/main/runs '{"args":{}}' -H 'Prefer: wait=10'
+check "... is served" says 200 '"result":"built"'
+deploy again ci.tfy
+check "two names for one source are refused" says 422 "exactly this source"
+
+# ---- what is refused ----
+echo 'workflow order(who: string) -> string { return sise }' >wrong.tfy
+deploy shop wrong.tfy
+check "what does not compile is refused" says 422 "it does not compile"
+check "... with the compiler's messages" says 422 'wrong.tfy:1:48: error'
+echo 'extern "C" { fn area(a: int) -> int }
+workflow order(who: string) -> string { return "${area(1)}" }' >c.tfy
+deploy shop c.tfy
+check "C does not come over HTTP" says 422
+order
+check "... and none of it changes what new runs get" is version "$second"
+put() { ask -X PUT -H 'Content-Type: application/json' -d "$2" "http://x/v1/programs/$1"; }
+put shop '{"files":[{"path":"../x.tfy","text":""}]}'
+check "a path that leaves" says 422 '$.files[0].path'
+put shop '{"files":[{"path":"/etc/x.tfy","text":""}]}'
+check "... one that is absolute" says 422 '$.files[0].path'
+put shop '{"files":[{"path":"-x.tfy","text":""}]}'
+check "... one that looks like an option" says 422 '$.files[0].path'
+put shop '{"files":[{"path":"x.tfy","text":""},{"path":"x.tfy","text":""}]}'
+check "... one that is there twice" says 422 'another file has this path'
+put shop '{"files":[{"path":"x.tfy"}]}'
+check "... a file without a text" says 422 '$.files[0].text'
+put shop '{"files":[]}'
+check "... no file" says 422 '$.files'
+put shop '{"file":[]}'
+check "... another member" says 422 "did you mean 'files'"
+put Shop '{"files":[{"path":"x.tfy","text":""}]}'
+check "... and a name that no program has" says 400 "small letter"
+echo 'secret = 1' >"$PWD/outside.tfy"
+printf '{"files":[{"path":"x.tfy","text":"import \\"%s/outside.tfy\\" as o\\nworkflow main() -> int { return 1 }"}]}' "$PWD" >body
+ask -X PUT -H 'Content-Type: application/json' --data-binary @body http://x/v1/programs/shop
+check "a file of the machine is not imported" says 422
+check "... and nothing of it is told" sh -c "! grep -q secret out"
+
+# ---- a restart ----
+order
+kept=$id
+ends
+serves shop.tfy --no-tcp
+check "after a restart new runs get what was deployed" test "$(version)" = "$second"
+ask http://x/v1/programs/ci
+check "... and a program that no file names is there" says 200 '"name":"ci"'
+go "$kept"
+check "... and a run continues" is result "two ann big"
+order
+left=$id
+ends
+
+echo '// It says more.' >>shop.tfy
+sed -i 's/one /three /' shop.tfy
+serves shop.tfy --no-tcp
+third=$(version)
+check "a file that has changed is news" test "$third" != "$second"
+ask http://x/v1/programs/shop
+check "... and the version before is there for its runs" says 200 "{\"version\":\"$second\",\"active\":false,\"live\""
+go "$left"
+check "... which continue" is result "two ann big"
+ends
+serves shop.tfy --no-tcp
+check "the same file is none" test "$(version)" = "$third"
+
+# ---- kill -9 in between ----
+deploy shop second.tfy lib/words.tfy
+check "a deploy" says 201
+kill -9 "$server"
+wait "$server" 2>/dev/null
+serves shop.tfy --no-tcp
+check "... that was answered is there after kill -9" test "$(version)" = "$second"
+ends
+
+# ---- tokens ----
+serves shop.tfy --listen 127.0.0.1:0
+url=$(sed -n 's/.* and \(http.*\)$/\1/p' served)
+token=$(tfy token create op --roles operator)
+status=$(curl -sS -o out -w '%{http_code}' -X PUT -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"files":[]}' "$url/v1/programs/shop")
+check "only an admin deploys" says 403
+ends
+
