@@ -44,6 +44,10 @@ int tfy__submit_start(TfyLoop *loop, const TfyProgram *program, const char *work
 /* Has the log keep a loaded program before it has runs. Its row, or a negative code. */
 int64_t tfy__store_program(TfyLoop *loop, const TfyProgram *program);
 
+/* Moves an unfinished run, by its uuid, to another loaded program, and continues it there. 0; TFY_E_STATE: something of it
+ * is under way, or it has ended; TFY_E_DIVERGED: it cannot continue with that program; it is then as it was. */
+int tfy__move_to(TfyLoop *loop, const char *run, const TfyProgram *program, char *error_text);
+
 /* Sets callbacks on the loop's thread: a run that was queued begins, for whatever reason; and a run has ended. */
 typedef struct TfyRunsSeen {
     void (*begun)(void *state, const char *run); /* its uuid */

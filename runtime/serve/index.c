@@ -57,6 +57,7 @@ typedef enum Statement {
     HAS_ENDED,
     OF_RUN,
     BEGINS,
+    MOVED,
     STATEMENTS
 } Statement;
 
@@ -78,6 +79,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
     [KEEP_CURSOR] = "UPDATE meta SET cursor=?1",
     [BEGINS] = "UPDATE run SET state='running' WHERE uuid=?1 AND state='queued'",
+    [MOVED] = "UPDATE run SET version=?2 WHERE id=?1",
     [HAS_ENDED] = "SELECT 1 FROM run WHERE uuid=?1 AND ended_ms>0",
     [OF_RUN] = "SELECT program,version,workflow FROM run WHERE id=?1",
 };
@@ -480,6 +482,24 @@ static void drop_runs(TfyIndexer *indexer, const TfyLogRecord *record)
     tfy__payload_close(&payload);
 }
 
+/* It continues with another version of its program, which has other points. */
+static void move_run(TfyIndexer *indexer, int64_t id, const TfyLogRecord *record)
+{
+    sqlite3_stmt *stmt = statement(indexer, MOVED);
+    TfyPayload payload;
+    char version[13] = "";
+    tfy__payload_open(&payload, record);
+    const char *to = tfy__payload_text(&payload, TFY_P_TO);
+    if (to) snprintf(version, sizeof version, "%.12s", to);
+    tfy__payload_close(&payload);
+    if (!*version || !stmt) return; /* to another directory */
+    sqlite3_bind_int64(stmt, 1, id);
+    text(stmt, 2, version);
+    run(indexer, MOVED, NULL);
+    for (size_t i = 0; i < KNOWN; i++)
+        if (indexer->known[i].run == id) indexer->known[i] = (Known){0};
+}
+
 /* What somebody did to a run, for the audit. */
 static bool is_audited(const TfyLogRecord *record)
 {
@@ -507,6 +527,7 @@ static void follow_task(TfyIndexer *indexer, const TfyLogRecord *record)
         break;
     case TFY_R_IN_DOUBT: wait_begins(indexer, known, record, true); break;
     case TFY_R_TASK_COMPLETE: end_run(indexer, known, record); break;
+    case TFY_R_MOVED: move_run(indexer, known->run, record); return;
     default: break;
     }
     CHANGE(indexer, STUCK, known->run, record->type == TFY_R_SHUTDOWN_MARKER && tfy__record_has(record, TFY_P_GRAPH));

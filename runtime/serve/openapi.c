@@ -112,6 +112,11 @@ static const char shared[] =
     "\"version\":{\"type\":\"string\"},\"runs\":{\"type\":\"integer\"},\"refused\":{\"type\":\"array\",\"items\":{"
     "\"type\":\"object\",\"required\":[\"run\",\"reason\"],\"properties\":{\"run\":{\"type\":\"string\"},\"reason\":{"
     "\"type\":\"string\"}}}},\"unknown\":{\"type\":\"string\"}}}}}},"
+    "\"Move\":{\"type\":\"object\",\"required\":[\"program\",\"version\",\"moved\",\"stayed\",\"more\"],\"properties\":"
+    "{"
+    "\"program\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},\"moved\":{\"type\":\"integer\"},\"stayed\":{"
+    "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"run\",\"reason\"],\"properties\":{\"run\":{"
+    "\"type\":\"string\"},\"reason\":{\"type\":\"string\"}}}},\"more\":{\"type\":\"boolean\"}}},"
     "\"Status\":{\"type\":\"object\",\"required\":[\"status\"],\"properties\":{\"status\":{\"const\":\"ok\"}}},"
     "\"Schedule\":{\"type\":\"object\",\"required\":[\"name\",\"cron\",\"zone\",\"start\",\"overlap\",\"catch_up\","
     "\"jitter\",\"paused\",\"off\",\"next\",\"last\"],\"properties\":{\"name\":{\"type\":\"string\"},\"cron\":{"
@@ -133,12 +138,12 @@ static const char shared[] =
 
 static const char *answer_of(const TfyRoute *route)
 {
-    static const char *const of[][2] = {{"health", "Status"},       {"ready", "Status"},    {"programs", "Programs"},
-                                        {"runs", "Runs"},           {"run", "Run"},         {"start", "Run"},
-                                        {"signal", "Run"},          {"cancel", "Run"},      {"fork", "Run"},
-                                        {"again", "Run"},           {"resolve", "Run"},     {"answer", "Run"},
-                                        {"trigger", "Run"},         {"pause", "Schedule"},  {"unpause", "Schedule"},
-                                        {"schedules", "Schedules"}, {"program", "Program"}, {"deploy", "Deploy"}};
+    static const char *const of[][2] = {
+        {"health", "Status"}, {"ready", "Status"},    {"programs", "Programs"}, {"runs", "Runs"},
+        {"run", "Run"},       {"start", "Run"},       {"signal", "Run"},        {"cancel", "Run"},
+        {"fork", "Run"},      {"again", "Run"},       {"resolve", "Run"},       {"answer", "Run"},
+        {"trigger", "Run"},   {"pause", "Schedule"},  {"unpause", "Schedule"},  {"schedules", "Schedules"},
+        {"move", "Move"},     {"program", "Program"}, {"deploy", "Deploy"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];
     return "Any";
@@ -220,6 +225,7 @@ static json_t *body_of(const TfyRoute *route)
          "{\"type\":\"object\",\"required\":[\"files\"],\"properties\":{\"files\":{\"type\":\"array\",\"minItems\":1,"
          "\"items\":{\"type\":\"object\",\"required\":[\"path\",\"text\"],\"properties\":{\"path\":" TEXT
          ",\"text\":" TEXT "}}}}}"},
+        {"move", "{\"type\":\"object\",\"properties\":{\"from\":" TEXT "}}"},
         {"trigger", NOTHING},
         {"pause", NOTHING},
         {"unpause", NOTHING},

@@ -5,6 +5,7 @@
 #include "serve/deploy.h"
 #include "serve/machine.h"
 #include "serve/openapi.h"
+#include "serve/move.h"
 #include "serve/page.h"
 #include "serve/programs.h"
 #include "serve/questions.h"
@@ -33,6 +34,8 @@ const TfyRoute tfy__routes[] = {
     {TFY_GET, "/v1/programs/{p}", VIEWER, TFY_BY_READER, tfy__serve_program, "program", "a program and its versions", 0},
     {TFY_PUT, "/v1/programs/{p}", ADMIN, TFY_BY_READER, tfy__serve_deploy, "deploy",
      "compile a new version of a program, which new runs get", TFY_DEPLOY_BODY},
+    {TFY_POST, "/v1/programs/{p}/move", ADMIN, TFY_BY_READER, tfy__serve_move, "move",
+     "let runs of older versions continue with the active one", 0},
     {TFY_GET, "/v1/programs/{p}/graph", VIEWER, TFY_BY_READER, tfy__serve_graph, "graph",
      "the states of a program's workflows, with how often and how long runs were there", 0},
     {TFY_GET, "/v1/stats", VIEWER, TFY_BY_READER, tfy__serve_stats, "stats",

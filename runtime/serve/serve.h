@@ -85,6 +85,7 @@ typedef struct TfyRequest {
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
     struct TfyDeploy *deploy;                 /* deploy.h; owned; NULL: none is under way */
+    struct TfyMove *move;                     /* move.h; owned; NULL: none is under way */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
     bool ended;                               /* the run that was found has */

@@ -155,6 +155,82 @@ serves shop.tfy --no-tcp
 check "... that was answered is there after kill -9" test "$(version)" = "$second"
 ends
 
+# ---- runs of older versions are moved ----
+cat >desk.tfy <<'END'
+tool note(text: string) -> string pure = exec ["echo", "--", "${text}"]
+workflow main(who: string) -> string {
+    let first = yield note("hello ${who}")
+    yield sleep(1h)
+    let size: string = yield signal("size")
+    return "one ${who} ${size}"
+}
+workflow waits() -> string {
+    let size: string = yield signal("size")
+    return "one ${size}"
+}
+END
+sed 's/one /two /' desk.tfy >desk-2.tfy
+sed 's/one /four /; s/hello/bye/' desk.tfy >desk-4.tfy
+cat >limits.json <<'END'
+{"programs": {"desk": {"limits": {"waits": {"max_running": 1}}}}}
+END
+serves shop.tfy --no-tcp --config limits.json
+deploy desk desk.tfy
+check "a third program" says 201
+desk() { post "/v1/programs/desk/workflows/$1/runs" "$2"; id=$(member id); }
+desk main '{"args":{"who":"ann"}}'
+asleep=$id
+desk waits '{"args":{}}'
+waits=$id
+desk waits '{"args":{}}'
+queued=$id
+check "... of which a run is queued" is state queued
+tries=0
+until ask "http://x/v1/runs/$asleep/records?type=ToolResult" && grep -q hello out || [ $((tries += 1)) -gt 200 ]; do sleep 0.02; done
+deploy desk desk-2.tfy
+second=$(member version)
+check "... and its second version could have all runs" is older.0.runs 3
+post /v1/programs/desk/move '{"from":"ffffffffffff"}'
+check "of another version there are none" is moved 0
+post /v1/programs/desk/move '{}'
+check "runs are moved to the active version" is moved 3
+check "... all of them" is stayed '[]'
+ask "http://x/v1/runs/$queued" -H "Tfy-After: $(tr -d '\r' <head | sed -n 's/^Tfy-Lsn: //p')"
+check "... and have it from then on" is version "$second"
+check "... one that is queued is so still" is state queued
+ask http://x/v1/programs/desk
+check "... and none is left of the one before" is versions '[{"version": "'"$second"'", "active": true, "live": 3}]'
+go "$waits"
+check "... and ends with it" is result "two big"
+tries=0
+until ask "http://x/v1/runs/$queued" && [ "$(member state)" = running ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.02; done
+go "$queued"
+check "... also the one that was queued" is result "two big"
+post /v1/programs/desk/move '{}'
+check "once more there is nothing to move" is moved 0
+check "... and no record of it" test -z "$(tr -d '\r' <head | sed -n 's/^Tfy-Lsn: //p')"
+deploy desk desk-4.tfy
+check "a version that asked for something else is no home for the run" says 201 '"refused":[{"run":"'"$asleep"
+post /v1/programs/desk/move '{}'
+check "... and it stays" says 200 '"moved":0,"stayed":[{"run":"'"$asleep"
+check "... for a reason" says 200 'recorded'
+ask "http://x/v1/runs/$asleep"
+check "... where it was" is version "$second"
+post /v1/programs/none/move '{}'
+check "a program that there is not" says 404 "no program 'none'"
+post /v1/programs/desk/move '{"form":"x"}'
+check "a member that there is not" says 422 "did you mean 'from'"
+ask 'http://x/v1/audit?limit=20'
+check "who moved is known" says 200 '"what":"move"'
+kill -9 "$server"
+wait "$server" 2>/dev/null
+serves shop.tfy --no-tcp
+post "/v1/runs/$asleep/cancel" '{}'
+check "a run that was moved is cancelled after kill -9" settled "$asleep" cancelled
+tfy verify >/dev/null
+check "... and the log is whole" test $? = 0
+ends
+
 # ---- tokens ----
 serves shop.tfy --listen 127.0.0.1:0
 url=$(sed -n 's/.* and \(http.*\)$/\1/p' served)

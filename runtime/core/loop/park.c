@@ -72,8 +72,8 @@ static int64_t task_due(const TaskRest *rest)
     return due_ms;
 }
 
-/* When the run must be back; 0: it cannot leave now. */
-static int64_t run_due(Run *run)
+/* When the run must be back; 0: it cannot leave now, because something of it is under way. */
+static int64_t leave_due(Run *run)
 {
     const TfyLoop *loop = run->loop;
     int64_t due_ms = INT64_MAX;
@@ -82,7 +82,14 @@ static int64_t run_due(Run *run)
         int64_t own_ms = rest->task ? task_due(rest) : INT64_MAX;
         if (own_ms < due_ms) due_ms = own_ms;
     }
-    return due_ms > loop->now_ms + loop->park_after_ms ? due_ms : 0;
+    return due_ms;
+}
+
+/* The same, where it is worth it. */
+static int64_t run_due(Run *run)
+{
+    const int64_t due_ms = leave_due(run);
+    return due_ms > run->loop->now_ms + run->loop->park_after_ms ? due_ms : 0;
 }
 
 /* ---- leaving ---- */
@@ -96,19 +103,30 @@ static void drop_from_due_list(TfyLoop *loop, const Run *run)
     }
 }
 
-static void park(Run *run, int64_t due_ms)
+/* False: it could not be written, and the loop fails. */
+static bool park(Run *run, int64_t due_ms)
 {
     TfyLoop *loop = run->loop;
-    if (tfy__snapshot_write(run) < 0) return;
+    if (tfy__snapshot_write(run) < 0) return false;
     drop_from_due_list(loop, run);
     run->log.parked_ms = due_ms;
     run->log.parked_at_ms = due_ms == INT64_MAX ? 0 : loop->now_ms;
     CHECK(!run->ended && run->live > 0);
-    if (tfy__log_change_run(loop->log, &run->log) < 0) return;
+    if (tfy__log_change_run(loop->log, &run->log) < 0) return false;
     loop->parked++;
     if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
     tfy__park_arm(loop);
     tfy__run_discard(loop, run);
+    return true;
+}
+
+bool tfy__park_now(Run *run)
+{
+    const bool may = run->loaded->parks && !tfy__limit_holds(run);
+    const int64_t due_ms = may ? leave_due(run) : 0;
+    if (due_ms) return park(run, due_ms);
+    if (may) tfy__fold_run(run); /* its tasks were unfolded for the check */
+    return false;
 }
 
 /* A run that is to be checked late delays the runs after it in the list, which does no harm. */
@@ -133,7 +151,7 @@ void tfy__park_look(TfyLoop *loop)
         int64_t due_ms = run_due(run);
         const bool counts = due_ms && tfy__limit_holds(run), stuck = due_ms && tfy__deadlock_tell(run);
         if (due_ms && run->loaded->parks && !counts && !stuck) {
-            park(run, due_ms);
+            (void)park(run, due_ms);
             continue;
         }
         if (counts) look_later(run, LOOK_AGAIN_MS);

@@ -77,19 +77,21 @@ int tfy__move_check(const TfyProgram *program, TfyHistory *history, char *error_
     return code;
 }
 
-static int move_run(TfyLoop *loop, const char *which, char *error_text)
+/* *queued: it has not begun; NULL: nobody wants to know. */
+static int move_run(TfyLoop *loop, const Loaded *to, const char *which, bool *queued, char *error_text)
 {
     TfyHistory *history;
-    const TfyProgram *program = loop->program;
-    const TfyMoveTarget to = {(const uint8_t *)program->hash, program->tfyc, program->source, program->layout};
+    const TfyProgram *program = to->program;
+    const TfyMoveTarget target = {(const uint8_t *)program->hash, program->tfyc, program->source, program->layout};
     int code = tfy__history_read(loop->log, which, &history, error_text);
     if (code) return code;
     history->log = loop->log;
+    if (queued) *queued = history->run.parked_ms == TFY_QUEUED_MS;
     const bool same = strcmp(history->program_source, program->source) == 0;
-    code = tfy__root_check(loop->programs.first, history, error_text);
+    code = tfy__root_check(to, history, error_text);
     if (!code && !same && history->run.state < TFY_TASK_COMPLETED) {
         code = tfy__move_check(program, history, error_text);
-        if (!code && (code = tfy__move_write(loop->log, history, &to)))
+        if (!code && (code = tfy__move_write(loop->log, history, &target)))
             snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
     }
     tfy__history_free(history);
@@ -98,6 +100,32 @@ static int move_run(TfyLoop *loop, const char *which, char *error_text)
 
 int tfy__resume_with(TfyLoop *loop, const char *run, char *error_text)
 {
-    const int code = move_run(loop, run, error_text);
+    const int code = move_run(loop, loop->programs.first, run, NULL, error_text);
     return code ? code : tfy__resume(loop, run, error_text);
+}
+
+static Run *in_memory(const TfyLoop *loop, const char *uuid)
+{
+    Run *run = loop->runs.first;
+    while (run && strcmp(run->uuid, uuid) != 0) run = run->next;
+    return run;
+}
+
+/* Out of memory and back again, so that what moves is what the log has. A run that was refused continues as it was. */
+int tfy__move_to(TfyLoop *loop, const char *run, const TfyProgram *program, char *error_text)
+{
+    const Loaded *to = tfy__loaded_as(loop, program);
+    Run *live = in_memory(loop, run);
+    char again[TFY_ERROR_TEXT];
+    bool queued = true;
+    CHECK(to);
+    if (live && !tfy__park_now(live)) {
+        snprintf(error_text, TFY_ERROR_TEXT, "something of it is under way: it can be moved while it waits");
+        return TFY_E_STATE;
+    }
+    snprintf(error_text, TFY_ERROR_TEXT, "the log could not be written");
+    int code = tfy__log_sync(loop->log);
+    if (!code) code = move_run(loop, to, run, &queued, error_text);
+    const int back = queued ? TFY_OK : tfy__resume(loop, run, code ? again : error_text);
+    return code ? code : back;
 }

@@ -193,6 +193,8 @@ void tfy__park_consider(Run *run); /* one of its tasks has started to wait */
 /* Checks the runs whose time has come. That time is not a timer: a loop with nothing else to do does not wait for
  * it. */
 void tfy__park_look(TfyLoop *loop);
+/* Lets a run leave memory at once, however short it waits. False: it stays, because something of it is under way. */
+bool tfy__park_now(Run *run);
 void tfy__park_unlist(Run *run);        /* the run is removed */
 void tfy__park_arm(TfyLoop *loop);      /* the timer for park_next_ms */
 uint32_t tfy__park_wake(TfyLoop *loop); /* wakes the due runs; returns how many */
