@@ -205,14 +205,24 @@ static bool take_tls(TfyReading *reading, json_t *value, const char *path, void 
     return true;
 }
 
+static const int64_t drain_most_ms = INT64_C(86400000);
+
+static bool take_drain(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    return tfy__config_duration(reading, value, path, drain_most_ms, &reading->config->drain_ms);
+}
+
 /* ---- the file ---- */
 
 static bool read_file(TfyReading *reading)
 {
-    static const TfyConfigRow rows[] = {
-        {"listen", JSON_ARRAY, take_listen},      {"hosts", JSON_ARRAY, take_hosts},
-        {"programs", JSON_OBJECT, take_programs}, {"schedules", JSON_OBJECT, tfy__config_schedules},
-        {"tls", JSON_OBJECT, take_tls},           {.name = NULL}};
+    static const TfyConfigRow rows[] = {{"listen", JSON_ARRAY, take_listen},
+                                        {"hosts", JSON_ARRAY, take_hosts},
+                                        {"programs", JSON_OBJECT, take_programs},
+                                        {"schedules", JSON_OBJECT, tfy__config_schedules},
+                                        {"tls", JSON_OBJECT, take_tls},
+                                        {"drain", JSON_STRING, take_drain},
+                                        {.name = NULL}};
     json_error_t where;
     json_t *json = json_loadb(reading->text, reading->len, JSON_REJECT_DUPLICATES, &where);
     if (!json) {
@@ -230,6 +240,7 @@ TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, cha
     TfyConfig *config = calloc(1, sizeof *config);
     TfyReading reading = {.config = config, .name = name, .text = text, .len = len, .error = error};
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (config) config->drain_ms = TFY_DRAIN_MS;
     if (config && read_file(&reading)) return config;
     tfy__config_free(config);
     return NULL;
@@ -281,9 +292,19 @@ static bool add_listen(TfyConfig *config, const char *address, bool usual, char 
     return fits;
 }
 
+static bool add_drain(TfyConfig *config, const char *text, char *error)
+{
+    json_t *value = json_string(text);
+    TfyReading reading = {.config = config, .name = "", .text = "", .error = error};
+    const bool fits = value && take_drain(&reading, value, "--drain", NULL);
+    json_decref(value);
+    return fits;
+}
+
 /* What the command line names replaces what the file does. */
 static bool take_flags(TfyConfig *config, const TfyServeFlags *flags, char *error)
 {
+    if (flags->drain && !add_drain(config, flags->drain, error)) return false;
     bool fine = set(&config->cert, flags->cert) && set(&config->key, flags->key) && set(&config->ca, flags->ca);
     if (!fine) return false;
     if (flags->listen_count || flags->no_tcp)

@@ -27,6 +27,8 @@ typedef struct TfyListen {
     const char *hosts[TFY_HOSTS_MOST * 2 + 8]; /* names that callers may use for it; ends with NULL */
 } TfyListen;
 
+enum { TFY_DRAIN_MS = 30000 }; /* where nobody says otherwise */
+
 typedef struct TfyConfig {
     struct TfyConfig *older; /* the one that it replaced */
     TfyListen listen[TFY_LISTEN_MOST];
@@ -34,6 +36,7 @@ typedef struct TfyConfig {
     char *hosts[TFY_HOSTS_MOST + 1]; /* other names of the server; ends with NULL */
     LIST(TfySchedule) schedules;
     json_t *programs;      /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
+    int64_t drain_ms;      /* how long tools under way may take to finish at the end */
     char *cert, *key, *ca; /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */
     struct TfyTls *tls;    /* tls.h: … read; NULL: no TLS */
     char *own[TFY_LISTEN_MOST * (TFY_HOSTS_MOST + 4)]; /* names that were made of the addresses; owned */
@@ -47,6 +50,7 @@ typedef struct TfyServeFlags {
     size_t listen_count;
     bool no_tcp;
     const char *cert, *key, *ca;
+    const char *drain; /* "30s"; NULL: what the file says */
 } TfyServeFlags;
 
 /* NULL: error (TFY_ERROR_TEXT bytes) says why, "serve.json:3: $.hosts: …". */

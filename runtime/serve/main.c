@@ -1,7 +1,8 @@
 /* main.c: tfy-serve: opens the database, loads the programs, and turns the loop until a signal ends it.
  *
  * tfy-serve [--db FILE] [--config FILE] … [NAME=]FILE.so …   with programs that `tfy build --shared` made
- * tfy-serve token …                                          what `tfy token` is (token_command.h) */
+ * tfy-serve token …                                          what `tfy token` is (token_command.h)
+ * tfy-serve start …, deploy …, drain …                       what these commands of tfy are (server_command.h) */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,16 +14,18 @@
 #include "cli/frame/cli.h"
 #include "cli/program/owner.h"
 #include "serve/child.h"
+#include "serve/drain.h"
 #include "serve/entrance.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
+#include "serve/server_command.h"
 #include "serve/token_command.h"
 #include "serve/versions.h"
 
-enum { DRAIN_MS = 30000, FILES = 4096 };
+enum { FILES = 4096 };
 
 typedef struct Main {
     TfyServer server;
@@ -30,14 +33,11 @@ typedef struct Main {
     char error[TFY_ERROR_TEXT];
 } Main;
 
-static _Atomic(TfyLoop *) signalled;
 static TfyServer *the_server; /* written before signals are caught */
 
 static void on_signal(int number)
 {
-    TfyLoop *loop = signalled;
-    the_server->draining = true;
-    if (loop) tfy_drain(loop, DRAIN_MS);
+    tfy__drain_server(the_server);
 }
 
 static void on_hangup(int number)
@@ -50,7 +50,7 @@ static void catch_signals(TfyServer *server)
     const struct sigaction action = {.sa_handler = on_signal},
                            reread = {.sa_handler = on_hangup, .sa_flags = SA_RESTART};
     the_server = server;
-    tfy__drain_by(server->loop, &signalled);
+    tfy__drain_by(server->loop, &server->running);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, &reread, NULL);
@@ -183,9 +183,14 @@ static int serve(Main *it)
     catch_signals(&it->server);
     tfy__entrance_tell(&it->server);
     code = tfy_run(it->server.loop);
-    const bool drained = code == TFY_E_STATE || code == 0;
-    if (!drained) tfy__say("%s", tfy__failure(it->server.loop));
-    return close_all(it, drained ? EXIT_DONE : tfy__exit_status(code));
+    if (code != TFY_E_STATE && code != 0) {
+        tfy__say("%s", tfy__failure(it->server.loop));
+        return close_all(it, tfy__exit_status(code));
+    }
+    char *calls = tfy__under_way(it->server.loop);
+    if (calls) tfy__say("%s did not finish in time and is ended", calls);
+    free(calls);
+    return close_all(it, calls ? EXIT_WAITING : EXIT_DONE);
 }
 
 typedef struct Words {
@@ -203,6 +208,7 @@ static bool take_option(Main *it, Words *words, int option)
     case 'C': flags->cert = optarg; return true;
     case 'K': flags->key = optarg; return true;
     case 'A': flags->ca = optarg; return true;
+    case 'D': flags->drain = optarg; return true;
     case 'x': words->check = true; return true;
     case 'l':
         if (flags->listen_count == TFY_LISTEN_MOST) return false;
@@ -214,15 +220,12 @@ static bool take_option(Main *it, Words *words, int option)
 
 static bool take_words(Main *it, Words *words, int argc, char **argv)
 {
-    static const struct option options[] = {{"db", required_argument, NULL, 'd'},
-                                            {"config", required_argument, NULL, 'c'},
-                                            {"listen", required_argument, NULL, 'l'},
-                                            {"no-tcp", no_argument, NULL, 'n'},
-                                            {"tls-cert", required_argument, NULL, 'C'},
-                                            {"tls-key", required_argument, NULL, 'K'},
-                                            {"tls-ca", required_argument, NULL, 'A'},
-                                            {"check", no_argument, NULL, 'x'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"db", required_argument, NULL, 'd'},       {"config", required_argument, NULL, 'c'},
+        {"listen", required_argument, NULL, 'l'},   {"no-tcp", no_argument, NULL, 'n'},
+        {"tls-cert", required_argument, NULL, 'C'}, {"tls-key", required_argument, NULL, 'K'},
+        {"tls-ca", required_argument, NULL, 'A'},   {"drain", required_argument, NULL, 'D'},
+        {"check", no_argument, NULL, 'x'},          {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (!take_option(it, words, option)) return false;
@@ -247,6 +250,7 @@ int main(int argc, char **argv)
     raise_files();
     it.server.db = getenv("TFY_DB") ? getenv("TFY_DB") : ".tfy/runs.db";
     if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);
+    if (argc > 1 && tfy__is_server_command(argv[1])) return tfy__server_command(argc - 1, argv + 1);
     if (!take_words(&it, &words, argc, argv)) return EXIT_USAGE;
     if (optind == argc && !words.check) return tfy__fail(EXIT_USAGE, "name a program that `tfy build --shared` made");
     if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);

@@ -226,6 +226,7 @@ static json_t *body_of(const TfyRoute *route)
          "\"items\":{\"type\":\"object\",\"required\":[\"path\",\"text\"],\"properties\":{\"path\":" TEXT
          ",\"text\":" TEXT "}}}}}"},
         {"move", "{\"type\":\"object\",\"properties\":{\"from\":" TEXT "}}"},
+        {"drain", NOTHING},
         {"trigger", NOTHING},
         {"pause", NOTHING},
         {"unpause", NOTHING},

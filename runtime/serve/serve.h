@@ -111,6 +111,7 @@ struct TfyServer {
     char base[128];              /* where a browser finds it, "http://127.0.0.1:8433"; "": nowhere */
     TfyTable starting;           /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;
+    _Atomic(TfyLoop *) running; /* the loop, for signal handlers, until it is closed */
     pthread_mutex_t posting; /* held for: */
     bool closed;             /* the loop is, or is about to be */
     _Atomic int64_t asked_ms; /* when the loop was asked whether it turns; 0: it has answered */

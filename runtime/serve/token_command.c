@@ -4,7 +4,6 @@
  * token --db FILE list | revoke NAME | login */
 #include "serve/token_command.h"
 
-#include <curl/curl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "cli/frame/cli.h"
 #include "serve/admin.h"
+#include "serve/client.h"
 #include "serve/tokens.h"
 #include "wal/rows/payload.h"
 
@@ -41,64 +41,6 @@ static json_t *body_of(const Words *words)
     free(copy);
     free(globs);
     return body;
-}
-
-/* ---- a server that runs ---- */
-
-static size_t collect(char *bytes, size_t size, size_t count, void *arg)
-{
-    tfy__buffer_add(arg, bytes, size * count);
-    return size * count;
-}
-
-typedef struct Answer {
-    long status; /* 0: no server runs */
-    json_t *json;
-} Answer;
-
-/* The directory belongs to the server's user, and so does the socket in it; its path may be longer than one of a socket. */
-static Answer ask(const Words *words, const char *method, const char *path, const json_t *body)
-{
-    Answer answer = {.status = 0};
-    TfyBuffer got = {0};
-    char socket[4096], here[4096], url[256];
-    char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    CURL *curl = curl_easy_init();
-    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
-    snprintf(socket, sizeof socket, "%s-live", words->db);
-    if (!curl || !getcwd(here, sizeof here) || chdir(socket) != 0) goto end;
-    snprintf(url, sizeof url, "http://tfy%s", path);
-    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, "http");
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, 60L);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &got);
-    if (text) curl_easy_setopt(curl, CURLOPT_POSTFIELDS, text);
-    if (curl_easy_perform(curl) == CURLE_OK) curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
-    if (answer.status) answer.json = json_loadb(got.data, got.len, 0, NULL);
-    (void)!chdir(here);
-end:
-    curl_slist_free_all(headers);
-    if (curl) curl_easy_cleanup(curl);
-    tfy__buffer_free(&got);
-    free(text);
-    return answer;
-}
-
-/* The sentence of a problem, or of the first mistake in it. */
-static const char *sentence_of(const json_t *problem)
-{
-    const json_t *mistake = json_array_get(json_object_get(problem, "errors"), 0);
-    const char *text = json_string_value(json_object_get(mistake, "detail"));
-    if (!text) text = json_string_value(json_object_get(problem, "detail"));
-    return text ? text : "the server refused";
-}
-
-static int status_of(long status)
-{
-    return status == 404 ? EXIT_MISSING : status == 422 || status == 409 || status == 400 ? EXIT_USAGE : EXIT_LOG;
 }
 
 /* ---- the files alone ---- */
@@ -148,15 +90,15 @@ static int revoke_here(TfyLog *log, TfyDoor *door, const char *name, char *error
     return code == TFY_OK ? record(log, "revoke", name, NULL) : code;
 }
 
-static Answer change_here(const Words *words, const json_t *body, char *error)
+static TfyReply change_here(const Words *words, const json_t *body, char *error)
 {
-    Answer answer = {.status = 500};
+    TfyReply answer = {.status = 500};
     char secret[TFY_SECRET_SIZE];
     int code;
     TfyLog *log = hold_log(words, &code, error);
     TfyDoor *door = log && code == TFY_OK ? tfy__door_open(words->db, error) : NULL;
     if (door && strcmp(words->verb, "list") == 0) {
-        answer = (Answer){200, json_pack("{s:o}", "tokens", tfy__door_list(door))};
+        answer = (TfyReply){.status = 200, .json = json_pack("{s:o}", "tokens", tfy__door_list(door))};
     } else if (door && strcmp(words->verb, "revoke") == 0) {
         code = revoke_here(log, door, words->name, error);
         answer.status = code == TFY_OK ? 200 : code == TFY_E_ABSENT ? 404 : 500;
@@ -190,11 +132,13 @@ static void print_list(const json_t *tokens)
     }
 }
 
-static int report(const Words *words, const Answer *answer)
+static int report(const Words *words, const TfyReply *answer)
 {
+    const TfyClient client = {.db = words->db};
     const char *secret = json_string_value(json_object_get(answer->json, "token")),
                *url = json_string_value(json_object_get(answer->json, "url"));
-    if (answer->status >= 400) return tfy__fail(status_of(answer->status), "%s", sentence_of(answer->json));
+    const int status = tfy__client_judge(&client, answer);
+    if (status != EXIT_DONE) return status;
     if (strcmp(words->verb, "list") == 0 && words->json) {
         char *text = json_dumps(json_object_get(answer->json, "tokens"), JSON_INDENT(1));
         puts(text ? text : "[]");
@@ -224,14 +168,15 @@ static int run(const Words *words)
              revokes            ? words->name
              : creates || lists ? "/v1/tokens"
                                 : "/v1/login");
-    Answer answer = ask(words, lists ? "GET" : revokes ? "DELETE" : "POST", path, body);
-    if (!answer.status && strcmp(words->verb, "login") == 0) {
+    const TfyClient client = {.db = words->db};
+    TfyReply answer = tfy__client_ask(&client, lists ? "GET" : revokes ? "DELETE" : "POST", path, body);
+    if (answer.absent && strcmp(words->verb, "login") == 0) {
         json_decref(body);
         return tfy__fail(EXIT_MISSING, "no server runs that a browser could open");
     }
-    if (!answer.status) answer = change_here(words, body, error);
+    if (answer.absent) answer = change_here(words, body, error);
     const int status = report(words, &answer);
-    json_decref(answer.json);
+    tfy__client_free(&answer);
     json_decref(body);
     return status;
 }

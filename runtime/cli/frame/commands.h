@@ -50,8 +50,13 @@
     ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
         "run programs in one process that is always there, and take requests over HTTP",                               \
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \
-            OPT(CHECK_ONLY),                                                                                           \
+            OPT(CHECK_ONLY) | OPT(DRAIN),                                                                              \
         0, -1)                                                                                                         \
+    ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server",                           \
+        OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true)                \
+    ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server have this version of a program",                       \
+        OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1)                                                   \
+    ROW(drain, "drain", "", "end a server once the tools under way have finished", OPT(DB) | OPT(SERVER), 0, 0)                                                                                                         \
     ROW(token, "token", "create|list|revoke|login [NAME]",                                                             \
         "say who may come to a server, and with which roles; login prints an address for a browser",                   \
         OPT(DB) | OPT(ROLES) | OPT(ONLY) | OPT(EXPIRES) | OPT(RATE) | OPT(JSON), 1, 2)                                 \

@@ -175,7 +175,8 @@ static void keep_value(TfyArgs *args, int option, const char *value)
 {
     args->option[option] = value;
     if (option == OPT_DIR) args->dirs[args->dir_count++] = value;
-    if (option == OPT_CELL_READS || option == OPT_CELL_WRITES || option == OPT_GRANT || option == OPT_LISTEN)
+    if (option == OPT_CELL_READS || option == OPT_CELL_WRITES || option == OPT_GRANT || option == OPT_LISTEN ||
+        option == OPT_LABEL)
         args->given[args->given_count++] = (TfyGiven){.option = option, .value = value};
 }
 

@@ -136,7 +136,13 @@
     O(ROLES, "roles", "LIST", "what it may do: viewer, approver, operator, admin, with commas between them")           \
     O(ONLY, "only", "GLOBS", "the workflows that it sees, such as shop.*,ci.main (else all)")                          \
     O(EXPIRES, "expires", "TIME", "how long it is good, such as 30d (else until it is revoked)")                       \
-    O(RATE, "rate", "N|none", "requests a second (else 100), and twice as many at once")
+    O(RATE, "rate", "N|none", "requests a second (else 100), and twice as many at once")                               \
+    O(SERVER, "server", "URL", "ask the server there, with the token in the file that $TFY_TOKEN_FILE names")          \
+    O(LABEL, "label", "NAME=VALUE", "a label to find the run by; may be given several times")                          \
+    O(START_WAIT, "wait", NULL, "wait until the run has ended, and print its result")                                  \
+    O(PROGRAM_NAME, "name", "NAME", "the program's name on the server (else that of the file)")                        \
+    O(MOVE, "move", NULL, "let runs of older versions continue with the new one, where they can")                      \
+    O(DRAIN, "drain", "TIME", "how long tools under way may take to finish at the end (else 30s)")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

@@ -193,7 +193,8 @@ int tfy__read_tfyc(const char *option, FILE **printed)
     return tfy__fail(EXIT_BUG, "%s does not know %s; it is of another version", tfyc, option);
 }
 
-int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, FILE **printed)
+/* Runs `tfyc OPTION [-I DIR]… PATH`. */
+static int read_about(const char *option, const char *path, const char *const *dirs, int dir_count, FILE **printed)
 {
     char tfyc[PATH_MAX];
     Command command = {0};
@@ -201,7 +202,7 @@ int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, F
     *printed = tmpfile();
     if (!*printed) return tfy__fail(EXIT_BUG, "tfyc cannot be run: %s", strerror(errno));
     add_word(&command, tfyc);
-    add_word(&command, "--layout");
+    add_word(&command, option);
     for (int i = 0; i < dir_count; i++) {
         add_word(&command, "-I");
         add_word(&command, dirs[i]);
@@ -212,6 +213,16 @@ int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, F
     rewind(*printed);
     if (status != EXIT_DONE) fclose(*printed);
     return status;
+}
+
+int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, FILE **printed)
+{
+    return read_about("--layout", path, dirs, dir_count, printed);
+}
+
+int tfy__list_files(const char *path, FILE **printed)
+{
+    return read_about("--list-files", path, NULL, 0, printed);
 }
 
 int tfy__become_tfyc(const char *const *arguments, int count)

@@ -165,9 +165,9 @@ int tfy__cmd_build(const TfyArgs *args)
                        .debug = args->option[OPT_DEBUG],
                        .shared = args->option[OPT_SHARED],
                        .deny_warnings = args->option[OPT_DENY_WARNINGS]};
-    int status = tfy__is_source(what.path)              ? tfy__compile(&what, &program)
+    int status = tfy__is_source(what.path)            ? tfy__compile(&what, &program)
                  : tfy__ends_with(what.path, ".json") ? compile_bundle(&what, &program)
-                                                        : compile_stored(args, &what, &program);
+                                                      : compile_stored(args, &what, &program);
     free(program);
     return status;
 }

@@ -1,5 +1,5 @@
-/* serve.c: tfy serve and tfy token: compiles what has to be compiled, and becomes tfy-serve, the program beside this one
- * that serves and keeps the tokens. */
+/* serve.c: tfy serve, and the commands that ask a server: compiles what has to be compiled, and becomes tfy-serve, the program
+ * beside this one that serves, keeps the tokens and asks. */
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/sys_memory.h"
+
+enum { FILES_MOST = 256 };
 
 /* "shop=/path/of/shop.so": the name is that of the file, without what follows the first dot. */
 static char *named(const char *file, const char *object)
@@ -53,9 +55,9 @@ static int become(char **words)
 /* Those that tfy-serve reads itself, as it reads them. */
 static void add_options(const TfyArgs *args, char **words, int *count)
 {
-    static const TfyOption values[] = {OPT_CONFIG, OPT_TLS_CERT, OPT_TLS_KEY, OPT_TLS_CA,
-                                       OPT_ROLES,  OPT_ONLY,     OPT_EXPIRES, OPT_RATE},
-                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_JSON};
+    static const TfyOption values[] = {OPT_CONFIG,  OPT_TLS_CERT, OPT_TLS_KEY, OPT_TLS_CA, OPT_ROLES, OPT_ONLY,
+                                       OPT_EXPIRES, OPT_RATE,     OPT_SERVER,  OPT_RUN_ID, OPT_DRAIN, OPT_PROGRAM_NAME},
+                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_JSON, OPT_MOVE, OPT_START_WAIT};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!args->option[values[i]]) continue;
         words[(*count)++] = tfy__sys_printf("--%s=%s", tfy__options[values[i]].name, args->option[values[i]]);
@@ -63,13 +65,19 @@ static void add_options(const TfyArgs *args, char **words, int *count)
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (args->option[flags[i]]) words[(*count)++] = tfy__sys_printf("--%s", tfy__options[flags[i]].name);
     for (int i = 0; i < args->given_count; i++)
-        words[(*count)++] = tfy__sys_printf("--listen=%s", args->given[i].value);
+        words[(*count)++] = tfy__sys_printf("--%s=%s", tfy__options[args->given[i].option].name, args->given[i].value);
+    for (int i = 0; i < args->param_count; i++) {
+        const char *value = args->params[2 * i + 1];
+        words[(*count)++] =
+            tfy__sys_printf("--param=%s%s%s", args->params[2 * i], value ? "=" : "", value ? value : "");
+    }
 }
 
 /* The words of tfy-serve: its name, what it is to do, the database, and the options. NULL: no memory. */
 static char **words_of(const TfyArgs *args, const char *verb, int *count)
 {
-    char **words = tfy__sys_calloc((size_t)(args->word_count + args->given_count) + 20, sizeof *words);
+    char **words =
+        tfy__sys_calloc((size_t)(args->word_count + args->given_count + args->param_count) + 20, sizeof *words);
     if (!words) return NULL;
     words[(*count)++] = tfy__sys_strdup("tfy-serve");
     if (verb) words[(*count)++] = tfy__sys_strdup(verb);
@@ -100,13 +108,50 @@ int tfy__cmd_serve(const TfyArgs *args)
     return status;
 }
 
-int tfy__cmd_token(const TfyArgs *args)
+/* The words as they are: tfy-serve does the rest. */
+static int pass_on(const TfyArgs *args, const char *verb)
 {
     int count = 0;
-    char **words = words_of(args, "token", &count);
+    char **words = words_of(args, verb, &count);
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++) words[count++] = tfy__sys_strdup(args->words[i]);
     if (status == EXIT_DONE) status = become(words);
     free_words(words, count);
+    return status;
+}
+
+int tfy__cmd_token(const TfyArgs *args)
+{
+    return pass_on(args, "token");
+}
+
+int tfy__cmd_start(const TfyArgs *args)
+{
+    return pass_on(args, "start");
+}
+
+int tfy__cmd_drain(const TfyArgs *args)
+{
+    return pass_on(args, "drain");
+}
+
+/* All files of the program, as the compiler finds them, the main one first. */
+int tfy__cmd_deploy(const TfyArgs *args)
+{
+    char path[PATH_MAX];
+    FILE *list;
+    TfyArgs own = *args;
+    const char *files[FILES_MOST];
+    int status = tfy__list_files(args->words[0], &list);
+    if (status != EXIT_DONE) return status;
+    own.words = files;
+    own.word_count = 0;
+    while (own.word_count < FILES_MOST && fgets(path, sizeof path, list)) {
+        path[strcspn(path, "\n")] = '\0';
+        files[own.word_count++] = tfy__sys_strdup(path);
+    }
+    fclose(list);
+    status = pass_on(&own, "deploy");
+    while (own.word_count) free((char *)files[--own.word_count]);
     return status;
 }
