@@ -289,6 +289,20 @@ await trial('ten tabs have one stream, and another tab goes on with it', async (
     return one || `${await streams()} streams`;
 });
 
+// ---- versions ----
+
+await trial('an older version with runs is shown, and its runs are moved', async () => {
+    const text = readFileSync('shop.tfy', 'utf8').replace('charged ', 'paid by ');
+    const deployed = await api('/v1/programs/shop', { method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ files: [{ path: 'shop.tfy', text }] }) });
+    const page = await open('programs');
+    await shows(page, 'not ended');
+    await page.click('.versions button');
+    await shows(page, 'moved');
+    const moved = await api(`/v1/runs/${asking.id}`);
+    await page.context().close();
+    return moved.version === deployed.version || JSON.stringify(moved);
+});
+
 // ---- words, files ----
 
 await trial('each text is there in both languages', () => {

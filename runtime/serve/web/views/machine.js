@@ -7,7 +7,7 @@ import { listen } from '../live.js';
 import { go, useLoad, useThrottle, ProblemBox, Skeleton, Empty } from '../ui.js';
 import { layOut } from '../layout.js';
 
-const POINTS_MOST = 400, CHARACTER = 7.2, LINE = 17, PAD = 10;
+const POINTS_MOST = 400, CHARACTER = 7.9, LINE = 17, PAD = 10;
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 /** What stands below the name of a point. The log has nothing of a call itself. */

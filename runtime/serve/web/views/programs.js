@@ -82,6 +82,28 @@ function Start({ program, workflow, document, close }) {
         <${ProblemBox} problem=${problem} /><p class="buttons"><button type="button" onClick=${close}>${t('cancel')}</button> <button class="primary" disabled=${busy}>${t('start.do')}</button></p></form></>`;
 }
 
+/** Older versions with runs that have not ended, and a button that lets these continue with the active one. */
+function Versions({ program, again }) {
+    const [problem, setProblem] = useState(null), [moved, setMoved] = useState(null), [busy, setBusy] = useState(false);
+    const older = program.versions.filter((one) => !one.active && one.live);
+    const move = async () => {
+        setBusy(true);
+        setProblem(null);
+        try {
+            setMoved(await post(`/v1/programs/${program.name}/move`, {}));
+            again();
+        } catch (error) {
+            setProblem(error);
+        }
+        setBusy(false);
+    };
+    if (!older.length && !moved && !problem) return null;
+    return html`<div class="versions"><ul>${older.map((one) => html`<li key=${one.version}><code>${one.version}</code> <a href="#/runs?program=${program.name}&version=${one.version}">${t('programs.live', { n: one.live })}</a></li>`)}</ul>
+        ${older.length > 0 && html`<button disabled=${busy} onClick=${move}>${t('programs.move')}</button>`}
+        ${moved && html`<p role="status">${t('programs.moved', { n: moved.moved, m: moved.stayed.length })}</p><ul>${moved.stayed.map((one) => html`<li key=${one.run}><a href=${`#/run/${one.run}`}>${one.run.slice(0, 13)}</a> <bdi>${one.reason}</bdi></li>`)}</ul>`}
+        <${ProblemBox} problem=${problem} /></div>`;
+}
+
 export function Programs() {
     const { value, problem, loading, again } = useLoad(async (signal) => {
         const [programs, document] = await Promise.all([get('/v1/programs', { signal }), get('/openapi.json', { signal })]);
@@ -90,8 +112,10 @@ export function Programs() {
     const [starting, setStarting] = useState(null);
     return html`<h1>${t('programs.title')}</h1><${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} rows=${3} />`}
         <div class="cards">${value && value.programs.map((program) => html`<section class="card" key=${program.name}><h2><bdi>${program.name}</bdi> <code class="faint">${program.version}</code> <a class="button small" href=${`#/machine/${program.name}`}>${t('machine.link')}</a></h2>
+            <${Versions} program=${program} again=${again} />
             <ul class="workflows">${program.workflows.map((workflow) => {
-        const operation = value.document.paths[`/v1/programs/${program.name}/workflows/${workflow}/runs`].post;
+        const { post: operation } = value.document.paths[`/v1/programs/${program.name}/workflows/${workflow}/runs`] || {};
+        if (!operation) return null; // deployed between the two answers
         return html`<li key=${workflow}><div><strong><bdi>${workflow}</bdi></strong>${operation.summary !== 'start a run' && html`<p class="faint">${operation.summary}</p>`}</div>
                 <span class="buttons"><a class="button" href="#/runs?program=${program.name}&workflow=${workflow}">${t('programs.runs')}</a> <button class="primary" onClick=${() => setStarting({ program: program.name, workflow })}>${t('start.do')}</button></span></li>`;
     })}</ul></section>`)}</div>
