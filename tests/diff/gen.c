@@ -1702,7 +1702,7 @@ static const char *const ways[] = {
     "let TO = if 1 > 0 { FROM } else { \"n\" }",
     "let TO = \"${FROM.len()}\"",
     "let TO = \"n\".repeat(0) + FROM.to_json().to_string()",
-    "let TO = \"${7.within(FROM.len() - 99, FROM.len() + 99) ?? FROM.len()}\"",
+    "let TO = \"${7.within(FROM.len() - 99, FROM.len() + 99) ?? 7}\"",
     /* a second name of the channel sends */
     "let TOc: channel<string> = channel(2)\n    let TOw = Line.wire(TOc)\n    match TOw {\n        wire(c) => { yield "
     "c.send(FROM) }\n        none => { }\n    }\n    let TOr = yield TOc.recv()\n    let TO = TOr ?? \"n\"",
