@@ -452,6 +452,20 @@ END
     is "where /proc is covered, all attacks are refused, too" "0 yes " "$status $([ "$(echo "$said" | wc -l)" -ge 97 ] && echo yes) $(judge "$(wanted full other)" "$scratch/said")"
 }
 
+# What was a directory when the policy was written, and is a link now: another tool of the run was faster.
+swapped()
+{
+    mkdir -p "$scratch/swap/root/sub/build" "$scratch/swap/outside"
+    for each in $levels; do
+        is "$each: a path that is written" yes "$(cell_trials probe "$each" "$scratch/swap/root" "$scratch/swap/root/sub/build")"
+    done
+    rmdir "$scratch/swap/root/sub/build" && ln -s ../../outside "$scratch/swap/root/sub/build"
+    for each in $levels; do
+        run cell_trials probe "$each" "$scratch/swap/root" "$scratch/swap/root/sub/build"
+        is "$each: ... and is a link by now" "Too many levels of symbolic links" "${said#*: }"
+    done
+}
+
 # Machines that have less: a kernel without Landlock, and one that refuses namespaces, are made of this one.
 lesser()
 {
@@ -538,6 +552,7 @@ for user in $users; do
 done
 command_line
 hosts
+swapped
 lesser
 all_gits
 in_chroot
