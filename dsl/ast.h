@@ -142,6 +142,8 @@ typedef struct Closure {
     /* undo: the name its step declares, as a T? (null: unknown); NULL: there is none */
     Variable *answer;
     bool undoes; /* some step in it has an undo */
+    /* what is sent into the channels that it gives, for the pass of the labels; NULL: nothing */
+    struct Label *sent;
 } Closure;
 
 typedef struct Policy {

@@ -49,6 +49,7 @@ typedef struct Reach {
     const Expr **words;   /* by parameter: a word of an argv that may be read as an option; NULL: none */
     Label *sent;          /* by parameter: what goes into its channels */
     Label *given;         /* by parameter: what any caller gives for it */
+    Label handed;         /* what any caller sends into the channels of the result */
     uint32_t count;
     /* What it calls, and when, by Trust.clock: what callers read of it changed; its body was walked last, 0: never. */
     struct Callee *callees;

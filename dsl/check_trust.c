@@ -41,7 +41,7 @@ static Label through(Trust *t, Label label, const char *name, Span span)
 }
 
 /* Joins into a label that is kept; true when it grew. */
-static bool grow(Label *kept, Label label)
+bool label_grow(Label *kept, Label label)
 {
     const bool grows = (label.from && !kept->from) || (label.params & ~kept->params) ||
                        (label.chosen && !kept->chosen) || (label.choosers & ~kept->choosers);
@@ -55,13 +55,13 @@ static bool grow(Label *kept, Label label)
 /* What callers of the declaration at hand read. */
 static void keep(Trust *t, Label *kept, Label label)
 {
-    if (grow(kept, label)) t->reach->changed = ++t->clock;
+    if (label_grow(kept, label)) t->reach->changed = ++t->clock;
 }
 
 /* A variable of the body at hand. What nobody has read yet is read as it is then. */
 static void keep_own(Trust *t, const Variable *variable, Label label)
 {
-    if (!grow(variable->label, label) || !variable->label_read) return;
+    if (!label_grow(variable->label, label) || !variable->label_read) return;
     if (t->shared) t->common = ++t->clock;
     t->reach->unsettled = true;
 }
@@ -86,14 +86,14 @@ static Label *label_of_variable(Trust *t, const Variable *variable)
     return variable->label;
 }
 
-static Label read_variable(Trust *t, const Variable *variable)
+Label read_variable(Trust *t, const Variable *variable)
 {
     const Label label = *label_of_variable(t, variable);
     ((Variable *)variable)->label_read = true;
     return label;
 }
 
-static void into_variable(Trust *t, const Variable *variable, Label label)
+void into_variable(Trust *t, const Variable *variable, Label label)
 {
     Label *kept = label_of_variable(t, variable);
     const bool first = label.from && !kept->from;
@@ -122,7 +122,7 @@ Reach *reach_of(Trust *t, const Decl *decl)
 /* ---- in this body, whoever called it ---- */
 
 /* Where a value comes from. NULL: only trusted values reach it. */
-static const Origin *origin_of(const Trust *t, Label label)
+const Origin *origin_of(const Trust *t, Label label)
 {
     const Origin *from = label.from;
     for (uint32_t i = 0; !from && t->reach && i < t->reach->count; i++)
@@ -191,47 +191,13 @@ void into_word(Trust *t, Label label, const Expr *word)
 
 static void walk_block(Trust *t, const Block *block);
 
-static bool has_handle(Trust *t, const Expr *e)
-{
-    return t->c->has_handle_types && e->type && type_has_handle(t->c, e->type);
-}
-
-/* What is sent into a channel is in every name of that channel. */
-static void into_handles(Trust *t, const Expr *e, Label label)
-{
-    if (!e || !(label.from || label.params)) return;
-    switch (e->kind) {
-    case EX_NAME:
-        if (e->variable) into_variable(t, e->variable, label);
-        return;
-    case EX_IF:
-        into_handles(t, e->left, label);
-        into_handles(t, e->right, label);
-        return;
-    case EX_CALL:
-        for (uint32_t i = 0; i < e->argc; i++)
-            if (e->argv[i] && has_handle(t, e->argv[i])) into_handles(t, e->argv[i], label);
-        return;
-    case EX_LIST:
-        for (const Arg *arg = e->args; arg; arg = arg->next) into_handles(t, arg->value, label);
-        return;
-    case EX_MAP:
-        for (const MapEntry *entry = e->entries; entry; entry = entry->next) into_handles(t, entry->value, label);
-        return;
-    default:
-        into_handles(t, e->left, label);
-        if (e->kind == EX_BINARY) into_handles(t, e->right, label);
-        return;
-    }
-}
-
 /* A value gets a second name. */
 static Label bind(Trust *t, const Variable *variable, const Expr *value)
 {
     const Label label = value ? label_expr(t, value) : clean;
     if (!variable) return label;
     into_variable(t, variable, label);
-    if (value && has_handle(t, value)) into_handles(t, value, read_variable(t, variable));
+    if (value) share_handles(t, value, variable);
     return label;
 }
 
@@ -312,7 +278,7 @@ static void note_callee(Trust *t, Reach *callee)
 /* What callers give for a parameter goes on into what its body calls; without calls, only the reports read it. */
 static void note_given(Reach *reach, uint32_t index, Label label)
 {
-    const bool grows = grow(&reach->given[index], label);
+    const bool grows = label_grow(&reach->given[index], label);
     reach->unsettled |= grows && reach->callee_count;
 }
 
@@ -383,7 +349,7 @@ static Label label_truth(Trust *t, const Expr *e, Label receiver, Label others)
 {
     switch (e->builtin->id) {
     case BI_STRING_VETTED: note_way_out(t, TRUST_VETTED, e, receiver, NULL); return clean;
-    case BI_INT_WITHIN: note_way_out(t, TRUST_WITHIN, e, receiver, NULL); return clean;
+    case BI_INT_WITHIN: note_way_out(t, TRUST_WITHIN, e, receiver, NULL); return others; /* as good as its bounds */
     default: return chosen_by(t, clean, both(receiver, others), e->span);
     }
 }
@@ -467,7 +433,7 @@ static Label label_builtin(Trust *t, const Expr *e)
     const LabelRule rule = builtin->label;
     const Label args = label_args(t, e, 0);
     if (builtin->receiver != TYPE_BAD && !builtin->effect) return label_method(t, e, rule);
-    if (builtin->id == BI_SEND) into_handles(t, e->argv[0], label_expr(t, e->argv[1]));
+    if (builtin->id == BI_SEND) send_handles(t, e);
     places_of_builtin(t, e);
     for (uint32_t i = 0; t->notes && t->reports && builtin_is_dangerous(builtin) && i < e->argc; i++)
         if (e->argv[i]) note_reached(t, builtin->name, builtin->params[i].name, e->argv[i], label_expr(t, e->argv[i]));
@@ -496,15 +462,30 @@ static Reach *reach_of_error(Trust *t, const Decl *error)
     return reach;
 }
 
-static Label label_error(Trust *t, const Expr *e, const Decl *error)
+/* Errors have no parameters of their own: a caller's value counts as one from outside. */
+static void into_error(Trust *t, const Decl *error, Label label, Span span)
 {
     Reach *kept = reach_of_error(t, error);
-    const Label label = label_args(t, e, 0);
-    bool grows = grow(&kept->result, (Label){.from = label.from});
+    bool grows = label_grow(&kept->result, (Label){.from = label.from});
     if (label.params && !kept->result.from)
-        grows |= grow(&kept->result, from_outside(t, e->span, "this was in an error",
-                                                  "it comes from what was put into an error", NULL));
+        grows |= label_grow(&kept->result, from_outside(t, span, "this was in an error",
+                                                        "it comes from what was put into an error", NULL));
     if (grows) kept->changed = ++t->clock;
+}
+
+/* What is sent into a channel that an error holds is in every name of it. */
+static void share_error(Trust *t, const Decl *error, const Variable *variable)
+{
+    if (variable_has_handle(t, variable)) into_error(t, error, read_variable(t, variable), variable->span);
+}
+
+static Label label_error(Trust *t, const Expr *e, const Decl *error)
+{
+    const Label label = label_args(t, e, 0);
+    into_error(t, error, label, e->span);
+    if (!has_handle(t, e)) return label;
+    note_callee(t, reach_of_error(t, error));
+    into_handles(t, e, reach_of_error(t, error)->result);
     return label;
 }
 
@@ -533,13 +514,16 @@ static Label label_any_call(Trust *t, const Expr *e)
 /* ---- closures ---- */
 
 /* What a closure's block gives. */
-static Label label_block(Trust *t, const Block *block)
+static Label label_block(Trust *t, const Block *block, const Closure *closure)
 {
     Label given = clean, *outer = t->given;
+    const Closure *around = t->closure;
     if (!block) return clean;
     t->given = &given;
+    t->closure = closure;
     walk_block(t, block);
     t->given = outer;
+    t->closure = around;
     return given;
 }
 
@@ -547,7 +531,7 @@ static Label label_bodies(Trust *t, const Expr *e)
 {
     Label label = clean;
     for (const ParallelBody *body = e->bodies; body; body = body->next)
-        label = both(label, body->yield ? label_expr(t, body->yield) : label_block(t, body->block));
+        label = both(label, body->yield ? label_expr(t, body->yield) : label_block(t, body->block, body->closure));
     return label;
 }
 
@@ -557,13 +541,23 @@ static Label label_range(Trust *t, const Expr *from, const Expr *to)
     return to ? both(label, label_expr(t, to)) : label;
 }
 
+/* The variables of a loop. */
+static void name_elements(Trust *t, const Expr *range, Label label, const Variable *first, const Variable *second)
+{
+    const Variable *names[] = {second, first};
+    for (int i = 0; i < 2; i++) {
+        if (!names[i]) continue;
+        into_variable(t, names[i], label);
+        share_handles(t, range, names[i]);
+    }
+}
+
 static Label label_parallel_for(Trust *t, const Expr *e)
 {
     const Label range = label_range(t, e->range, e->range_end);
     if (e->limit) (void)label_expr(t, e->limit);
-    if (e->closure && e->closure->first) into_variable(t, e->closure->first, range);
-    if (e->closure && e->closure->second) into_variable(t, e->closure->second, range);
-    return label_block(t, e->block);
+    if (e->closure) name_elements(t, e->range, range, e->closure->first, e->closure->second);
+    return label_block(t, e->block, e->closure);
 }
 
 /* For the question of an `approve` policy: where the arguments of its call come from. */
@@ -593,8 +587,11 @@ static Label label_step(Trust *t, const Expr *e)
         const Label value = policy->value ? label_expr(t, policy->value) : clean;
         if (policy->kind == POL_ELSE) label = both(label, value);
         if (policy->kind == POL_APPROVE) note_origins(t, e->left, (Policy *)policy);
-        if (policy->closure && policy->closure->answer) into_variable(t, policy->closure->answer, label);
-        if (policy->block) (void)label_block(t, policy->block);
+        if (policy->closure && policy->closure->answer) {
+            into_variable(t, policy->closure->answer, label);
+            share_handles(t, e, policy->closure->answer);
+        }
+        if (policy->block) (void)label_block(t, policy->block, policy->closure);
     }
     return label;
 }
@@ -655,6 +652,17 @@ Label label_expr(Trust *t, const Expr *e)
 
 /* ---- statements ---- */
 
+/* What a pattern binds. */
+static void name_part(Trust *t, const Expr *value, Label label, const Pattern *pattern, const Variable *variable)
+{
+    const Decl *error = pattern->error_type ? pattern->error_type->decl : NULL;
+    into_variable(t, variable, label);
+    if (error)
+        share_error(t, error, variable);
+    else
+        share_handles(t, value, variable);
+}
+
 static void walk_match(Trust *t, const Stmt *s)
 {
     const Label label = label_expr(t, s->value), outer = t->decides;
@@ -662,7 +670,7 @@ static void walk_match(Trust *t, const Stmt *s)
     for (const Arm *arm = s->arms; arm; arm = arm->next) {
         for (const Pattern *pattern = arm->patterns; pattern; pattern = pattern->next)
             for (const Binding *b = pattern->bindings; b; b = b->next)
-                if (b->variable) into_variable(t, b->variable, label);
+                if (b->variable) name_part(t, s->value, label, pattern, b->variable);
         if (arm->guard) (void)label_expr(t, arm->guard);
         walk_block(t, arm->block);
     }
@@ -690,6 +698,12 @@ static Label label_caught(Trust *t, const Type *type, Span span)
     return from_outside(t, span, "this is the text of an error", "it comes from an error that is caught here", NULL);
 }
 
+static void share_caught(Trust *t, const Catch *catch, const Variable *variable)
+{
+    for (const CatchName *name = catch->names; variable && name; name = name->next)
+        if (name->type && name->type->decl) share_error(t, name->type->decl, variable);
+}
+
 static void walk_catch(Trust *t, const Catch *catch)
 {
     Label label = catch->names ? clean : label_caught(t, NULL, catch->var.span);
@@ -699,6 +713,8 @@ static void walk_catch(Trust *t, const Catch *catch)
     for (const CatchField *field = catch->fields; field; field = field->next)
         if (field->variable) into_variable(t, field->variable, label);
     walk_block(t, catch->block);
+    share_caught(t, catch, catch->variable);
+    for (const CatchField *field = catch->fields; field; field = field->next) share_caught(t, catch, field->variable);
 }
 
 static void walk_assign(Trust *t, const Stmt *s)
@@ -717,10 +733,7 @@ static void walk_assign(Trust *t, const Stmt *s)
 static void walk_for(Trust *t, const Stmt *s)
 {
     const Label label = label_range(t, s->value, s->range_end);
-    if (s->variable) into_variable(t, s->variable, label);
-    if (s->variable2) into_variable(t, s->variable2, label);
-    if (s->variable2 && has_handle(t, s->value)) into_handles(t, s->value, read_variable(t, s->variable2));
-    if (s->variable && has_handle(t, s->value)) into_handles(t, s->value, read_variable(t, s->variable));
+    name_elements(t, s->value, label, s->variable, s->variable2);
     walk_block(t, s->block);
 }
 
@@ -736,9 +749,11 @@ static void walk_stmt(Trust *t, const Stmt *s)
     case ST_WHILE: walk_branches(t, s); return;
     case ST_RETURN:
         if (s->value && t->reach) keep(t, &t->reach->result, both(label_expr(t, s->value), t->decides));
+        if (s->value) return_handles(t, s->value);
         return;
     case ST_GIVE:
-        if (s->value && t->given) grow(t->given, both(label_expr(t, s->value), t->decides));
+        if (s->value && t->given) label_grow(t->given, both(label_expr(t, s->value), t->decides));
+        if (s->value) give_handles(t, s->value);
         return;
     case ST_TRY:
         walk_block(t, s->block);
@@ -797,6 +812,7 @@ static void walk_lambda(Trust *t, const Decl *decl)
     if (e->variable) into_variable(t, e->variable, (Label){.params = param_bit(0)});
     if (e->variable2) into_variable(t, e->variable2, (Label){.params = param_bit(1)});
     keep(t, &t->reach->result, label_expr(t, e->left));
+    return_handles(t, e->left);
 }
 
 /* Has something changed that the declaration at hand reads, since it was walked? */
@@ -843,6 +859,7 @@ static bool walk_decl(Trust *t, const Decl *decl)
     t->reach->callee_count = t->reach->looked_count = 0;
     t->shared = decl->lambda;
     t->given = NULL;
+    t->closure = NULL;
     t->approved = false;
     t->decides = clean;
     begin_params(t, decl);

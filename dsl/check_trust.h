@@ -1,6 +1,7 @@
 /* check_trust.h: what the files of the pass of the labels share: its state, and how a value gets into a place.
  *
- * check_trust.c follows values through a program; check_place.c knows the places that take only trusted ones. */
+ * check_trust.c follows values through a program, check_sent.c those that are sent into a channel, to each name that it
+ * has; check_place.c knows the places that take only trusted ones. */
 #ifndef DSL_CHECK_TRUST_H
 #define DSL_CHECK_TRUST_H
 
@@ -16,12 +17,13 @@ typedef struct Trust {
     Arena *arena;
     Reach *reach; /* of the declaration at hand */
     const Decl *decl;
-    Label *given;       /* what the innermost closure gives; NULL: none */
-    Table errors;       /* full name of a declared error → Reach *, whose result is what its fields hold */
-    bool approved;      /* the call at hand has `approve` */
-    TrustReport *notes; /* NULL: nobody asks for them */
-    TrustReport *calls; /* where calls are noted; NULL: nowhere */
-    Label decides;      /* what decides whether the statement at hand is reached; only for notes */
+    Label *given;           /* what the innermost closure gives; NULL: none */
+    const Closure *closure; /* that closure */
+    Table errors;           /* full name of a declared error → Reach *, whose result is what its fields hold */
+    bool approved;          /* the call at hand has `approve` */
+    TrustReport *notes;     /* NULL: nobody asks for them */
+    TrustReport *calls;     /* where calls are noted; NULL: nowhere */
+    Label decides;          /* what decides whether the statement at hand is reached; only for notes */
     /* What changed last, and when something did that every declaration may read: a body is walked again only if what it
      * reads has changed since. */
     uint32_t clock, common;
@@ -37,11 +39,26 @@ static inline uint64_t param_bit(uint32_t index)
 
 /* ---- check_trust.c ---- */
 Label label_expr(Trust *t, const Expr *e);
+bool label_grow(Label *kept, Label label);            /* joins into one that is kept; true: it has more now */
+const Origin *origin_of(const Trust *t, Label label); /* in this body, whoever called it; NULL: it is trusted */
+Label read_variable(Trust *t, const Variable *variable);
+void into_variable(Trust *t, const Variable *variable, Label label);
 Reach *reach_of(Trust *t, const Decl *decl); /* never NULL */
 /* A value stands in a place: a mistake if it comes from outside. */
 void into_place(Trust *t, Span span, Label label, const Place *place);
 /* A word of a command that a program may read as an option. */
 void into_word(Trust *t, Label label, const Expr *word);
+
+/* ---- check_sent.c ---- */
+bool has_handle(Trust *t, const Expr *e);
+bool variable_has_handle(Trust *t, const Variable *variable);
+/* What is sent into the channels that an expression gives is in every name that they have. */
+void into_handles(Trust *t, const Expr *e, Label label);
+/* Where they get one more: as a variable, in another channel, for callers, and around the innermost closure. */
+void share_handles(Trust *t, const Expr *value, const Variable *variable);
+void send_handles(Trust *t, const Expr *call);
+void return_handles(Trust *t, const Expr *value);
+void give_handles(Trust *t, const Expr *value);
 
 /* ---- check_place.c ---- */
 const Place *place_declared(Trust *t, const Decl *decl, uint32_t index); /* NULL: the parameter takes anything */

@@ -19,6 +19,7 @@ void cell_filter_calls(Cell *cell)
     const TfyCellHead *head = &cell->policy.head;
     cell->stage = TFY_CELL_CALLS;
     if (cell->landlock_abi < 3) INSTALL(cell, no_truncate);
+    if (head->level == TFY_CELL_PARTIAL) INSTALL(cell, beside_others);
     if (head->level == TFY_CELL_PARTIAL && !(head->flags & TFY_CELL_HOST_NETWORK))
         INSTALL(cell, without_sockets);
     else

@@ -61,6 +61,8 @@ __attribute__((noreturn)) void cell_start(Cell *cell);
 
 /* ---- what stages 2 and 4 have in common ---- */
 
+/* Opens a path without following any link: the sender resolved them, so one that is there now came later. */
+int cell_open_plain(const Cell *cell, const char *path);
 /* Files with what only root may know; NULL ends the list. */
 extern const char *const cell_hidden[];
 /* Calls visit for each private key of the SSH server. */

@@ -86,7 +86,7 @@ static void add_rule(const Cell *cell, int file, uint64_t rights)
 
 static void allow(const Cell *cell, const char *path, uint64_t rights)
 {
-    const int file = (int)cell_must(cell, CALL3(openat, AT_FDCWD, path, O_PATH | O_CLOEXEC));
+    const int file = cell_open_plain(cell, path);
     add_rule(cell, file, rights);
     cell_must(cell, CALL1(close, file));
 }
@@ -199,7 +199,7 @@ static void allow_entries(Cell *cell, int dir, const char *path, uint64_t rights
 /* A directory with something in it that must not be read or written. */
 static void allow_partly(Cell *cell, const char *path, uint64_t rights)
 {
-    const int dir = (int)cell_must(cell, CALL3(openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const int dir = cell_open_plain(cell, path);
     allow_entries(cell, dir, path[1] ? path : "", rights);
     cell_must(cell, CALL1(close, dir));
 }
@@ -232,7 +232,7 @@ static void allow_private(const Cell *cell)
         if (cell->policy.temp) allow(cell, cell->policy.temp, writing());
         return;
     }
-    allow(cell, "/tmp", writing());
+    allow_if_there(cell, "/tmp", writing());
     allow_if_there(cell, "/dev/shm", writing());
     if (cell->policy.home) allow(cell, cell->policy.home, writing());
 }

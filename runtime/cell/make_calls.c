@@ -1,9 +1,10 @@
 /* make_calls.c: prints the filters of stage 5 as C, for each architecture. Runs while tfy-cell is built; the cell itself
  * needs no library.
  *
- * Three filters, of which the cell installs those that it needs; the strictest answer counts:
+ * Four filters, of which the cell installs those that it needs; the strictest answer counts:
  *   common            with a network, or a namespace of its own for it
  *   without_sockets   else, in its place
+ *   beside_others     without namespaces of its own for processes and their memory
  *   no_truncate       where Landlock does not know truncation (before ABI 3)
  * Calls of another architecture end the process. Each looks for a call's number by halves: the kernel runs a filter for
  * every number when it is installed. */
@@ -80,6 +81,11 @@ static const char *const denied[] = {
     "setdomainname",
     "lookup_dcookie",
     "nfsservctl",
+};
+
+/* Memory, queues and semaphores that all processes of a user share by a number. */
+static const char *const shared[] = {
+    "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl",
 };
 
 __attribute__((noreturn)) static void die(const char *what, int code)
@@ -175,6 +181,14 @@ static void add_without_sockets(scmp_filter_ctx filter)
     rule_if(filter, DENIED, "socket", SCMP_A0(SCMP_CMP_EQ, AF_INET6));
 }
 
+/* No other process is looked into; and none is ended by a limit that a tool sets on it. */
+static void add_beside_others(scmp_filter_ctx filter)
+{
+    const struct scmp_arg_cmp limit_of_other[] = {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)};
+    rule(filter, DENIED, "prlimit64", 2, limit_of_other);
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) rule(filter, DENIED, shared[i], 0, NULL);
+}
+
 static void add_no_truncate(scmp_filter_ctx filter)
 {
     const uint64_t mask = O_TRUNC | O_ACCMODE;
@@ -212,6 +226,7 @@ static void print_filters(uint32_t arch, const char *macro)
     printf("#ifdef %s\n", macro);
     print_filter(arch, "common", add_common);
     print_filter(arch, "without_sockets", add_without_sockets);
+    print_filter(arch, "beside_others", add_beside_others);
     print_filter(arch, "no_truncate", add_no_truncate);
     printf("#endif\n");
 }

@@ -46,8 +46,7 @@ static void set_attributes(const Cell *cell, int tree, uint64_t attributes)
     cell_must(cell, CALL5(mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &set, sizeof set));
 }
 
-/* Opens a path without following any link: the sender resolved them, so one that is there now came later. */
-static int open_plain(const Cell *cell, const char *path)
+int cell_open_plain(const Cell *cell, const char *path)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
     return (int)cell_must(cell, CALL4(openat2, AT_FDCWD, path, &how, sizeof how));
@@ -118,7 +117,7 @@ static void add_copy(Cell *cell, uint32_t number, const char *path, bool writabl
 {
     uint32_t at = copy_count++;
     for (; at && strlen(copies[at - 1].path) > strlen(path); at--) copies[at] = copies[at - 1];
-    const int place = open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
+    const int place = cell_open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
     cell_must(cell, CALL1(close, place));
     set_attributes(cell, tree, MOUNT_ATTR_NOSUID | (writable ? 0 : MOUNT_ATTR_RDONLY));
     copies[at] = (Copy){.path = path, .tree = tree, .number = number};
@@ -146,7 +145,7 @@ static void put_copy(Cell *cell, const Copy *copy)
         cell_must(cell, CALL2(fstat, copy->tree, &info));
         make_way(cell, copy->path, S_ISDIR(info.st_mode));
     }
-    const int place = open_plain(cell, copy->path);
+    const int place = cell_open_plain(cell, copy->path);
     put(cell, copy->tree, place);
     cell_must(cell, CALL1(close, place));
 }
@@ -209,7 +208,7 @@ void cell_each_server_key(Cell *cell, void (*visit)(Cell *cell, const char *path
 static void close_path(Cell *cell, const char *path)
 {
     struct stat info;
-    const int place = open_plain(cell, path);
+    const int place = cell_open_plain(cell, path);
     cell_must(cell, CALL2(fstat, place, &info));
     if (S_ISDIR(info.st_mode))
         cell_must(cell, CALL5(mount, "tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "mode=0500,size=4096"));
@@ -221,7 +220,7 @@ static void close_path(Cell *cell, const char *path)
 /* Makes a mount of what the path names, unless it is one of the cell's own already. */
 static void mount_itself(const Cell *cell, const char *path, uint64_t attributes)
 {
-    const int place = open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
+    const int place = cell_open_plain(cell, path), tree = copy_tree(cell, place, "", AT_EMPTY_PATH);
     set_attributes(cell, tree, attributes);
     put(cell, tree, place);
     cell_must(cell, CALL1(close, place));

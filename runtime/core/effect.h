@@ -139,9 +139,11 @@ typedef void TfyGranted(TfyCall *call, const char *grant);
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered);
 bool tfy__budget_request(struct Step *step); /* budgets (step/budget.c): these two are for a performer's table */
 void tfy__budget_requested(struct Step *step, const struct TfyRecord_ *record);
-bool tfy__budget_refuses(TfyCall *call), tfy__budget_holds(const TfyCall *call); /* no room: it failed; all was put down */
+bool tfy__budget_refuses(TfyCall *call),
+    tfy__budget_holds(const TfyCall *call);                           /* no room: it failed; all was put down */
 void tfy__budget_settle(TfyCall *call, int64_t tokens, int64_t cost); /* what it came to; a part below 0: not known */
-void tfy__budget_leave_off(TfyCall *call, bool lost); /* it starts again; lost: it stays charged, else it is free again */
+void tfy__budget_leave_off(TfyCall *call,
+                           bool lost); /* it starts again; lost: it stays charged, else it is free again */
 void tfy__budget_close(TfyLoop *loop);
 void tfy__budget_save(TfyLoop *loop, const char *run_uuid, TfyBuffer *out); /* members of the performer's value */
 void tfy__budget_restore(TfyLoop *loop, const char *run_uuid, const json_t *json);
@@ -196,14 +198,15 @@ void tfy__timer_del(TfyLoop *loop, uint64_t handle); /* unknown and fired handle
 /* What is requested at a point of the program of a run; NULL: nothing. */
 const TfySite *tfy__site_at(TfyLoop *loop, const char *run_uuid, uint32_t point);
 int64_t tfy__now_ns(TfyLoop *loop), tfy__wall_ms(TfyLoop *loop); /* of this turn: monotonic, and by the calendar */
-const char *tfy__root(TfyTask *task);                            /* where the task's run works, absolute; NULL: a replay */
-int tfy__root_fd(TfyTask *task);                                 /* a descriptor of it, as long as the loop is open */
+const char *tfy__root(TfyTask *task); /* where the task's run works, absolute; NULL: a replay */
+int tfy__root_fd(TfyTask *task);      /* a descriptor of it, as long as the loop is open */
 const char *tfy__program_root(TfyLoop *loop, const TfyProgram *program); /* where runs of it work that start now */
 const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in memory; the watcher locks byte 1 of it */
 bool tfy__is_served(TfyLoop *loop);        /* TfyOptions.served */
 const char *tfy__llm_option(TfyLoop *loop), *tfy__models_option(TfyLoop *loop); /* TfyOptions.llm, .models, or NULL */
-bool tfy__keeps_prompts(TfyTask *task);          /* whether the log keeps what the task's run sends to models */
-size_t tfy__output_most(TfyLoop *loop), tfy__file_most(TfyLoop *loop); /* bytes kept of an output or a body; of a file */
+bool tfy__keeps_prompts(TfyTask *task); /* whether the log keeps what the task's run sends to models */
+size_t tfy__output_most(TfyLoop *loop),
+    tfy__file_most(TfyLoop *loop);               /* bytes kept of an output or a body; of a file */
 const char *tfy__secrets_option(TfyLoop *loop);  /* TfyOptions.secrets or NULL */
 const char *tfy__secrets_command(TfyLoop *loop); /* TfyOptions.secrets_from or NULL */
 /* How far tools may go, whatever the program says. Each member: NULL: as the program says. */
@@ -221,6 +224,7 @@ TfyCeiling tfy__ceiling_option(TfyLoop *loop);              /* of runs that star
 const char *tfy__sandbox_level_option(TfyLoop *loop);       /* "full", "partial"; NULL: as far as the kernel goes */
 void tfy__set_cell_level(TfyLoop *loop, const char *level); /* static text: what was found */
 const TfyProgram *tfy__program_of(TfyTask *task);
+const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i); /* the i-th that is loaded; NULL: there are fewer */
 const char *tfy__source_name(TfyLoop *loop, uint32_t i);      /* the i-th file of all, as messages name it; or NULL */
 const char *tfy__run_uuid(TfyTask *task);                     /* of the task's run, 36 characters */
 const char *tfy__task_path(TfyTask *task);                    /* "1.3.2" */

@@ -215,12 +215,22 @@ static bool is_header_value(const char *text, size_t len)
     return true;
 }
 
+/* The address says who is asked, and is what may be judged: another Host would be answered for another server. */
+static bool is_host(const char *name, size_t len)
+{
+    return len == 4 && strncasecmp(name, "host", len) == 0;
+}
+
 /* curl reads "Name:" as "send no such header" and "Name;" as an empty one. */
 static bool add_header(Request *request, const TfyObj *name, const TfyObj *value)
 {
     size_t name_len, value_len;
     const char *left = text_of(request, name, &name_len), *right = left ? text_of(request, value, &value_len) : NULL;
     if (!right) return false;
+    if (is_host(left, name_len)) {
+        tfy__call_tool_error(request->call, EINVAL, "the header '%s' is not set: it comes from the address", left);
+        return false;
+    }
     if (!is_header_name(left, name_len) || !is_header_value(right, value_len)) {
         tfy__call_tool_error(request->call, EINVAL,
                              "the header '%.*s' is not valid: a name is one word, and a value has no line breaks or "

@@ -26,6 +26,7 @@ typedef struct Pattern {
     char *text; /* owned */
     /* least: how many first bytes at the end of a cut text count as the pattern */
     size_t len, least;
+    bool wraps; /* writers break it into lines of any length */
     const char *label;
 } Pattern;
 
@@ -100,7 +101,7 @@ static bool have_pattern(const char *text, size_t len)
 }
 
 /* Takes ownership of the text. */
-static bool add_pattern(TfyBuffer *text, const char *label, size_t least)
+static bool add_pattern(TfyBuffer *text, const char *label, size_t least, bool wraps)
 {
     bool fine = !text->failed;
     if (!fine || text->len < TFY_KNOWN_MIN || have_pattern(text->data, text->len)) {
@@ -115,7 +116,7 @@ static bool add_pattern(TfyBuffer *text, const char *label, size_t least)
     patterns = more;
     size_t at = pattern_count++;
     for (; at && patterns[at - 1].len < text->len; at--) patterns[at] = patterns[at - 1];
-    patterns[at] = (Pattern){text->data, text->len, least, label};
+    patterns[at] = (Pattern){text->data, text->len, least, wraps, label};
     unsigned pair = (unsigned)(unsigned char)text->data[0] << 8 | (unsigned char)text->data[1];
     pairs[pair / 64] |= UINT64_C(1) << pair % 64;
     *text = (TfyBuffer){0};
@@ -139,14 +140,14 @@ static bool add_base64(const char *label, const char *value, size_t len, size_t 
         unsigned six = two >> (10 - bit % 8) & 63;
         tfy__buffer_char(&out, six < 62 ? letters[six] : last_two[six - 62]);
     }
-    return add_pattern(&out, label, TFY_KNOWN_SPELT);
+    return add_pattern(&out, label, TFY_KNOWN_SPELT, true);
 }
 
 static bool add_hex(const char *label, const char *value, size_t len, const char *format)
 {
     TfyBuffer out = {0};
     for (size_t i = 0; i < len; i++) tfy__buffer_printf(&out, format, octets(value)[i]);
-    return add_pattern(&out, label, TFY_KNOWN_SPELT);
+    return add_pattern(&out, label, TFY_KNOWN_SPELT, true);
 }
 
 /* kept: the characters beside letters and digits that the writer leaves as they are; form: as in a form, where a space is
@@ -164,7 +165,7 @@ static bool add_percent(const char *label, const char *value, size_t len, const 
         else
             tfy__buffer_printf(&out, format, c);
     }
-    return add_pattern(&out, label, TFY_KNOWN_SPELT);
+    return add_pattern(&out, label, TFY_KNOWN_SPELT, false);
 }
 
 /* Writers differ in what they keep: RFC 3986 names four characters; older ones keep less, forms others, paths and whole
@@ -220,7 +221,7 @@ static bool add_json(const char *label, const char *value, size_t len, bool slas
     }
     bool fine = !quoted.failed;
     tfy__buffer_free(&quoted);
-    return add_pattern(&out, label, TFY_KNOWN_SPELT) && fine;
+    return add_pattern(&out, label, TFY_KNOWN_SPELT, false) && fine;
 }
 
 static bool add_spellings(const char *label, const char *value, size_t len)
@@ -244,35 +245,65 @@ bool tfy__known_add(const char *label, const char *value, size_t len)
     char *kept = tfy__sys_strdup(label); /* as long as the process */
     if (!kept) return false;
     tfy__buffer_add(&raw, value, len);
-    return add_pattern(&raw, kept, TFY_KNOWN_MIN) && (len < TFY_KNOWN_SPELT || add_spellings(kept, value, len));
+    return add_pattern(&raw, kept, TFY_KNOWN_MIN, false) && (len < TFY_KNOWN_SPELT || add_spellings(kept, value, len));
 }
 
 /* ---- masking ---- */
 
-/* The pattern that starts at this place or, with cut, whose start the text ends with. */
-static const Pattern *starts_here(const char *text, size_t left, bool cut)
+static bool is_break(char c)
 {
+    return c == '\n' || c == '\r';
+}
+
+/* How many bytes of a text spell the pattern, or its beginning, which has `done` characters; 0: none do. */
+static size_t spells(const Pattern *pattern, const char *text, size_t left, size_t *done)
+{
+    size_t at = 0;
+    *done = 0;
+    while (*done < pattern->len && at < left) {
+        if (text[at] == pattern->text[*done])
+            ++*done;
+        else if (!*done || !pattern->wraps || !is_break(text[at]))
+            return 0;
+        at++;
+    }
+    return at;
+}
+
+/* The pattern that starts at this place, and how long it is there; or, with cut, whose start the text ends with. */
+static const Pattern *starts_here(const char *text, size_t left, bool cut, size_t *len)
+{
+    size_t done;
     for (size_t i = 0; i < pattern_count; i++) {
         const Pattern *pattern = &patterns[i];
-        if (left >= pattern->len ? memcmp(text, pattern->text, pattern->len) == 0
-                                 : cut && left >= pattern->least && memcmp(text, pattern->text, left) == 0)
-            return pattern;
+        *len = spells(pattern, text, left, &done);
+        if (*len && (done == pattern->len || (cut && done >= pattern->least))) return pattern;
     }
     return NULL;
 }
 
-static bool may_start(const char *text)
+static bool is_pair(char first, char second)
 {
-    unsigned pair = (unsigned)(unsigned char)text[0] << 8 | (unsigned char)text[1];
+    unsigned pair = (unsigned)(unsigned char)first << 8 | (unsigned char)second;
     return pairs[pair / 64] >> pair % 64 & 1;
+}
+
+/* Do the first two bytes say that a pattern may start here? One byte says nothing. */
+static bool may_start(const char *text, size_t left)
+{
+    size_t next = 1;
+    if (left == 1 || is_pair(text[0], text[1])) return true;
+    if (is_break(text[0])) return false;
+    while (next < left && is_break(text[next])) next++;
+    return next == left || (next > 1 && is_pair(text[0], text[next]));
 }
 
 bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
 {
-    size_t from = 0;
+    size_t from = 0, used;
     bool any = false;
     for (size_t at = 0; pattern_count && at + 1 < len;) {
-        const Pattern *pattern = may_start(text + at) ? starts_here(text + at, len - at, cut) : NULL;
+        const Pattern *pattern = may_start(text + at, len - at) ? starts_here(text + at, len - at, cut, &used) : NULL;
         if (!pattern) {
             at++;
             continue;
@@ -280,7 +311,7 @@ bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
         any = true;
         tfy__buffer_add(out, text + from, at - from);
         tfy__buffer_printf(out, "[%s]", pattern->label);
-        at = from = len - at < pattern->len ? len : at + pattern->len;
+        at = from = at + used;
     }
     if (any) tfy__buffer_add(out, text + from, len - from);
     return any;
@@ -288,23 +319,25 @@ bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
 
 /* The pattern that starts at this place, or may: *whole says which. The longest comes first, so a value of which another
  * is the beginning is waited for. */
-static const Pattern *starts_piece(const char *text, size_t left, bool *whole)
+static const Pattern *starts_piece(const char *text, size_t left, bool *whole, size_t *len)
 {
+    size_t done;
     for (size_t i = 0; i < pattern_count; i++) {
         const Pattern *pattern = &patterns[i];
-        *whole = left >= pattern->len;
-        if (memcmp(text, pattern->text, *whole ? pattern->len : left) == 0) return pattern;
+        *len = spells(pattern, text, left, &done);
+        *whole = done == pattern->len;
+        if (*len) return pattern;
     }
     return NULL;
 }
 
 size_t tfy__known_mask_piece(const char *text, size_t len, TfyBuffer *out)
 {
-    size_t from = 0, at = 0;
+    size_t from = 0, at = 0, used;
     bool whole = true;
     while (at < len) {
         const Pattern *pattern =
-            at + 1 == len || may_start(text + at) ? starts_piece(text + at, len - at, &whole) : NULL;
+            may_start(text + at, len - at) ? starts_piece(text + at, len - at, &whole, &used) : NULL;
         if (pattern && !whole) break;
         if (!pattern) {
             at++;
@@ -312,7 +345,7 @@ size_t tfy__known_mask_piece(const char *text, size_t len, TfyBuffer *out)
         }
         tfy__buffer_add(out, text + from, at - from);
         tfy__buffer_printf(out, "[%s]", pattern->label);
-        from = at += pattern->len;
+        from = at += used;
     }
     tfy__buffer_add(out, text + from, at - from);
     return at;

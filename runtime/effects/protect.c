@@ -160,6 +160,56 @@ int tfy__protect_journal(const TfyProtect *protect, char **path)
     return *path ? 0 : ENOMEM;
 }
 
+/* ---- what something outside of every sandbox obeys ---- */
+
+typedef struct Obeyed {
+    const char *root;
+    void (*visit)(void *arg, const char *path);
+    void *arg;
+} Obeyed;
+
+/* A word of a command that names a file: that is its program, or what its program reads. */
+static void visit_word(const Obeyed *obeyed, const char *dir, const char *word, size_t len)
+{
+    static const char root[] = "{root}/";
+    char path[PATH_MAX];
+    struct stat info;
+    const bool in_root = strncmp(word, root, sizeof root - 1) == 0;
+    const size_t skip = in_root ? sizeof root - 1 : 0;
+    const char *above = in_root ? obeyed->root : *word == '/' ? "" : dir;
+    if (!above || len < skip) return;
+    snprintf(path, sizeof path, "%s/%.*s", above, (int)(len - skip), word + skip);
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) visit_real(path, obeyed->visit, obeyed->arg);
+}
+
+static void visit_command(const Obeyed *obeyed, const char *words)
+{
+    for (size_t len; words && *words; words += len) {
+        words += strspn(words, " ");
+        len = strcspn(words, " ");
+        visit_word(obeyed, ".", words, len);
+    }
+}
+
+static void visit_runner(const Obeyed *obeyed, const TfySandbox *sandbox)
+{
+    for (const char *const *word = sandbox ? sandbox->runner : NULL; word && *word; word++)
+        visit_word(obeyed, obeyed->root, *word, strlen(*word));
+}
+
+static void each_obeyed(const TfyProtect *protect, const Obeyed *obeyed)
+{
+    const char *models = tfy__models_option(protect->loop);
+    const TfyProgram *program;
+    if (!models) models = getenv("TFY_MODELS");
+    if (models) visit_word(obeyed, ".", models, strlen(models));
+    visit_command(obeyed, tfy__secrets_command(protect->loop));
+    for (uint32_t i = 0; (program = tfy__program_at(protect->loop, i)); i++) {
+        visit_runner(obeyed, program->sandbox);
+        for (uint32_t k = 0; k < program->tool_count; k++) visit_runner(obeyed, program->tools[k]->sandbox);
+    }
+}
+
 void tfy__protect_each_source(const TfyProtect *protect, const char *root, void (*visit)(void *arg, const char *path),
                               void *arg)
 {
@@ -172,6 +222,7 @@ void tfy__protect_each_source(const TfyProtect *protect, const char *root, void 
                                     file) < (int)sizeof path)
                 visit_real(path, visit, arg);
     visit_real(OWN_PROGRAM, visit, arg);
+    each_obeyed(protect, &(Obeyed){root, visit, arg});
 }
 
 /* ---- one entry ---- */
@@ -213,6 +264,29 @@ static bool is_log_file(const TfyProtect *protect, const struct stat *entry)
     return false;
 }
 
+typedef struct Wanted {
+    const struct stat *entry;
+    bool found;
+} Wanted;
+
+static void look_at(void *arg, const char *path)
+{
+    Wanted *wanted = arg;
+    struct stat info;
+    wanted->found |= stat(path, &info) == 0 && same_file(&info, wanted->entry);
+}
+
+static bool is_obeyed(const TfyProtect *protect, const struct stat *entry)
+{
+    Wanted wanted = {entry, false};
+    char link[48], root[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", protect->root_fd);
+    const ssize_t len = readlink(link, root, sizeof root - 1);
+    root[len > 0 ? len : 0] = 0;
+    each_obeyed(protect, &(Obeyed){len > 0 ? root : NULL, look_at, &wanted});
+    return wanted.found;
+}
+
 static bool takes_commands(const char *name)
 {
     for (const char *const *one = tfy__protect_names; *one; one++)
@@ -238,6 +312,7 @@ static int check_entry(const TfyProtect *protect, int dir, const char *name, boo
     if (strcasecmp(name, ".tfy") == 0 || is_log_name(protect, &above, name)) return -TFY_PROTECT_LOG;
     if (exists && (is_closed(protect, &entry) || is_log_file(protect, &entry))) return -TFY_PROTECT_LOG;
     if (exists && write && is_program(&entry)) return -TFY_PROTECT_PROGRAM;
+    if (exists && write && is_obeyed(protect, &entry)) return -TFY_PROTECT_COMMANDS;
     return write && (takes_commands(name) || is_git_dir(dir)) ? -TFY_PROTECT_COMMANDS : 0;
 }
 

@@ -3,7 +3,9 @@
  * Neither read nor written: every `.tfy`, the database with its companions (FILE, FILE-*), the cache of compiled
  * programs, the files that hold secrets. Not written: files from which outside programs take commands: every
  * `.git` and every directory that git would take for one (where a `.git` file points, bare repositories), the
- * settings of editors, shells and agents; the running program, which somebody will start again, and its source.
+ * settings of editors, shells and agents; the running program, which somebody will start again, and its source; what
+ * this process obeys outside of every sandbox: the file of models, and the files that the commands of runners and of
+ * --secrets-from name.
  *
  * A check is always about an entry of an open directory, after every symbolic link has been followed: the names on
  * the way up to the root come from the kernel, and files are compared by device and inode too, so that neither
@@ -48,7 +50,8 @@ void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg
 /* Makes *path the path of a rollback journal beside the database, without links, owned by the caller; NULL for a log in
  * memory and where the directory is not found. 0 or ENOMEM. */
 int tfy__protect_journal(const TfyProtect *protect, char **path);
-/* The same as tfy__protect_each_closed for the program and its files, as far as they are found. root: without links. */
+/* The same as tfy__protect_each_closed for what is read and not written: the program and its files, as far as they are
+ * found, and what is obeyed outside of every sandbox. root: without links. */
 void tfy__protect_each_source(const TfyProtect *protect, const char *root, void (*visit)(void *arg, const char *path),
                               void *arg);
 

@@ -1,7 +1,7 @@
 /* attack.c: what a hostile tool tries. Each attempt is a process of its own and prints a line: NAME and "refused", "OPEN" (it
  * succeeded), or "skipped"; what a tool has to be able to do prints "works" or "fails". run.sh knows what each must be.
  *
- *   cell_attack host WORLD             waits as what is to be attacked: prints "PORT PID", listens, and has a secret in its environment
+ *   cell_attack host WORLD             waits as what is to be attacked: prints "PORT PID", listens, has shared memory, and a secret in its environment
  *   cell_attack try WORLD PORT PID     from inside, in the root
  *   cell_attack try … few              the same, without those that pass a limit of all processes together
  *   cell_attack left SECONDS FILE      leaves a process behind, in a session of its own, that writes the file later
@@ -26,6 +26,8 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -375,6 +377,19 @@ static int vm_read(void)
     return filtered(process_vm_readv(runtime, &own, 1, &other, 1, 0));
 }
 
+/* The limit that it has already: a success must not harm what is attacked. */
+static int limit_runtime(void)
+{
+    struct rlimit limit = {0, 0};
+    prlimit(runtime, RLIMIT_CORE, NULL, &limit);
+    return done(prlimit(runtime, RLIMIT_CORE, &limit, NULL));
+}
+
+static int shared_memory(void)
+{
+    return done(shmget(runtime, 0, 0));
+}
+
 /* ---- the kernel ---- */
 
 static int mount_tmpfs(void)
@@ -615,14 +630,15 @@ static const Attempt attempts[] = {
                             A(log_read) A(log_write) A(log_create) A(log_rename) A(tcp_host) A(tcp_metadata) A(dns)
                                 A(unix_path) A(unix_abstract) A(raw_socket) A(packet_socket) A(vsock) A(other_netlink)
                                     A(high_family) A(read_environ) A(read_mem) A(first_mem) A(kill_runtime)
-                                        A(ptrace_runtime) A(trace_me) A(vm_read) A(mount_tmpfs) A(remount) A(unmount)
-                                            A(unshare_user) A(clone_user) A(clone3_known) A(device) A(tty_device)
-                                                A(kernel_memory) A(kernel_log) A(sysctl_write) A(chroot_new) A(io_uring)
-                                                    A(bpf_map) A(keyctl) A(userfault) A(personality_of) A(tiocsti)
-                                                        A(tiocsti_high) A(handle) A(new_privileges) A(core_dump)
-                                                            A(capabilities) A(int80) A(much_memory) A(much_file)
-                                                                A(many_processes) A(chmod_outside) A(set_user_id)
-                                                                    A(git_chmod) W(rename_in_root) W(new_in_root)};
+                                        A(ptrace_runtime) A(limit_runtime) A(shared_memory) A(trace_me) A(vm_read)
+                                            A(mount_tmpfs) A(remount) A(unmount) A(unshare_user) A(clone_user)
+                                                A(clone3_known) A(device) A(tty_device) A(kernel_memory) A(kernel_log)
+                                                    A(sysctl_write) A(chroot_new) A(io_uring) A(bpf_map) A(keyctl)
+                                                        A(userfault) A(personality_of) A(tiocsti) A(tiocsti_high)
+                                                            A(handle) A(new_privileges) A(core_dump) A(capabilities)
+                                                                A(int80) A(much_memory) A(much_file) A(many_processes)
+                                                                    A(chmod_outside) A(set_user_id) A(git_chmod)
+                                                                        W(rename_in_root) W(new_in_root)};
 
 /* A process of its own that ends with all that it started. */
 static int attempt(const Attempt *one)
@@ -661,6 +677,14 @@ static int listener(int family, const void *name, socklen_t len)
     return link;
 }
 
+static int segment;
+
+static void end_host(int signal)
+{
+    shmctl(segment, IPC_RMID, NULL);
+    _exit(128 + signal);
+}
+
 /* What is to be attacked. It lives until it is killed. */
 static int host(void)
 {
@@ -673,6 +697,8 @@ static int host(void)
     listener(AF_UNIX, &path, sizeof path);
     listener(AF_UNIX, &abstract, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof ABSTRACT));
     getsockname(server, (struct sockaddr *)&inet, &len);
+    segment = shmget(getpid(), 4096, IPC_CREAT | 0600);
+    if (segment < 0 || signal(SIGTERM, end_host) == SIG_ERR) return 1;
     printf("%d %d\n", ntohs(inet.sin_port), (int)getpid());
     fflush(stdout);
     for (;;) pause();

@@ -2,6 +2,7 @@
  *
  *   cell_trials abi                    prints the ABI of Landlock here
  *   cell_trials probe full|partial     prints "yes", or what this machine lacks
+ *   cell_trials probe LEVEL ROOT PATH  the same with this root, and a path that is written
  *   cell_trials faults LEVEL ROOT      lets each system call of tfy-cell fail with EIO, one in each trial: the tool must not run, and the answer must
  *                                      name the stage. The last line is how many calls there were. LEVEL layered: partial, with a layer.
  *   cell_trials without CALL COMMAND…  runs a command for which this system call (a number) does not exist
@@ -156,14 +157,15 @@ static void make_layer(const char *root)
     close(end);
 }
 
-static int probe(const char *level)
+static int probe(const char *level, const char *root, const char *writes)
 {
     Policy policy;
     TfyCellAnswer answer;
     pid_t pid;
     int status;
-    describe(&policy, strcmp(level, "full") == 0 ? TFY_CELL_FULL : TFY_CELL_PARTIAL, "/usr");
+    describe(&policy, strcmp(level, "full") == 0 ? TFY_CELL_FULL : TFY_CELL_PARTIAL, root);
     policy.head.flags = 0;
+    if (writes) add(&policy, TFY_CELL_WRITES, writes);
     const int end = start(&policy, NULL, NULL, false, &pid);
     const ssize_t len = recv(end, &answer, sizeof answer, 0);
     if (waitpid(pid, &status, 0) < 0) die("waitpid");
@@ -473,7 +475,8 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "abi") == 0) return printf("%ld\n", syscall(SYS_landlock_create_ruleset, NULL, 0, 1)) < 0;
-    if (strcmp(what, "probe") == 0 && argc == 3) return probe(argv[2]);
+    if (strcmp(what, "probe") == 0 && argc == 3) return probe(argv[2], "/usr", NULL);
+    if (strcmp(what, "probe") == 0 && argc == 5) return probe(argv[2], argv[3], argv[4]);
     if (strcmp(what, "faults") == 0 && argc == 4) return faults(argv[2], argv[3]);
     if (strcmp(what, "without") == 0 && argc > 3) return without(atol(argv[2]), argv + 3);
     if (strcmp(what, "network") == 0 && argc > 3) return in_network(argv[2], argv + 3);

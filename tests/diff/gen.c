@@ -1702,6 +1702,24 @@ static const char *const ways[] = {
     "let TO = if 1 > 0 { FROM } else { \"n\" }",
     "let TO = \"${FROM.len()}\"",
     "let TO = \"n\".repeat(0) + FROM.to_json().to_string()",
+    "let TO = \"${7.within(FROM.len() - 99, FROM.len() + 99) ?? 7}\"",
+    /* a second name of the channel sends */
+    "let TOc: channel<string> = channel(2)\n    let TOw = Line.wire(TOc)\n    match TOw {\n        wire(c) => { yield "
+    "c.send(FROM) }\n        none => { }\n    }\n    let TOr = yield TOc.recv()\n    let TO = TOr ?? \"n\"",
+    "let TOc: channel<string> = channel(2)\n    parallel for c in [TOc] { yield c.send(FROM) }\n    let TOr = yield "
+    "TOc.recv()\n    let TO = TOr ?? \"n\"",
+    "let TOc: channel<string> = channel(2)\n    let TOg = parallel { a: { give TOc } }\n    yield TOg.a.send(FROM)\n   "
+    " "
+    "let TOr = yield TOc.recv()\n    let TO = TOr ?? \"n\"",
+    "let TOc: channel<string> = channel(2)\n    let TOcs: channel<channel<string>> = channel(2)\n    yield "
+    "TOcs.send(TOc)\n    let TOd = yield TOcs.recv()\n    if TOd != null { yield TOd.send(FROM) }\n    let TOr = yield "
+    "TOc.recv()\n    let TO = TOr ?? \"n\"",
+    "let TOc: channel<string> = channel(2)\n    let TOd = yield c_lost() else TOc\n    yield TOd.send(FROM)\n    let "
+    "TOr = "
+    "yield TOc.recv()\n    let TO = TOr ?? \"n\"",
+    "let TOc: channel<string> = channel(2)\n    try { fail Cut(c: TOc) } catch Cut(c) { yield c.send(FROM) }\n    let "
+    "TOr = "
+    "yield TOc.recv()\n    let TO = TOr ?? \"n\"",
     /* choosing */
     "let TO = [\"p\", \"q\"].find(x => x == FROM) ?? \"p\"",
     "let TO = [\"p\", \"q\"][FROM.len() % 2]",
@@ -1744,18 +1762,31 @@ static const char *const ends[] = {
     "let r = yield exec([\"run\", \"--\", v%d])\n    return r.out",
     "let r = yield exec([\"run\", \"--\", v%d]) approve \"?\"\n    return r.out",
     "let r = yield exec([v%d].push(\"x\"))\n    return r.out",
+    "let o = yield OPEN()\n    yield o.out.send(v%d)\n    yield join(o.taker)\n    return me",
 };
 enum { END_COUNT = sizeof ends / sizeof *ends };
+
+/* What is sent into the channel of a workflow's result reaches a trusted place inside. */
+static void opens(const Gen *g)
+{
+    fprintf(out, "workflow taker_s%ld(c: channel<string>) -> int {\n    let s = yield c.recv()\n", g->seed);
+    fprintf(out, "    yield p_text(\"c\", s ?? \"n\")\n    return 1\n}\n");
+    fprintf(out, "workflow open_s%ld() -> Open {\n    yield\n    let c: channel<string> = channel(2)\n", g->seed);
+    fprintf(out, "    let t = spawn detached taker_s%ld(c)\n    return Open(out: c, taker: t)\n}\n", g->seed);
+}
 
 /* A text goes several ways, one after the other, and then into a trusted place. */
 static void chain(Gen *g)
 {
     const int count = 1 + (int)below(g, 3);
+    const char *end = ends[chance(g, 50) ? 0 : below(g, END_COUNT)], *open = strstr(end, "OPEN");
+    if (open) opens(g);
     fprintf(out, "workflow root_s%ld() -> string {\n    let me = yield self()\n", g->seed);
     fprintf(out, chance(g, 75) ? "    let v0 = yield t_text(me, 3)\n" : "    let v0 = \"a\"\n");
     for (int i = 0; i < count; i++) print_way(ways[below(g, WAY_COUNT)], i, i + 1);
     fputs("    ", out);
-    fprintf(out, ends[chance(g, 50) ? 0 : below(g, END_COUNT)], count);
+    if (open) fprintf(out, "%.*sopen_s%ld", (int)(open - end), end, g->seed);
+    fprintf(out, open ? open + 4 : end, count);
     fputs("\n}\n", out);
 }
 
@@ -1843,6 +1874,10 @@ static const char trusted_preamble[] =
     "workflow p_flow(s: trusted string) -> string { return s }\n"
     "tool p_fail(who: string) -> trusted string pure = extern \"place_fail\"\n"
     "enum Note { none, text(t: string) }\n"
+    "enum Line { none, wire(c: channel<string>) }\n"
+    "type Open { out: channel<string>, taker: task<int> }\n"
+    "error Cut { c: channel<string> }\n"
+    "workflow c_lost() -> channel<string> {\n    yield p_fail(\"c\")\n    return channel(1)\n}\n"
     "error Why { why: string }\n"
     "workflow c_flow(s: string) -> string { return \"<\" + s }\n"
     "workflow c_send(c: channel<string>, s: string) { yield c.send(s) }\n";

@@ -116,11 +116,13 @@ workflow main(base: string) {
     }
     for path in ["/to/text", "/hang"] { yield send(base, path) }
     for url in ["ftp://x/", "http://a b/", "no", "http://127.0.0.1:1/"] { yield show("", url) }
-    try {
-        let bad = yield http("GET", base, headers: { "X-A": "one\r\nX-B: two" })
-        print("${bad.status}")
-    } catch e: ToolError {
-        print(e.message)
+    for headers in [{ "X-A": "one\r\nX-B: two" }, { "hOST": "other.example" }] {
+        try {
+            let bad = yield http("GET", base, headers: headers)
+            print("${bad.status}")
+        } catch e: ToolError {
+            print(e.message)
+        }
     }
 }
 END
@@ -145,6 +147,7 @@ check "... and sent once each" [ "$(asked 'POST /to/text') $(asked 'POST /hang')
 check "other protocols are refused" printed "ftp://x/ error 22"
 check "nobody there" printed "http://127.0.0.1:1/ error 111"
 check "line breaks in headers are refused" printed "the header 'X-A' is not valid"
+check "another Host is refused" printed "the header 'hOST' is not set: it comes from the address"
 
 run tfy run effect.tfy --workflow polite --base "$base" --other "http://localhost:$port"
 check "limit and rate of http hold for each host" printed_exactly "4 true 3 true 200"

@@ -129,3 +129,45 @@ run bin/agent --workflow put --path bin/agent
 check "nor do its effects" ended 1 "cannot write 'bin/agent': it is this program"
 run bin/agent --workflow remove --path bin/../bin/agent
 check "... whatever they do" ended 1 "cannot remove 'bin/../bin/agent': it is this program"
+
+# What this process obeys outside of every sandbox, while it runs.
+cd .. && mkdir obeyed && cd obeyed || exit 1
+cat >obey.tfy <<'X'
+sandbox box { runner ["sh", "{root}/box", "--"] }
+
+tool spoil(path: string) -> ExecResult pure = exec ["sh", "-c", "echo x >>\"$0\" || mv \"$0\" gone", path]
+tool boxed() -> string pure sandbox box = exec ["echo", "in the box"]
+tool keep(key: string) -> string pure = exec ["cat"] stdin key
+
+workflow main() -> string {
+    for path in ["models.json", "ask", "box"] {
+        let spoiled = yield spoil(path)
+        try {
+            yield write_file(path, "x")
+        } catch e: ToolError {
+            print("${spoiled.code != 0} ${e.message}")
+        }
+    }
+    let kept = yield keep(secret("K"))
+    return yield boxed()
+}
+X
+printf '#!/bin/sh\necho long-enough-a-value\n' >ask
+printf 'shift && exec "$@"\n' >box
+echo '{"models": {"default": {"api": "chat", "url": "http://127.0.0.1:9", "model": "m"}}}' >models.json
+chmod 755 ask
+for level in full partial; do
+    run tfy run obey.tfy --sandbox-level "$level" --models models.json --secrets-from ./ask --runners
+    [ "$status" = 69 ] && { echo "skipped: $level: no such sandbox here"; continue; }
+    check "$level: the models, the command of secrets and the program of a runner are not written" printed "true cannot write 'models.json': $commands
+true cannot write 'ask': $commands
+true cannot write 'box': $commands"
+    check "... and they still work" [ "$status" = 0 ]
+    check "... and are as before" [ "$(cat ask box models.json | grep -c '^x$')" = 0 ]
+done
+TFY_MODELS=models.json
+export TFY_MODELS
+run tfy run obey.tfy --runners --secrets-from 'sh ask'
+check "so is what the environment names" printed "true cannot write 'models.json': $commands
+true cannot write 'ask': $commands"
+unset TFY_MODELS

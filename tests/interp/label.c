@@ -69,7 +69,9 @@ static bool is_choice(BuiltinId id)
 const Value *method_made(const Expr *e, const Value *made, const Value **args)
 {
     const BuiltinId id = e->builtin->id;
-    if (id == BI_STRING_VETTED || id == BI_INT_WITHIN) return from_inside(made);
+    if (id == BI_STRING_VETTED) return from_inside(made);
+    if (id == BI_INT_WITHIN)
+        return made_of(from_inside(made), args[1], args[2]); /* a check is worth what its bounds are */
     if (!made || made->kind == V_BOOL || made->kind == V_NULL || is_choice(id)) return made;
     /* The items of a list that is made of others are marked already. */
     const bool holds = args[0] && (args[0]->kind == V_LIST || args[0]->kind == V_MAP);

@@ -21,15 +21,18 @@
 #define __x86_64__      1
 #define common          x86_64_common
 #define without_sockets x86_64_without_sockets
+#define beside_others   x86_64_beside_others
 #define no_truncate     x86_64_no_truncate
 #include "cell_calls.h"
 #undef common
 #undef without_sockets
+#undef beside_others
 #undef no_truncate
 #undef __x86_64__
 #define __aarch64__     1
 #define common          aarch64_common
 #define without_sockets aarch64_without_sockets
+#define beside_others   aarch64_beside_others
 #define no_truncate     aarch64_no_truncate
 #include "cell_calls.h"
 
@@ -64,7 +67,7 @@ static uint32_t answer(const struct sock_filter *code, size_t count, const struc
 
 /* ---- calls ---- */
 
-enum { COMMON, WITHOUT_SOCKETS, NO_TRUNCATE };
+enum { COMMON, WITHOUT_SOCKETS, BESIDE_OTHERS, NO_TRUNCATE, FILTERS };
 #define ALLOWED SECCOMP_RET_ALLOW
 #define DENIED  (SECCOMP_RET_ERRNO | EPERM)
 #define UNKNOWN (SECCOMP_RET_ERRNO | ENOSYS)
@@ -117,6 +120,15 @@ static const Case cases[] = {
     {"socketpair of another", COMMON, 53, 199, {30, 1, 0}, DENIED},
     {"socket of INET without network", WITHOUT_SOCKETS, 41, 198, {2, 1, 0}, DENIED},
     {"socket of INET6 without network", WITHOUT_SOCKETS, 41, 198, {10, 1, 0}, DENIED},
+    {"a limit of its own", BESIDE_OTHERS, 302, 261, {0, 7, 1}, ALLOWED},
+    {"the limits of another", BESIDE_OTHERS, 302, 261, {1, 7, 0}, ALLOWED},
+    {"a limit of another", BESIDE_OTHERS, 302, 261, {1, 7, 1}, DENIED},
+    {"a limit of another, given with an upper half", BESIDE_OTHERS, 302, 261, {HIGH | 1, 7, HIGH}, DENIED},
+    {"shmget", BESIDE_OTHERS, 29, 194, {0}, DENIED},
+    {"shmat", BESIDE_OTHERS, 30, 196, {0}, DENIED},
+    {"msgrcv", BESIDE_OTHERS, 70, 188, {0}, DENIED},
+    {"semop", BESIDE_OTHERS, 65, 193, {0}, DENIED},
+    {"semtimedop", BESIDE_OTHERS, 220, 192, {0}, DENIED},
     {"truncate", NO_TRUNCATE, 76, 45, {0}, DENIED},
     {"openat for reading", NO_TRUNCATE, 257, 56, {0, 0, O_RDONLY}, ALLOWED},
     {"openat for writing", NO_TRUNCATE, 257, 56, {0, 0, O_WRONLY | O_TRUNC}, ALLOWED},
@@ -155,7 +167,7 @@ static void check_answer(const Case *one, const Filter *filter, const struct sec
     if (was != one->wanted) fail_msg("%s, arch 0x%x: 0x%x, not 0x%x", one->name, data->arch, was, one->wanted);
 }
 
-static void try_cases(const Filter filters[3], uint32_t arch, bool x86_64)
+static void try_cases(const Filter filters[FILTERS], uint32_t arch, bool x86_64)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const Case *one = &cases[i];
@@ -167,7 +179,7 @@ static void try_cases(const Filter filters[3], uint32_t arch, bool x86_64)
         const bool inet = strncmp(one->name, "socket of INET", 14) == 0;
         if (one->filter == COMMON && !inet) check_answer(one, &filters[WITHOUT_SOCKETS], &data);
     }
-    for (int i = 0; i < 3; i++) { /* calls of 32 bits */
+    for (int i = 0; i < FILTERS; i++) { /* calls of 32 bits */
         const struct seccomp_data other = {.nr = 20, .arch = x86_64 ? AUDIT_ARCH_I386 : AUDIT_ARCH_ARM};
         assert_int_equal(answer(filters[i].code, filters[i].count, &other), SECCOMP_RET_KILL_PROCESS);
     }
@@ -176,7 +188,8 @@ static void try_cases(const Filter filters[3], uint32_t arch, bool x86_64)
 static void on_x86_64(void **state)
 {
     (void)state;
-    const Filter filters[] = {FILTER(x86_64_common), FILTER(x86_64_without_sockets), FILTER(x86_64_no_truncate)};
+    const Filter filters[] = {FILTER(x86_64_common), FILTER(x86_64_without_sockets), FILTER(x86_64_beside_others),
+                              FILTER(x86_64_no_truncate)};
     try_cases(filters, AUDIT_ARCH_X86_64, true);
     const struct seccomp_data x32 = {.nr = 0x40000000 | 520, .arch = AUDIT_ARCH_X86_64};
     assert_int_equal(answer(filters[0].code, filters[0].count, &x32), SECCOMP_RET_KILL_PROCESS);
@@ -185,7 +198,8 @@ static void on_x86_64(void **state)
 static void on_aarch64(void **state)
 {
     (void)state;
-    const Filter filters[] = {FILTER(aarch64_common), FILTER(aarch64_without_sockets), FILTER(aarch64_no_truncate)};
+    const Filter filters[] = {FILTER(aarch64_common), FILTER(aarch64_without_sockets), FILTER(aarch64_beside_others),
+                              FILTER(aarch64_no_truncate)};
     try_cases(filters, AUDIT_ARCH_AARCH64, false);
 }
 

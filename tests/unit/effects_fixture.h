@@ -119,6 +119,16 @@ const char *tfy__secrets_option(TfyLoop *loop)
     return NULL;
 }
 
+const char *tfy__models_option(TfyLoop *loop)
+{
+    return NULL;
+}
+
+const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i)
+{
+    return NULL;
+}
+
 uint64_t tfy__timer_add(TfyLoop *loop, int64_t deadline_ns, TfyTimerHandler handler, void *arg)
 {
     uint32_t slot = 0;

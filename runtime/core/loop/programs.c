@@ -148,6 +148,13 @@ const TfyProgram *tfy__program_of(TfyTask *task)
     return program_of(rest_of(task)->run);
 }
 
+const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i)
+{
+    const Loaded *loaded = loop->programs.first;
+    for (; loaded && i; i--) loaded = loaded->next;
+    return loaded ? loaded->program : NULL;
+}
+
 const char *tfy__source_name(TfyLoop *loop, uint32_t i)
 {
     for (const Loaded *loaded = loop->programs.first; loaded; loaded = loaded->next) {
