@@ -1,4 +1,4 @@
-/* emit_schema.c: what a tool, prompt, workflow or type takes and gives, as JSON Schema.
+/* emit_schema.c: what a tool, prompt, workflow, fn or type takes and gives, as JSON Schema.
  *
  * {"name", "kind", "description"?, "parameters": schema of an object, "result": schema}, or {"name", "kind",
  * "description"?, "schema"} of a type. Types are written as the runtime writes them for models
@@ -255,13 +255,16 @@ static json_t *schema_of_params(const Decl *decl, Arena *arena)
     return schema;
 }
 
-/* What a declaration with a schema is called; NULL: it has none. */
+/* What a declaration with a schema is called. NULL: it has none, since its types are not known, or since it is a part
+ * of an agent that nobody calls. */
 static const char *kind_name(const Decl *decl)
 {
+    if (decl->generic || (decl->made_for && decl->kind == DECL_PROMPT)) return NULL;
     switch (decl->kind) {
     case DECL_TOOL: return "tool";
     case DECL_PROMPT: return "prompt";
     case DECL_WORKFLOW: return "workflow";
+    case DECL_FN: return "fn";
     case DECL_TYPE: return "type";
     case DECL_ENUM: return "enum";
     case DECL_ERROR: return "error";
