@@ -137,6 +137,7 @@ static json_t *write_type(const Defs *defs, const Type *type)
     case TYPE_TIME: return json_pack("{s:s, s:s}", "type", "string", "format", "date-time");
     case TYPE_BYTES: return json_pack("{s:s, s:s}", "type", "string", "contentEncoding", "base64");
     case TYPE_LIST: return json_pack("{s:s, s:o}", "type", "array", "items", write_type(defs, type->elem));
+    case TYPE_THREAD: return json_pack("{s:s, s:{}}", "type", "array", "items");
     case TYPE_MAP: return write_map(defs, type);
     case TYPE_OPTIONAL: return json_pack("{s:[o, {s:s}]}", "anyOf", write_type(defs, type->elem), "type", "null");
     case TYPE_RECORD:

@@ -303,6 +303,50 @@ END
 run tfy test else.tfy
 check "else gives a value, and the thread as it was" printed "1 passed, 0 failed"
 
+# A conversation is a value like others: rows, files, records, channels, arguments and results have it.
+cat >kept.tfy <<'END'
+type Row { customer: string, chat: thread }
+error Unread
+
+workflow reads(chats: channel<thread>) -> int {
+    var messages = 0
+    while true {
+        let chat = yield chats.recv()
+        if chat == null { break }
+        messages += chat.len()
+    }
+    return messages
+}
+
+workflow main(chat: thread = thread()) -> thread fails Unread {
+    let longer = chat.say("hi")
+    yield save("chats", Row(customer: "ann", chat: longer))
+    yield write_file("chat.json", longer.to_json().to_string())
+    let text = yield read_file("chat.json")
+    let parsed = text.parse_json()
+    if parsed == null { fail Unread() }
+    let read: thread? = parsed.decode()
+    let chats: channel<thread> = channel(2)
+    let reader = spawn reads(chats)
+    yield chats.send(longer)
+    yield chats.send(read ?? thread())
+    chats.close()
+    let messages = yield join(reader)
+    print("${read == longer} ${chat == longer} ${messages}")
+    return longer
+}
+END
+run tfy run kept.tfy --chat '[{"content":"one","role":"user"},{"calls":[{"args":{},"id":"a","tool":"t"}],"content":"","role":"assistant"},{"content":"","id":"a","role":"tool"}]'
+check "a conversation is kept, read, sent and given" grep -qx "true false 8" out
+check "... and stays a value of its own" [ "$(sqlite3 runs.db 'select json_array_length(chat) from chats')" = 4 ]
+run tfy replay last
+check "... and is replayed" printed " 0 divergences"
+for message in '"x"' '{"content":"x"}' '{"content":"x","role":"system"}' '{"content":1,"role":"user"}' '{"content":"x","role":"tool"}' \
+    '{"content":"x","role":"user","calls":[]}' '{"content":"","role":"assistant","calls":[{"id":"a"}]}'; do
+    run tfy run kept.tfy --chat "[$message]"
+    check "what is no message is refused: $message" ended 64 '--chat[0]: expected a message such as {"content": "hello", "role": "user"}, got'
+done
+
 # A model that repeats the key it was sent, in a call, and that counts its connections.
 cat >model.py <<'END2'
 import http.server, json, os, random, time

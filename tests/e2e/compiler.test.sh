@@ -151,6 +151,9 @@ import json
 fn = json.load(open("out"))
 assert (fn["kind"], fn["description"], fn["result"]) == ("fn", "Twice as much.", {"type": "integer"}), fn
 assert fn["parameters"]["properties"] == {"n": {"type": "integer"}} and fn["parameters"]["required"] == ["n"], fn'
+printf 'prompt goes_on(chat: thread, said: string) -> string { user said }\nworkflow main() { print("") }\n' >goes_on.tfy
+run tfyc --schema goes_on goes_on.tfy
+check "a conversation is a list of messages" sh -c 'tr -d " \n" <out | grep -q "\"chat\":{\"type\":\"array\",\"items\":{}}"'
 run tfyc --schema clerk.next "$golden/offers.tfy"
 check "the parts of an agent have none" ended 64 "no tool, prompt, workflow, fn or type 'clerk.next'"
 run tfyc --schema LIMIT "$golden/schema_more.tfy"
