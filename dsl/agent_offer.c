@@ -153,8 +153,7 @@ static bool take_decl(const Make *m, Target *t)
     }
     refuse_script(m, t);
     t->result = t->decl->type;
-    t->reads = t->decl->kind == DECL_FN || (t->decl->kind == DECL_TOOL && t->decl->repeat == REPEAT_PURE) ||
-               (t->decl->kind == DECL_PROMPT && !agent_is(t->decl));
+    t->reads = agent_reads(c, t->decl);
     return take_params(m, t) && t->result && t->result->kind != TYPE_BAD;
 }
 

@@ -273,7 +273,8 @@ static bool are_calls(const json_t *calls)
     size_t i;
     json_array_foreach(calls, i, call)
     {
-        if (!json_is_string(json_object_get(call, "id")) || !json_is_string(json_object_get(call, "tool"))) return false;
+        if (!json_is_string(json_object_get(call, "id")) || !json_is_string(json_object_get(call, "tool")))
+            return false;
     }
     return json_is_array(calls);
 }

@@ -347,6 +347,95 @@ for message in '"x"' '{"content":"x"}' '{"content":"x","role":"system"}' '{"cont
     check "what is no message is refused: $message" ended 64 '--chat[0]: expected a message such as {"content": "hello", "role": "user"}, got'
 done
 
+# What reads only, through whatever it reaches, runs beside its neighbours; all else after the other.
+cat >reading.tfy <<'END'
+type Found { lines: list<string> }
+
+/// Looks.
+tool look(word: string) -> string pure = exec ["printf", "%s", word]
+/// Notes.
+tool note(word: string) -> ExecResult idempotent local = exec ["true", "--", word]
+
+/// Finds.
+prompt finder(word: string) -> string {
+    user word
+    tools { look, read_file, twice }
+}
+/// Looks two times.
+workflow twice(word: string) -> string {
+    let all = parallel for i in 0..2 { give yield look("${word}${i}") timeout 5s else again(word) }
+    match all.len() {
+        2 => { return yield once(all.join(" ")) }
+        else => { return "" }
+    }
+}
+workflow once(word: string) -> string {
+    if word == "" { return yield twice("x") }
+    return yield look(word)
+}
+fn again(word: string) -> string { return word }
+
+/// Finds, and takes notes.
+prompt keeper(word: string) -> string {
+    user word
+    tools { finder, note }
+}
+/// Writes, far below.
+workflow writes(word: string) -> string {
+    try {
+        let text = yield once(word)
+        return text
+    } catch e: ToolError {
+        let noted = yield note(e.message)
+        return noted.out
+    }
+}
+/// Asks a person.
+workflow asks(word: string) -> string {
+    let text = yield look(word) approve "look for ${word}?"
+    return text
+}
+/// Says it.
+workflow says(word: string) -> string {
+    print(word)
+    return word
+}
+
+prompt lead(goal: string) -> string {
+    user goal
+    tools { finder, twice, keeper, writes, asks, says }
+}
+
+workflow main(goal: string) -> string { return yield lead(goal) }
+
+test "readers side by side" {
+    mock lead.next(_) => [lead.Call.finder("a"), lead.Call.twice("b"), lead.Call.finder("c")]
+    mock lead.next(_) => lead.Call.answer("read")
+    mock finder("a") => after 60s => "a"
+    mock finder("c") => after 60s => "c"
+    mock look(_) => after 60s => "l"
+    let before = yield now()
+    let said = yield main("it")
+    let after_all = yield now()
+    assert said == "read"
+    assert after_all - before < 121s
+}
+
+test "others one after the other" {
+    mock lead.next(_) => [lead.Call.keeper("a"), lead.Call.writes("b"), lead.Call.asks("c"), lead.Call.says("d")]
+    mock lead.next(_) => lead.Call.answer("done")
+    mock keeper(_) => after 60s => "a"
+    mock look(_) => after 60s => "l"
+    mock approve(_) => true
+    let before = yield now()
+    yield main("it")
+    let after_all = yield now()
+    assert after_all - before >= 180s
+}
+END
+run tfy test reading.tfy
+check "agents and workflows that only read run side by side, and no others" printed "2 passed, 0 failed"
+
 # A model that repeats the key it was sent, in a call, and that counts its connections.
 cat >model.py <<'END2'
 import http.server, json, os, random, time
