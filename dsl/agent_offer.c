@@ -128,10 +128,22 @@ static void refuse_script(const Make *m, const Target *t)
     }
 }
 
+/* An agent can be offered, and the questions that its loop asks cannot. */
+static bool is_inner(const Make *m, const Target *t)
+{
+    const Decl *agent = t->decl->kind == DECL_PROMPT ? t->decl->made_for : NULL;
+    if (!agent) return false;
+    Diag *diag = diag_error(m->c->diags, t->offer->span, "'%s' is a part of the agent '%s'", t->decl->full_name,
+                            agent->full_name);
+    diag_hint(m->c->diags, diag, "offer the agent itself: %s", agent->name.text);
+    return true;
+}
+
 static bool take_decl(const Make *m, Target *t)
 {
     Check *c = m->c;
     const char *name = t->offer->name->name.text;
+    if (is_inner(m, t)) return false;
     switch (t->decl->kind) {
     case DECL_TOOL:
     case DECL_PROMPT:
