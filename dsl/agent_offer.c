@@ -112,20 +112,43 @@ static bool take_params(const Make *m, Target *t)
     return true;
 }
 
+static const Expr *chosen_in_any(const Decl *tool, const Expr *e);
+
+/* Where an expression has a parameter of the tool, whatever is made of it; NULL: nowhere. A condition chooses between
+ * texts of the program. */
+static const Expr *chosen_in(const Decl *tool, const Expr *e)
+{
+    if (!e) return NULL;
+    for (const Field *f = e->kind == EX_NAME ? tool->params : NULL; f; f = f->next)
+        if (f->name.text == e->name.text) return e;
+    const Expr *found = chosen_in(tool, e->left);
+    if (!found) found = chosen_in(tool, e->right);
+    return found ? found : chosen_in_any(tool, e);
+}
+
+static const Expr *chosen_in_any(const Decl *tool, const Expr *e)
+{
+    const Expr *found = NULL;
+    for (const Expr *part = e->parts; part && !found; part = part->next) found = chosen_in(tool, part);
+    for (const Arg *arg = e->args; arg && !found; arg = arg->next) found = chosen_in(tool, arg->value);
+    for (const MapEntry *entry = e->entries; entry && !found; entry = entry->next) {
+        found = chosen_in(tool, entry->key);
+        if (!found) found = chosen_in(tool, entry->value);
+    }
+    return found;
+}
+
 /* What a model chooses must be no part of a program that a shell reads. */
 static void refuse_script(const Make *m, const Target *t)
 {
     const Expr *argv = t->decl->kind == DECL_TOOL && t->decl->provider == PROV_EXEC ? t->decl->provider_value : NULL;
     const Expr *script = argv && argv->kind == EX_LIST ? check_shell_script(argv->args) : NULL;
-    for (const Expr *part = script ? script->parts : NULL; part; part = part->next) {
-        if (part->kind == EX_TEXT) continue;
-        const int len = (int)part->span.len;
-        Diag *diag = diag_error(m->c->diags, t->offer->span,
-                                "the model chooses '%.*s', and sh -c would run it; pass it as an argument", len,
-                                source_text(m->c->program->sources, part->span));
-        diag_other(m->c->diags, diag, part->span, "here");
-        return;
-    }
+    const Expr *chosen = chosen_in(t->decl, script);
+    if (!chosen) return;
+    Diag *diag =
+        diag_error(m->c->diags, t->offer->span,
+                   "the model chooses '%s', and sh -c would run it; pass it as an argument", chosen->name.text);
+    diag_other(m->c->diags, diag, chosen->span, "here");
 }
 
 /* An agent can be offered, and the questions that its loop asks cannot. */
