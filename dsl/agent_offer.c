@@ -162,6 +162,15 @@ static bool is_inner(const Make *m, const Target *t)
     return true;
 }
 
+/* Its error may end the agent: what is called behind it waits until that is known. */
+static bool can_end(const Decl *prompt, const Decl *offer)
+{
+    for (const CatchName *e = offer->fails; e; e = e->next)
+        for (const CatchName *of = prompt->fails; of; of = of->next)
+            if (of->name.text == e->name.text) return true;
+    return false;
+}
+
 static bool take_decl(const Make *m, Target *t)
 {
     Check *c = m->c;
@@ -188,7 +197,7 @@ static bool take_decl(const Make *m, Target *t)
     }
     refuse_script(m, t);
     t->result = t->decl->type;
-    t->reads = agent_reads(c, t->decl);
+    t->reads = agent_reads(c, t->decl) && !can_end(m->prompt, t->decl);
     return take_params(m, t) && t->result && t->result->kind != TYPE_BAD;
 }
 

@@ -406,6 +406,14 @@ prompt lead(goal: string) -> string {
     tools { finder, twice, keeper, writes, asks, says }
 }
 
+error Stuck
+/// Ends the work.
+workflow give_up(why: string) fails Stuck { fail Stuck(why) }
+prompt ends(goal: string) -> string fails Stuck {
+    user goal
+    tools { give_up, finder }
+}
+
 workflow main(goal: string) -> string { return yield lead(goal) }
 
 test "readers side by side" {
@@ -421,6 +429,13 @@ test "readers side by side" {
     assert after_all - before < 121s
 }
 
+test "what can end the agent is awaited" {
+    mock ends.next(_) => [ends.Call.give_up("no"), ends.Call.finder("a")]
+    var said = ""
+    try { said = yield ends("it") } catch e: Stuck { said = e.message }
+    assert said == "no" && calls(finder) == 0
+}
+
 test "others one after the other" {
     mock lead.next(_) => [lead.Call.keeper("a"), lead.Call.writes("b"), lead.Call.asks("c"), lead.Call.says("d")]
     mock lead.next(_) => lead.Call.answer("done")
@@ -434,7 +449,7 @@ test "others one after the other" {
 }
 END
 run tfy test reading.tfy
-check "agents and workflows that only read run side by side, and no others" printed "2 passed, 0 failed"
+check "agents and workflows that only read run side by side, and no others" printed "3 passed, 0 failed"
 
 # A model that repeats the key it was sent, in a call, and that counts its connections.
 cat >model.py <<'END2'
