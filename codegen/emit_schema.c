@@ -1,4 +1,4 @@
-/* emit_schema.c: what a tool, prompt, workflow or type takes and gives, as JSON Schema.
+/* emit_schema.c: what a tool, prompt, workflow, fn or type takes and gives, as JSON Schema.
  *
  * {"name", "kind", "description"?, "parameters": schema of an object, "result": schema}, or {"name", "kind",
  * "description"?, "schema"} of a type. Types are written as the runtime writes them for models
@@ -137,6 +137,7 @@ static json_t *write_type(const Defs *defs, const Type *type)
     case TYPE_TIME: return json_pack("{s:s, s:s}", "type", "string", "format", "date-time");
     case TYPE_BYTES: return json_pack("{s:s, s:s}", "type", "string", "contentEncoding", "base64");
     case TYPE_LIST: return json_pack("{s:s, s:o}", "type", "array", "items", write_type(defs, type->elem));
+    case TYPE_THREAD: return json_pack("{s:s, s:{}}", "type", "array", "items");
     case TYPE_MAP: return write_map(defs, type);
     case TYPE_OPTIONAL: return json_pack("{s:[o, {s:s}]}", "anyOf", write_type(defs, type->elem), "type", "null");
     case TYPE_RECORD:
@@ -255,13 +256,16 @@ static json_t *schema_of_params(const Decl *decl, Arena *arena)
     return schema;
 }
 
-/* What a declaration with a schema is called; NULL: it has none. */
+/* What a declaration with a schema is called. NULL: it has none, since its types are not known, or since it is a part
+ * of an agent that nobody calls. */
 static const char *kind_name(const Decl *decl)
 {
+    if (decl->generic || (decl->made_for && decl->kind == DECL_PROMPT)) return NULL;
     switch (decl->kind) {
     case DECL_TOOL: return "tool";
     case DECL_PROMPT: return "prompt";
     case DECL_WORKFLOW: return "workflow";
+    case DECL_FN: return "fn";
     case DECL_TYPE: return "type";
     case DECL_ENUM: return "enum";
     case DECL_ERROR: return "error";

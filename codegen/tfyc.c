@@ -115,7 +115,7 @@ static int print_schema(const Program *program, const char *name)
     size_t len;
     const char *nearest = NULL, *text = emit_schema(program, name, &len, &nearest);
     if (text) return print_text(text, &len);
-    fprintf(stderr, "tfyc: there is no tool, prompt, workflow or type '%s'%s%s%s\n", name,
+    fprintf(stderr, "tfyc: there is no tool, prompt, workflow, fn or type '%s'%s%s%s\n", name,
             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return EXIT_USAGE;
 }

@@ -58,7 +58,7 @@ static const OptionInfo table[] = {
     {OPT_TRUST, "trust", NULL,
      "with --check: print what each tool may do, and where untrusted values reach what matters"},
     {OPT_JSON, "json", NULL, "with --report or --trust: print JSON"},
-    {OPT_SCHEMA, "schema", "NAME", "print the JSON Schema of a tool, prompt, workflow or type"},
+    {OPT_SCHEMA, "schema", "NAME", "print the JSON Schema of a tool, prompt, workflow, fn or type"},
     {OPT_LAYOUT, "layout", NULL, "print points, frames and types as JSON, as the log stores them"},
     {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
     {OPT_DEPFILE, "depfile", "FILE", "write a make rule that names the files the output depends on"},

@@ -112,26 +112,70 @@ static bool take_params(const Make *m, Target *t)
     return true;
 }
 
+static const Expr *chosen_in_any(const Decl *tool, const Expr *e);
+
+/* Where an expression has a parameter of the tool, whatever is made of it; NULL: nowhere. A condition chooses between
+ * texts of the program. */
+static const Expr *chosen_in(const Decl *tool, const Expr *e)
+{
+    if (!e) return NULL;
+    for (const Field *f = e->kind == EX_NAME ? tool->params : NULL; f; f = f->next)
+        if (f->name.text == e->name.text) return e;
+    const Expr *found = chosen_in(tool, e->left);
+    if (!found) found = chosen_in(tool, e->right);
+    return found ? found : chosen_in_any(tool, e);
+}
+
+static const Expr *chosen_in_any(const Decl *tool, const Expr *e)
+{
+    const Expr *found = NULL;
+    for (const Expr *part = e->parts; part && !found; part = part->next) found = chosen_in(tool, part);
+    for (const Arg *arg = e->args; arg && !found; arg = arg->next) found = chosen_in(tool, arg->value);
+    for (const MapEntry *entry = e->entries; entry && !found; entry = entry->next) {
+        found = chosen_in(tool, entry->key);
+        if (!found) found = chosen_in(tool, entry->value);
+    }
+    return found;
+}
+
 /* What a model chooses must be no part of a program that a shell reads. */
 static void refuse_script(const Make *m, const Target *t)
 {
     const Expr *argv = t->decl->kind == DECL_TOOL && t->decl->provider == PROV_EXEC ? t->decl->provider_value : NULL;
     const Expr *script = argv && argv->kind == EX_LIST ? check_shell_script(argv->args) : NULL;
-    for (const Expr *part = script ? script->parts : NULL; part; part = part->next) {
-        if (part->kind == EX_TEXT) continue;
-        const int len = (int)part->span.len;
-        Diag *diag = diag_error(m->c->diags, t->offer->span,
-                                "the model chooses '%.*s', and sh -c would run it; pass it as an argument", len,
-                                source_text(m->c->program->sources, part->span));
-        diag_other(m->c->diags, diag, part->span, "here");
-        return;
-    }
+    const Expr *chosen = chosen_in(t->decl, script);
+    if (!chosen) return;
+    Diag *diag =
+        diag_error(m->c->diags, t->offer->span,
+                   "the model chooses '%s', and sh -c would run it; pass it as an argument", chosen->name.text);
+    diag_other(m->c->diags, diag, chosen->span, "here");
+}
+
+/* An agent can be offered, and the questions that its loop asks cannot. */
+static bool is_inner(const Make *m, const Target *t)
+{
+    const Decl *agent = t->decl->kind == DECL_PROMPT ? t->decl->made_for : NULL;
+    if (!agent) return false;
+    Diag *diag = diag_error(m->c->diags, t->offer->span, "'%s' is a part of the agent '%s'", t->decl->full_name,
+                            agent->full_name);
+    diag_hint(m->c->diags, diag, "offer the agent itself: %s", agent->name.text);
+    return true;
+}
+
+/* Its error may end the agent: what is called behind it waits until that is known. */
+static bool can_end(const Decl *prompt, const Decl *offer)
+{
+    for (const CatchName *e = offer->fails; e; e = e->next)
+        for (const CatchName *of = prompt->fails; of; of = of->next)
+            if (of->name.text == e->name.text) return true;
+    return false;
 }
 
 static bool take_decl(const Make *m, Target *t)
 {
     Check *c = m->c;
     const char *name = t->offer->name->name.text;
+    if (is_inner(m, t)) return false;
     switch (t->decl->kind) {
     case DECL_TOOL:
     case DECL_PROMPT:
@@ -153,8 +197,7 @@ static bool take_decl(const Make *m, Target *t)
     }
     refuse_script(m, t);
     t->result = t->decl->type;
-    t->reads = t->decl->kind == DECL_FN || (t->decl->kind == DECL_TOOL && t->decl->repeat == REPEAT_PURE) ||
-               (t->decl->kind == DECL_PROMPT && !agent_is(t->decl));
+    t->reads = agent_reads(c, t->decl) && !can_end(m->prompt, t->decl);
     return take_params(m, t) && t->result && t->result->kind != TYPE_BAD;
 }
 

@@ -312,12 +312,26 @@ static void declare_loop(const Make *m)
     loop->errors = m->prompt->errors;
 }
 
+static void take_thread(Make *m)
+{
+    Check *c = m->c;
+    for (const Field *f = m->prompt->params; f; f = f->next) {
+        if (f->type != c->core->thread) continue;
+        if (m->thread) {
+            Diag *diag = diag_error(c->diags, f->name.span,
+                                    "a prompt continues one conversation, and '%s' is a second one", f->name.text);
+            diag_hint(c->diags, diag, "give it as a text: \"${%s}\"", f->name.text);
+        } else {
+            m->thread = f;
+        }
+    }
+}
+
 void agent_write(Check *c, Decl *prompt)
 {
     Make m = {.c = c, .prompt = prompt, .at = prompt->name.span};
-    for (const Field *f = prompt->params; f && !m.thread; f = f->next)
-        if (f->type == c->core->thread) m.thread = f;
     const uint32_t errors = c->diags->errors;
+    take_thread(&m);
     declare_loop(&m);
     take_rows(&m);
     agent_offers(&m);

@@ -29,5 +29,6 @@ const PromptRow *agent_row(const Decl *prompt, const char *name); /* NULL: it ha
 int64_t agent_number(const struct Make *m, const char *name, int64_t usual, int64_t least, int64_t most);
 void agent_offers(const struct Make *m); /* fills the agent's targets */
 Block *agent_loop(const struct Make *m);
+bool agent_reads(Check *c, const Decl *decl); /* it changes nothing, and neither does what it reaches */
 
 #endif

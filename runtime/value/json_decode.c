@@ -267,6 +267,29 @@ static bool read_string(Reader *reader, const Path *path, const json_t *json, Tf
 
 /* ---- containers: each builds into *out, which the caller drops on failure ---- */
 
+static bool are_calls(const json_t *calls)
+{
+    const json_t *call;
+    size_t i;
+    json_array_foreach(calls, i, call)
+    {
+        if (!json_is_string(json_object_get(call, "id")) || !json_is_string(json_object_get(call, "tool")))
+            return false;
+    }
+    return json_is_array(calls);
+}
+
+/* In the neutral form (thread.c), which wire forms are made of without a further look. A system text is a program's own,
+ * and never a part of a conversation. */
+static bool is_message(const json_t *json)
+{
+    const char *role = json_string_value(json_object_get(json, "role"));
+    const json_t *calls = json_object_get(json, "calls"), *id = json_object_get(json, "id");
+    if (!role || !json_is_string(json_object_get(json, "content"))) return false;
+    if (strcmp(role, "assistant") == 0) return !calls || are_calls(calls);
+    return !calls && (strcmp(role, "tool") == 0 ? json_is_string(id) : strcmp(role, "user") == 0);
+}
+
 static bool read_list(Reader *reader, const Path *path, const TfyType *type, const json_t *json, TfyValue *out)
 {
     if (!json_is_array(json)) return refuse(reader, path, json, type->name);
@@ -274,9 +297,11 @@ static bool read_list(Reader *reader, const Path *path, const TfyType *type, con
     if (!out->o) return stop(reader);
     TfyList *list = (TfyList *)out->o;
     for (; list->len < list->cap; list->len++) {
+        const json_t *of = json_array_get(json, list->len);
         Path item = {.up = path, .index = list->len, .depth = path->depth + 1};
-        if (!read_value(reader, &item, type->elem, json_array_get(json, list->len), &list->items[list->len]))
-            return false;
+        if (type == &tfy_type_thread && !is_message(of))
+            return refuse(reader, &item, of, "a message such as {\"content\": \"hello\", \"role\": \"user\"}");
+        if (!read_value(reader, &item, type->elem, of, &list->items[list->len])) return false;
     }
     return true;
 }

@@ -303,6 +303,154 @@ END
 run tfy test else.tfy
 check "else gives a value, and the thread as it was" printed "1 passed, 0 failed"
 
+# A conversation is a value like others: rows, files, records, channels, arguments and results have it.
+cat >kept.tfy <<'END'
+type Row { customer: string, chat: thread }
+error Unread
+
+workflow reads(chats: channel<thread>) -> int {
+    var messages = 0
+    while true {
+        let chat = yield chats.recv()
+        if chat == null { break }
+        messages += chat.len()
+    }
+    return messages
+}
+
+workflow main(chat: thread = thread()) -> thread fails Unread {
+    let longer = chat.say("hi")
+    yield save("chats", Row(customer: "ann", chat: longer))
+    yield write_file("chat.json", longer.to_json().to_string())
+    let text = yield read_file("chat.json")
+    let parsed = text.parse_json()
+    if parsed == null { fail Unread() }
+    let read: thread? = parsed.decode()
+    let chats: channel<thread> = channel(2)
+    let reader = spawn reads(chats)
+    yield chats.send(longer)
+    yield chats.send(read ?? thread())
+    chats.close()
+    let messages = yield join(reader)
+    print("${read == longer} ${chat == longer} ${messages}")
+    return longer
+}
+END
+run tfy run kept.tfy --chat '[{"content":"one","role":"user"},{"calls":[{"args":{},"id":"a","tool":"t"}],"content":"","role":"assistant"},{"content":"","id":"a","role":"tool"}]'
+check "a conversation is kept, read, sent and given" grep -qx "true false 8" out
+check "... and stays a value of its own" [ "$(sqlite3 runs.db 'select json_array_length(chat) from chats')" = 4 ]
+run tfy replay last
+check "... and is replayed" printed " 0 divergences"
+for message in '"x"' '{"content":"x"}' '{"content":"x","role":"system"}' '{"content":1,"role":"user"}' '{"content":"x","role":"tool"}' \
+    '{"content":"x","role":"user","calls":[]}' '{"content":"","role":"assistant","calls":[{"id":"a"}]}'; do
+    run tfy run kept.tfy --chat "[$message]"
+    check "what is no message is refused: $message" ended 64 '--chat[0]: expected a message such as {"content": "hello", "role": "user"}, got'
+done
+
+# What reads only, through whatever it reaches, runs beside its neighbours; all else after the other.
+cat >reading.tfy <<'END'
+type Found { lines: list<string> }
+
+/// Looks.
+tool look(word: string) -> string pure = exec ["printf", "%s", word]
+/// Notes.
+tool note(word: string) -> ExecResult idempotent local = exec ["true", "--", word]
+
+/// Finds.
+prompt finder(word: string) -> string {
+    user word
+    tools { look, read_file, twice }
+}
+/// Looks two times.
+workflow twice(word: string) -> string {
+    let all = parallel for i in 0..2 { give yield look("${word}${i}") timeout 5s else again(word) }
+    match all.len() {
+        2 => { return yield once(all.join(" ")) }
+        else => { return "" }
+    }
+}
+workflow once(word: string) -> string {
+    if word == "" { return yield twice("x") }
+    return yield look(word)
+}
+fn again(word: string) -> string { return word }
+
+/// Finds, and takes notes.
+prompt keeper(word: string) -> string {
+    user word
+    tools { finder, note }
+}
+/// Writes, far below.
+workflow writes(word: string) -> string {
+    try {
+        let text = yield once(word)
+        return text
+    } catch e: ToolError {
+        let noted = yield note(e.message)
+        return noted.out
+    }
+}
+/// Asks a person.
+workflow asks(word: string) -> string {
+    let text = yield look(word) approve "look for ${word}?"
+    return text
+}
+/// Says it.
+workflow says(word: string) -> string {
+    print(word)
+    return word
+}
+
+prompt lead(goal: string) -> string {
+    user goal
+    tools { finder, twice, keeper, writes, asks, says }
+}
+
+error Stuck
+/// Ends the work.
+workflow give_up(why: string) fails Stuck { fail Stuck(why) }
+prompt ends(goal: string) -> string fails Stuck {
+    user goal
+    tools { give_up, finder }
+}
+
+workflow main(goal: string) -> string { return yield lead(goal) }
+
+test "readers side by side" {
+    mock lead.next(_) => [lead.Call.finder("a"), lead.Call.twice("b"), lead.Call.finder("c")]
+    mock lead.next(_) => lead.Call.answer("read")
+    mock finder("a") => after 60s => "a"
+    mock finder("c") => after 60s => "c"
+    mock look(_) => after 60s => "l"
+    let before = yield now()
+    let said = yield main("it")
+    let after_all = yield now()
+    assert said == "read"
+    assert after_all - before < 121s
+}
+
+test "what can end the agent is awaited" {
+    mock ends.next(_) => [ends.Call.give_up("no"), ends.Call.finder("a")]
+    var said = ""
+    try { said = yield ends("it") } catch e: Stuck { said = e.message }
+    assert said == "no" && calls(finder) == 0
+}
+
+test "others one after the other" {
+    mock lead.next(_) => [lead.Call.keeper("a"), lead.Call.writes("b"), lead.Call.asks("c"), lead.Call.says("d")]
+    mock lead.next(_) => lead.Call.answer("done")
+    mock keeper(_) => after 60s => "a"
+    mock look(_) => after 60s => "l"
+    mock approve(_) => true
+    let before = yield now()
+    yield main("it")
+    let after_all = yield now()
+    assert after_all - before >= 180s
+}
+END
+run tfy test reading.tfy
+check "agents and workflows that only read run side by side, and no others" printed "3 passed, 0 failed"
+
 # A model that repeats the key it was sent, in a call, and that counts its connections.
 cat >model.py <<'END2'
 import http.server, json, os, random, time

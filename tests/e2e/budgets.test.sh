@@ -46,6 +46,24 @@ workflow side(k: int, tokens: int) -> int {
     }
 }
 
+workflow dollar(k: int) -> string {
+    var spent = 0.0
+    var answered = 0
+    with budget(cost: 10.0) {
+        let first = parallel for i in 0..11 { give yield p(i) }
+        let rest = parallel for i in 0..k {
+            var out = ""
+            try { out = yield one(i) retry 2 } catch e: BudgetExceeded { out = "${e.what} ${e.limit} ${e.spent}" }
+            give out
+        }
+        answered = first.len() + rest.filter(a => a == "ok").len()
+        for said in rest {
+            if said != "ok" && !said.starts_with("cost 10.0 9.") && !said.starts_with("cost 10.0 8.") { return said }
+        }
+    }
+    return "${answered}"
+}
+
 workflow nested() -> string {
     var said = ""
     with budget(calls: 4) {
@@ -166,6 +184,17 @@ run ./work run --workflow side --k 64 --tokens 90000
 check "bodies side by side cannot overshoot" [ "$(asked)" -ge 10 ]
 check "... by the endpoint's own count" [ $((8000 * $(asked))) -le 90000 ]
 check "... and what is not used is given back" [ "$(cat out)" = "$(asked)" ]
+run ./work replay last
+check "... in a replay, too" printed " 0 divergences"
+
+sed "s|TFY_URL|$TFY_LLM_URL|" >dollar.json <<'END'
+{"models": {"default": {"api": "chat", "url": "TFY_URL", "model": "m", "price": {"in": 100, "out": 100}}}}
+END
+posts
+run env -u TFY_LLM_URL ./work run --workflow dollar --k 64 --models dollar.json
+check "64 that want the last dollar do not spend more than there is" [ $((80 * $(asked))) -le 1000 ]
+check "... and one gets it" [ "$(asked)" = 12 ]
+check "... which the others are told" printed_exactly '"12"'
 run ./work replay last
 check "... in a replay, too" printed " 0 divergences"
 

@@ -145,8 +145,19 @@ check "the schema of the calls of an agent" python3 -c '
 import json
 calls = {c["properties"]["case"]["const"]: c["required"][1:] for c in json.load(open("out"))["schema"]["anyOf"]}
 assert calls == {"read_file": ["path"], "double": ["n"], "mail": ["to"], "answer": ["value"]}, calls'
-run tfyc --schema helper "$golden/schema_more.tfy"
-check "a fn has no schema" ended 64 "no tool, prompt, workflow or type 'helper'"
+run tfyc --schema double "$golden/offers.tfy"
+check "the schema of a fn" python3 -c '
+import json
+fn = json.load(open("out"))
+assert (fn["kind"], fn["description"], fn["result"]) == ("fn", "Twice as much.", {"type": "integer"}), fn
+assert fn["parameters"]["properties"] == {"n": {"type": "integer"}} and fn["parameters"]["required"] == ["n"], fn'
+printf 'prompt goes_on(chat: thread, said: string) -> string { user said }\nworkflow main() { print("") }\n' >goes_on.tfy
+run tfyc --schema goes_on goes_on.tfy
+check "a conversation is a list of messages" sh -c 'tr -d " \n" <out | grep -q "\"chat\":{\"type\":\"array\",\"items\":{}}"'
+run tfyc --schema clerk.next "$golden/offers.tfy"
+check "the parts of an agent have none" ended 64 "no tool, prompt, workflow, fn or type 'clerk.next'"
+run tfyc --schema LIMIT "$golden/schema_more.tfy"
+check "a const has no schema" ended 64 "no tool, prompt, workflow, fn or type 'LIMIT'"
 run tfyc --schema paln "$golden/schema.tfy"
 check "an unknown name is nearly known" ended 64 "did you mean 'plan'?"
 

@@ -278,6 +278,26 @@ static void every_form_of_a_wait(void **state)
     }
 }
 
+/* Statuses that say nothing against the request, and one that does. */
+static void busy_endpoints_are_tried_again(void **state)
+{
+    static const char *const busy[] = {"408", "429", "500", "502", "503", "529"};
+    for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
+        World world;
+        char script[160];
+        snprintf(script, sizeof script,
+                 "{\"fault\": \"%s\", \"headers\": \"Retry-After: 0\", \"times\": 2}\n{\"answer\": \"at last\"}",
+                 busy[i]);
+        world_open(&world, script);
+        ask(&world, &site_llm, "hello");
+        assert_string_equal(world.fake.value, "\"at last\"");
+        assert_non_null(strstr(world.fake.call.extra.data, "\"tries\":3"));
+        done(&world);
+        world_close(&world);
+    }
+    expect_failure("{\"fault\": \"409\"}\n{\"answer\": \"too late\"}", 409, "answered HTTP 409: scripted refusal");
+}
+
 /* Nobody else can be asked, so the step waits, and is started again; as often as if the waits were short. */
 static void a_long_wait_is_the_steps(void **state)
 {
@@ -724,6 +744,7 @@ int main(void)
         cmocka_unit_test(a_megabyte_in_one_piece),
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(retry_after_is_honoured),
+        cmocka_unit_test(busy_endpoints_are_tried_again),
         cmocka_unit_test(every_form_of_a_wait),
         cmocka_unit_test(a_long_wait_is_the_steps),
         cmocka_unit_test(broken_connections_are_tried_again),
