@@ -136,7 +136,11 @@
     O(ROLES, "roles", "LIST", "what it may do: viewer, approver, operator, admin, with commas between them")           \
     O(ONLY, "only", "GLOBS", "the workflows that it sees, such as shop.*,ci.main (else all)")                          \
     O(EXPIRES, "expires", "TIME", "how long it is good, such as 30d (else until it is revoked)")                       \
-    O(RATE, "rate", "N|none", "requests a second (else 100), and twice as many at once")
+    O(RATE, "rate", "N|none", "requests a second (else 100), and twice as many at once")                               \
+    O(TO, "to", "URL", "where to: https://…, redis://…, nats://…, otlp+http://… or otlp+https://…")                    \
+    O(FOLLOWER, "name", "NAME", "the follower's name, under which its place in the log is kept (else webhook, redis, …)") \
+    O(SECRET_FILE, "secret-file", "FILE", "what signs messages (https), or the password or token for the target")      \
+    O(CONTENT, "content", NULL, "otlp: with the texts that models were sent, and their answers")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;
