@@ -38,7 +38,7 @@ static void show(TfyAddress *address)
     char port[16] = "";
     if (address->port) snprintf(port, sizeof port, ":%u", address->port);
     snprintf(address->shown, sizeof address->shown, "%s://%s%.100s%s%s%.60s", address->scheme, six ? "[" : "",
-             address->host, six ? "]" : "", port, address->path);
+             address->host, six ? "]" : "", port, strcmp(address->path, "/") == 0 ? "" : address->path);
 }
 
 static bool take_parts(TfyAddress *address, CURLU *url, char *error)

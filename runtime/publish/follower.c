@@ -193,6 +193,12 @@ static int begin(Follower *it)
     return EXIT_DONE;
 }
 
+static void rest(Follower *it)
+{
+    const int fd = it->kind->idle_fd ? it->kind->idle_fd(it->target) : -1;
+    if (tfy__waker_wait(&it->waker, fd)) it->begun = false;
+}
+
 static int round_of(Follower *it)
 {
     int status = it->begun ? EXIT_DONE : begin(it);
@@ -205,7 +211,7 @@ static int round_of(Follower *it)
     status = deliver(it);
     const bool rests = !more && it->begun;
     if (status == EXIT_DONE) status = save_if_due(it, rests || tfy__publish_ends());
-    if (status == EXIT_DONE && rests && !tfy__publish_ends()) tfy__waker_wait(&it->waker);
+    if (status == EXIT_DONE && rests && !tfy__publish_ends()) rest(it);
     return status;
 }
 

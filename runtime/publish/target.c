@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const TfyTargetKind *const kinds[] = {&tfy__webhook_kind, NULL};
+/* What this build has no library for is still known by name. */
+#ifndef TFY_HIREDIS
+const TfyTargetKind tfy__redis_kind = {.name = "redis", .schemes = {"redis"}, .package = "libhiredis-dev"};
+#endif
+
+static const TfyTargetKind *const kinds[] = {&tfy__webhook_kind, &tfy__redis_kind, NULL};
 
 static bool has_scheme(const TfyTargetKind *kind, const char *scheme)
 {

@@ -87,6 +87,9 @@ typedef struct TfyTargetKind {
     void (*begin)(TfyTarget *target, int64_t *lsn, TfyDelivery *result);
     /* Delivers messages of the batch from this one on, all or some. Delivery starts as all zero. */
     void (*deliver)(TfyTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result);
+    /* A descriptor that is readable while nothing is delivered if the connection has ended; below 0: there is none. Then the
+     * target begins again, since it may have lost what it had. NULL: none. */
+    int (*idle_fd)(const TfyTarget *target);
     void (*close)(TfyTarget *target);
 } TfyTargetKind;
 
@@ -100,6 +103,6 @@ void tfy__delivery_fail(TfyDelivery *result, TfySent how, const char *format, ..
 /* A person has asked this process to end. */
 bool tfy__publish_ends(void);
 
-extern const TfyTargetKind tfy__webhook_kind;
+extern const TfyTargetKind tfy__webhook_kind, tfy__redis_kind;
 
 #endif

@@ -45,15 +45,14 @@ static bool drain(const TfyWaker *waker)
 }
 
 /* Something may have become durable before the owner heard of this follower: it looks again at once. */
-void tfy__waker_wait(TfyWaker *waker)
+bool tfy__waker_wait(TfyWaker *waker, int idle_fd)
 {
-    if (waker->fd < 0 && (waker->fd = ask_owner(waker->db)) >= 0) return;
-    if (waker->fd < 0) {
-        tfy__publish_pause(LOOK_MS);
-        return;
-    }
-    struct pollfd poll_fd = {.fd = waker->fd, .events = POLLIN};
-    if (poll(&poll_fd, 1, WOKEN_MS) <= 0 || drain(waker)) return;
+    if (waker->fd < 0 && (waker->fd = ask_owner(waker->db)) >= 0) return false;
+    struct pollfd fds[2] = {{.fd = waker->fd, .events = POLLIN}, {.fd = idle_fd, .events = POLLIN}};
+    if (poll(fds, 2, waker->fd < 0 ? LOOK_MS : WOKEN_MS) <= 0) return false;
+    if (fds[1].revents) return true;
+    if (drain(waker)) return false;
     tfy__waker_close(waker);
     tfy__publish_pause(LOOK_MS);
+    return false;
 }

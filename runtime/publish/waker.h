@@ -3,6 +3,7 @@
 #ifndef PUBLISH_WAKER_H
 #define PUBLISH_WAKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct TfyWaker {
@@ -10,8 +11,8 @@ typedef struct TfyWaker {
     int fd; /* to the owner; below 0: there is none */
 } TfyWaker;
 
-/* Waits until there may be more, or a signal has come. */
-void tfy__waker_wait(TfyWaker *waker);
+/* Waits until there may be more, or a signal has come. True: meanwhile the descriptor became readable; below 0: none. */
+bool tfy__waker_wait(TfyWaker *waker, int idle_fd);
 /* Waits so long, or until a person wants the process to end. */
 void tfy__publish_pause(int64_t ms);
 void tfy__waker_close(TfyWaker *waker);

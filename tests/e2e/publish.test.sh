@@ -94,7 +94,7 @@ check "redirects are not followed" within 10 said "answered 302, and redirects a
 unfollows
 check "... by no request" sh -c '! grep -q elsewhere hooked'
 follows --to http://127.0.0.1:1/ --name nobody --secret-file hook.key
-check "nobody listens" within 10 said "http://127.0.0.1:1/ cannot be reached: "
+check "nobody listens" within 10 said "http://127.0.0.1:1 cannot be reached: "
 unfollows
 
 # ---- crashes ----
