@@ -103,6 +103,6 @@ void tfy__delivery_fail(TfyDelivery *result, TfySent how, const char *format, ..
 /* A person has asked this process to end. */
 bool tfy__publish_ends(void);
 
-extern const TfyTargetKind tfy__webhook_kind, tfy__redis_kind;
+extern const TfyTargetKind tfy__webhook_kind, tfy__redis_kind, tfy__nats_kind;
 
 #endif
