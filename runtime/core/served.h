@@ -25,8 +25,10 @@ typedef struct TfySender {
  * to another question than its sender saw is refused with TFY_E_DIVERGED. */
 void tfy__arrive_from(TfyLoop *loop, const TfySender *sender);
 
-/* Sets a callback on the loop's thread for turns in which more records are found durable than before. */
+/* Adds a callback on the loop's thread for turns in which more records are found durable than before. */
+enum { TFY_ON_DURABLE_MOST = 2 }; /* the owner's socket, and a server */
 void tfy__on_durable(TfyLoop *loop, TfyPosted call, void *arg);
+void tfy__off_durable(TfyLoop *loop, const void *arg); /* removes the one with that argument, if there is one */
 
 /* How a run starts that somebody else wants. All zero: like tfy_submit. */
 typedef struct TfyStart {

@@ -77,6 +77,8 @@
         OPT(DB) | OPT(TASK) | OPT(SINCE) | OPT(JSON), 0, 1)                                                            \
     ROW(events, "events", "", "print the records of a database as events, one JSON object on each line",               \
         OPT(DB) | OPT(AFTER) | OPT(FOLLOW) | OPT(TYPE), 0, 0)                                                          \
+    ROW(publish, "publish", "", "give the records of a database to another system, each when it is durable",           \
+        OPT(DB) | OPT(TO) | OPT(FOLLOWER) | OPT(TYPE) | OPT(SECRET_FILE) | OPT(CONTENT), 0, 0)                         \
     ROW(stats, "stats", "[RUN]", "print figures of a run, of all runs, or of the process that runs them",              \
         OPT(DB) | OPT(TOOLS) | OPT(PROMETHEUS) | OPT(FORMAT) | OPT(JSON), 0, 1)                                        \
     ROW(costs, "costs", "[RUN]", "print what was asked of models, and what it cost",                                   \

@@ -142,7 +142,11 @@
     O(START_WAIT, "wait", NULL, "wait until the run has ended, and print its result")                                  \
     O(PROGRAM_NAME, "name", "NAME", "the program's name on the server (else that of the file)")                        \
     O(MOVE, "move", NULL, "let runs of older versions continue with the new one, where they can")                      \
-    O(DRAIN, "drain", "TIME", "how long tools under way may take to finish at the end (else 30s)")
+    O(DRAIN, "drain", "TIME", "how long tools under way may take to finish at the end (else 30s)")                     \
+    O(TO, "to", "URL", "where to: https://…, redis://…, nats://…, otlp+http://… or otlp+https://…")                    \
+    O(FOLLOWER, "name", "NAME", "the follower's name, under which its place in the log is kept (else webhook, redis, …)") \
+    O(SECRET_FILE, "secret-file", "FILE", "what signs messages (https), or the password or token for the target")      \
+    O(CONTENT, "content", NULL, "otlp: with the texts that models were sent, and their answers")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

@@ -1,5 +1,5 @@
-/* serve.c: tfy serve, and the commands that ask a server: compiles what has to be compiled, and becomes tfy-serve, the program
- * beside this one that serves, keeps the tokens and asks. */
+/* serve.c: tfy serve, tfy publish, and the commands that ask a server: compiles what has to be compiled, and becomes tfy-serve or
+ * tfy-publish, the programs beside this one that do the rest. */
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 
@@ -44,20 +44,21 @@ static int become(char **words)
     const ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
     if (len > 0) {
         path[len] = '\0';
-        strcpy(strrchr(path, '/'), "/tfy-serve");
+        sprintf(strrchr(path, '/'), "/%.15s", words[0]);
         execv(path, words);
     }
-    return tfy__fail(EXIT_MISSING, "tfy-serve, which belongs beside tfy, cannot be started: %s", strerror(errno));
+    return tfy__fail(EXIT_MISSING, "%s, which belongs beside tfy, cannot be started: %s", words[0], strerror(errno));
 }
 
 /* ---- options ---- */
 
-/* Those that tfy-serve reads itself, as it reads them. */
+/* Those that the other program reads itself, as it reads them. */
 static void add_options(const TfyArgs *args, char **words, int *count)
 {
-    static const TfyOption values[] = {OPT_CONFIG,  OPT_TLS_CERT, OPT_TLS_KEY, OPT_TLS_CA, OPT_ROLES, OPT_ONLY,
-                                       OPT_EXPIRES, OPT_RATE,     OPT_SERVER,  OPT_RUN_ID, OPT_DRAIN, OPT_PROGRAM_NAME},
-                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_JSON, OPT_MOVE, OPT_START_WAIT};
+    static const TfyOption values[] = {OPT_CONFIG,  OPT_TLS_CERT, OPT_TLS_KEY, OPT_TLS_CA,  OPT_ROLES, OPT_ONLY,
+                                       OPT_EXPIRES, OPT_RATE,     OPT_SERVER,  OPT_RUN_ID,  OPT_DRAIN, OPT_PROGRAM_NAME,
+                                       OPT_TO,      OPT_FOLLOWER, OPT_TYPE,    OPT_SECRET_FILE},
+                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_JSON, OPT_MOVE, OPT_START_WAIT, OPT_CONTENT};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!args->option[values[i]]) continue;
         words[(*count)++] = tfy__sys_printf("--%s=%s", tfy__options[values[i]].name, args->option[values[i]]);
@@ -73,13 +74,13 @@ static void add_options(const TfyArgs *args, char **words, int *count)
     }
 }
 
-/* The words of tfy-serve: its name, what it is to do, the database, and the options. NULL: no memory. */
-static char **words_of(const TfyArgs *args, const char *verb, int *count)
+/* The words of the program: its name, what it does, the database, and the options. NULL: no memory. */
+static char **words_of(const TfyArgs *args, const char *program, const char *verb, int *count)
 {
     char **words =
-        tfy__sys_calloc((size_t)(args->word_count + args->given_count + args->param_count) + 20, sizeof *words);
+        tfy__sys_calloc((size_t)(args->word_count + args->given_count + args->param_count) + 32, sizeof *words);
     if (!words) return NULL;
-    words[(*count)++] = tfy__sys_strdup("tfy-serve");
+    words[(*count)++] = tfy__sys_strdup(program);
     if (verb) words[(*count)++] = tfy__sys_strdup(verb);
     words[(*count)++] = tfy__sys_printf("--db=%s", tfy__db_path(args));
     add_options(args, words, count);
@@ -97,7 +98,7 @@ static void free_words(char **words, int count)
 int tfy__cmd_serve(const TfyArgs *args)
 {
     int count = 0;
-    char **words = words_of(args, NULL, &count);
+    char **words = words_of(args, "tfy-serve", NULL, &count);
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY])
         status = tfy__fail(EXIT_USAGE, "serve needs a program: FILE.tfy, or FILE.so that `tfy build --shared` made");
@@ -112,7 +113,7 @@ int tfy__cmd_serve(const TfyArgs *args)
 static int pass_on(const TfyArgs *args, const char *verb)
 {
     int count = 0;
-    char **words = words_of(args, verb, &count);
+    char **words = words_of(args, "tfy-serve", verb, &count);
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++) words[count++] = tfy__sys_strdup(args->words[i]);
     if (status == EXIT_DONE) status = become(words);
@@ -153,5 +154,14 @@ int tfy__cmd_deploy(const TfyArgs *args)
     fclose(list);
     status = pass_on(&own, "deploy");
     while (own.word_count) free((char *)files[--own.word_count]);
+    return status;
+}
+
+int tfy__cmd_publish(const TfyArgs *args)
+{
+    int count = 0;
+    char **words = words_of(args, "tfy-publish", NULL, &count);
+    const int status = words && count ? become(words) : tfy__fail(EXIT_BUG, "memory ran out");
+    free_words(words, count);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "cli/program/fork.h"
 #include "cli/program/sent.h"
 #include "core/effect.h"
+#include "core/served.h"
 #include "core/world.h"
 #include "observe/pal.h"
 #include "base/buffer.h"
@@ -42,6 +43,7 @@ typedef struct Client {
     int64_t out_lsn; /* out is sent once this record is durable; 0: at once */
     bool blocked;    /* the socket is full: the client waits until it is writable */
     bool watching;   /* subscribed to events */
+    bool following;  /* gets a line whenever more is durable */
     bool closing;    /* no more output follows */
     TfyPalCursor cursor;
     char *filter; /* TFY_PAL_FILTER bytes, owned; NULL: not subscribed */
@@ -53,6 +55,7 @@ struct TfyOwner {
     char *dir_path; /* owned */
     int fd;         /* the listening socket */
     int64_t watch;
+    int followers;
     TfyOwnerMay *may; /* whether a request may be obeyed; NULL: all may */
     void *may_state;
     Client clients[CLIENT_MAX];
@@ -181,6 +184,7 @@ static void close_client(Client *client)
     tfy__buffer_free(&client->out);
     free(client->filter);
     if (client->watching) tfy__pal(client->owner->loop)->subscribers--;
+    client->owner->followers -= client->following;
     *client = (Client){.owner = client->owner, .fd = -1};
     listen_again(client->owner);
 }
@@ -276,7 +280,7 @@ static int begin_watching(Client *client, const json_t *request, char *error)
     TfyPal *pal = tfy__pal(loop);
     int64_t epoch = tfy__log_epoch(tfy__loop_log(loop));
     TfyBuffer snapshot = {0};
-    if (!pal || pal->subscribers >= WATCHER_MAX) {
+    if (!pal || pal->subscribers + (uint32_t)client->owner->followers >= WATCHER_MAX) {
         snprintf(error, TFY_ERROR_TEXT, "%s",
                  pal ? "too many watch this process already" : "this process keeps no events");
         return TFY_E_STATE;
@@ -300,6 +304,22 @@ static int begin_watching(Client *client, const json_t *request, char *error)
     }
     tfy__buffer_free(&snapshot);
     return code;
+}
+
+/* From now on it gets a line whenever more is durable. */
+static int begin_following(Client *client, char *error)
+{
+    TfyOwner *owner = client->owner;
+    const TfyPal *pal = tfy__pal(owner->loop);
+    if ((pal ? pal->subscribers : 0) + (uint32_t)owner->followers >= WATCHER_MAX) {
+        snprintf(error, TFY_ERROR_TEXT, "too many follow this process already");
+        return TFY_E_STATE;
+    }
+    client->following = true;
+    owner->followers++;
+    tfy__timer_del(owner->loop, client->timer);
+    client->timer = 0;
+    return TFY_OK;
 }
 
 static void say_metrics(Client *client)
@@ -337,6 +357,14 @@ static void send_line(int fd, const char *text)
     (void)!sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+static void on_durable(TfyLoop *loop, void *arg)
+{
+    TfyOwner *owner = arg;
+    if (!owner->followers) return;
+    for (int i = 0; i < CLIENT_MAX; i++)
+        if (owner->clients[i].following) (void)!send(owner->clients[i].fd, "\n", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* Returns false when the client is finished. */
 static bool answer(Client *client)
 {
@@ -347,10 +375,11 @@ static bool answer(Client *client)
     const char *what = text_member(request, "do");
     bool figures = what && strcmp(what, "metrics") == 0;
     if (figures) say_metrics(client);
-    int code = figures                              ? TFY_OK
-               : what && strcmp(what, "watch") == 0 ? begin_watching(client, request, error)
-               : what && strcmp(what, "tasks") == 0 ? say_tasks(client, request, error)
-                                                    : obey(client->owner, request, by, made, error);
+    int code = figures                               ? TFY_OK
+               : what && strcmp(what, "watch") == 0  ? begin_watching(client, request, error)
+               : what && strcmp(what, "tasks") == 0  ? say_tasks(client, request, error)
+               : what && strcmp(what, "follow") == 0 ? begin_following(client, error)
+                                                     : obey(client->owner, request, by, made, error);
     json_decref(request);
     if (client->watching || client->closing) return pump(client);
     json_t *reply = json_pack("{s:i}", "code", code);
@@ -360,7 +389,7 @@ static bool answer(Client *client)
     json_decref(reply);
     if (text) send_line(client->fd, text);
     free(text);
-    return false;
+    return client->following;
 }
 
 static bool room(Client *client)
@@ -377,7 +406,7 @@ static void on_client(void *arg, uint32_t events)
         return;
     }
     for (;;) {
-        if (client->watching || client->closing)
+        if (client->watching || client->closing || client->following)
             client->len = 0; /* further input is ignored; only its disconnect matters */
         if (!room(client)) break;
         ssize_t got = recv(client->fd, client->line + client->len, client->cap - client->len, MSG_DONTWAIT);
@@ -386,7 +415,7 @@ static void on_client(void *arg, uint32_t events)
         if (got <= 0) break;
         char *end = memchr(client->line + client->len, '\n', (size_t)got);
         client->len += (size_t)got;
-        if (end && !client->watching && !client->closing) {
+        if (end && !client->watching && !client->closing && !client->following) {
             client->len = (size_t)(end - client->line);
             if (!answer(client)) break;
         }
@@ -485,7 +514,10 @@ TfyOwner *tfy__owner_start(TfyLoop *loop, const char *db_path)
     owner->fd = listen_in(owner->dir_fd);
     if (owner->fd < 0) goto failed;
     owner->watch = tfy__watch_add(loop, owner->fd, TFY_FD_READ, on_connection, owner);
-    if (owner->watch >= 0 && tfy__pal_open(loop, on_published, owner) == 0) return owner;
+    if (owner->watch >= 0 && tfy__pal_open(loop, on_published, owner) == 0) {
+        tfy__on_durable(loop, on_durable, owner);
+        return owner;
+    }
 failed:
     tfy__say("this process cannot be reached by approve, signal, kill and resolve while it runs: %s-live: %s", db_path,
              strerror(errno));
@@ -532,6 +564,7 @@ static void turn_away(TfyOwner *owner)
 void tfy__owner_stop(TfyOwner *owner)
 {
     if (!owner) return;
+    tfy__off_durable(owner->loop, owner);
     turn_away(owner);
     for (int i = 0; i < CLIENT_MAX; i++) {
         if (owner->clients[i].fd < 0) continue;

@@ -8,7 +8,7 @@
  *   {"do":"fork","run":R,"task":P?,"step":N,"value":V?}
  *   {"do":"thin","run":R,…} (wal/keep/thin.h)
  *   {"do":"watch","run":R?,"task":P?,"since":N?,"epoch":E?}
- *   {"do":"tasks","run":R?}   {"do":"metrics"}
+ *   {"do":"tasks","run":R?}   {"do":"metrics"}   {"do":"follow"}
  * and the answer is {"code":0} or {"code":TFY_E_…,"error":"a sentence"}; the process sends code 0 after the request
  * is durable. A fork's answer has the new run's uuid as "run". An answer with "note" reports what happened to an
  * earlier signal with the same id. {"ended":true} says that the process is ending and has not read the request.
@@ -22,6 +22,9 @@
  * {"end":true,"next":N} before an orderly end. E numbers the openings of the database, and event numbers restart with
  * each opening: if E is not the current one, N means nothing and all events are sent. No subscriber makes the process
  * wait: events that the socket does not accept stay in the ring (observe/pal.h) or become a gap.
+ *
+ * The answer to follow, {"code":0}, starts a stream of empty lines: one whenever more records are durable, unless the
+ * socket is full, and then the follower has not read the ones before. What became durable is in the log.
  *
  * Only the same user and root may send requests: the directory is 0700, the socket 0600, and the process also checks
  * the peer's credentials. Clients are limited in number, bytes and time, so that none can block the loop. The socket

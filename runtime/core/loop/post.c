@@ -69,14 +69,24 @@ int tfy__when_durable(TfyLoop *loop, TfyPosted call, void *arg)
 
 void tfy__on_durable(TfyLoop *loop, TfyPosted call, void *arg)
 {
-    loop->posts.moved = call;
-    loop->posts.moved_arg = arg;
+    int at = 0;
+    while (at < TFY_ON_DURABLE_MOST && loop->posts.moved[at].call) at++;
+    CHECK(at < TFY_ON_DURABLE_MOST);
+    loop->posts.moved[at].call = call;
+    loop->posts.moved[at].arg = arg;
+}
+
+void tfy__off_durable(TfyLoop *loop, const void *arg)
+{
+    for (int at = 0; at < TFY_ON_DURABLE_MOST; at++)
+        if (loop->posts.moved[at].arg == arg) loop->posts.moved[at].call = NULL;
 }
 
 void tfy__posts_durable(TfyLoop *loop)
 {
     const int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
-    if (loop->posts.moved && durable != loop->posts.seen) loop->posts.moved(loop, loop->posts.moved_arg);
+    for (int at = 0; durable != loop->posts.seen && at < TFY_ON_DURABLE_MOST; at++)
+        if (loop->posts.moved[at].call) loop->posts.moved[at].call(loop, loop->posts.moved[at].arg);
     loop->posts.seen = durable;
     while (loop->posts.undurable.first && loop->posts.undurable.first->lsn <= durable) {
         Post *post = LIST_TAKE(&loop->posts.undurable, next);

@@ -100,9 +100,11 @@ struct TfyLoop {
         pthread_mutex_t mutex;
         LIST(Post) waiting;
         LIST(Post) undurable; /* the loop's own: what is called when their records are durable */
-        TfyPosted moved;      /* … when any are; NULL: nothing */
-        void *moved_arg;
-        int64_t seen; /* the durable lsn at the last call */
+        struct {
+            TfyPosted call; /* NULL: nothing */
+            void *arg;
+        } moved[TFY_ON_DURABLE_MOST]; /* … when any are */
+        int64_t seen;                 /* the durable lsn at the last call */
     } posts;          /* by other threads (post.c) */
 
     TfyRunsSeen runs_seen; /* by a server */

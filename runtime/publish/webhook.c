@@ -1,0 +1,213 @@
+/* webhook.c: "https://…", and "http://…" on this machine: each message is a POST, signed as standard-webhooks has it:
+ *
+ *   webhook-id: DB/LSN    webhook-timestamp: SECONDS    webhook-signature: v1,BASE64(HMAC-SHA256(ID.SECONDS.BODY))
+ *
+ * One message at a time, so that they come in order. Any answer but 2xx is a failure; redirects are not followed, because
+ * who can change where an address leads would get the messages. */
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/hmac.h"
+#include "publish/target.h"
+#include "value/json.h"
+
+enum {
+    KEY_LEAST = 24, /* bytes, as standard-webhooks has it */
+    KEY_MOST = 64,
+    TURN_MS = 50, /* deliveries return so often, for the cursor to be saved */
+    GIVE_UP_MS = 24 * 3600 * 1000,
+    PAUSE_MOST_MS = 3600 * 1000,
+    ANSWER_MOST = 64 << 10, /* bytes that an answer may have */
+};
+
+struct TfyTarget {
+    const TfyFollow *follow;
+    CURL *easy;
+    unsigned char key[KEY_MOST + 3];
+    size_t key_len;
+    size_t answered; /* bytes of the answer so far */
+    char why[CURL_ERROR_SIZE];
+};
+
+/* ---- one message ---- */
+
+static size_t pass_over(char *bytes, size_t size, size_t count, void *arg)
+{
+    TfyTarget *target = arg;
+    target->answered += size * count;
+    return target->answered <= ANSWER_MOST ? size * count : 0;
+}
+
+static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    return tfy__publish_ends();
+}
+
+/* "webhook-signature: v1,…". False: no memory. */
+static bool sign(const TfyTarget *target, const char *id, const char *when, const char *body, size_t len,
+                 TfyBuffer *header)
+{
+    unsigned char mac[TFY_SHA256_SIZE];
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "%s.%s.", id, when);
+    tfy__buffer_add(&text, body, len);
+    const bool fine = !text.failed && tfy__hmac_sha256(target->key, target->key_len, text.data, text.len, mac);
+    tfy__buffer_free(&text);
+    tfy__buffer_text(header, "webhook-signature: v1,");
+    if (fine) tfy__write_base64(header, mac, sizeof mac);
+    return fine && !header->failed;
+}
+
+static struct curl_slist *headers_of(const TfyTarget *target, const TfyMessage *message, const char *body)
+{
+    char id[64], when[24], line[128];
+    TfyBuffer signature = {0};
+    struct curl_slist *list = NULL;
+    snprintf(id, sizeof id, "%s/%lld", target->follow->db_id, (long long)message->lsn);
+    snprintf(when, sizeof when, "%lld", (long long)time(NULL));
+    if (sign(target, id, when, body, message->len, &signature)) {
+        list = curl_slist_append(list, "Content-Type: application/cloudevents+json; charset=utf-8");
+        snprintf(line, sizeof line, "webhook-id: %s", id);
+        list = curl_slist_append(list, line);
+        snprintf(line, sizeof line, "webhook-timestamp: %s", when);
+        list = curl_slist_append(list, line);
+        list = curl_slist_append(list, signature.data);
+    }
+    tfy__buffer_free(&signature);
+    return list;
+}
+
+/* What the answer means. */
+static void judge(TfyTarget *target, CURLcode code, TfyDelivery *result)
+{
+    const char *shown = target->follow->address.shown;
+    curl_off_t after_s = 0;
+    long status = 0;
+    curl_easy_getinfo(target->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(target->easy, CURLINFO_RETRY_AFTER, &after_s);
+    if ((code == CURLE_OK || target->answered > ANSWER_MOST) && status >= 200 && status < 300) return;
+    result->pause_ms = after_s > 0 && after_s < PAUSE_MOST_MS / 1000 ? after_s * 1000 : 0;
+    if (code != CURLE_OK)
+        tfy__delivery_fail(result, TFY_SENT_AGAIN, "%s cannot be reached: %s", shown,
+                           *target->why ? target->why : curl_easy_strerror(code));
+    else
+        tfy__delivery_fail(result, TFY_SENT_AGAIN, "%s answered %ld%s", shown, status,
+                           status >= 300 && status < 400 ? ", and redirects are not followed" : "");
+}
+
+static void post(TfyTarget *target, const TfyBatch *batch, size_t at, TfyDelivery *result)
+{
+    const TfyMessage *message = &batch->items[at];
+    const char *body = batch->texts.data + message->at;
+    struct curl_slist *headers = headers_of(target, message, body);
+    if (!headers) {
+        tfy__delivery_fail(result, TFY_SENT_AGAIN, "memory ran out");
+        return;
+    }
+    target->answered = 0;
+    *target->why = '\0';
+    curl_easy_setopt(target->easy, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(target->easy, CURLOPT_POSTFIELDS, body);
+    curl_easy_setopt(target->easy, CURLOPT_POSTFIELDSIZE, (long)message->len);
+    judge(target, curl_easy_perform(target->easy), result);
+    curl_slist_free_all(headers);
+}
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
+{
+    const int64_t until = monotonic_ms() + TURN_MS;
+    while (first + result->done < batch->count && !tfy__publish_ends()) {
+        post(target, batch, first + result->done, result);
+        if (result->how != TFY_SENT) return;
+        result->done++;
+        if (monotonic_ms() >= until) return;
+    }
+}
+
+/* ---- opening ---- */
+
+static bool read_key(TfyTarget *target, char *error)
+{
+    const char *text = target->follow->secret;
+    if (!text) {
+        snprintf(
+            error, TFY_ERROR_TEXT,
+            "webhooks are signed: write a secret into a file, as in { printf whsec_; head -c 32 /dev/urandom | base64; "
+            "} >hook.key, and name it with --secret-file");
+        return false;
+    }
+    if (strncmp(text, "whsec_", 6) == 0) text += 6;
+    const size_t len = strlen(text);
+    const int64_t got = len <= KEY_MOST / 3 * 4 + 4 ? tfy__read_base64((char *)target->key, text, len) : -1;
+    if (got >= KEY_LEAST && got <= KEY_MOST) {
+        target->key_len = (size_t)got;
+        return true;
+    }
+    snprintf(error, TFY_ERROR_TEXT, "the secret is not %d to %d bytes in base64, with or without whsec_ before it",
+             KEY_LEAST, KEY_MOST);
+    return false;
+}
+
+static bool set_up(TfyTarget *target, char *error)
+{
+    const TfyAddress *address = &target->follow->address;
+    const bool plain = strcmp(address->scheme, "http") == 0;
+    if (plain && !tfy__address_is_loopback(address)) {
+        snprintf(error, TFY_ERROR_TEXT, "http:// is for targets on this machine; use https://");
+        return false;
+    }
+    CURL *easy = target->easy = curl_easy_init();
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (!easy || curl_easy_setopt(easy, CURLOPT_URL, address->whole) != CURLE_OK) return false;
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, plain ? "http" : "https");
+    if (plain) curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)TFY_TARGET_WAIT_MS);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "tfy/" TFY_VERSION);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, target->why);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, pass_over);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, target);
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    return true;
+}
+
+static void close_webhook(TfyTarget *target)
+{
+    if (target->easy) curl_easy_cleanup(target->easy);
+    explicit_bzero(target->key, sizeof target->key);
+    free(target);
+}
+
+static TfyTarget *open_webhook(const TfyFollow *follow, char *error)
+{
+    TfyTarget *target = calloc(1, sizeof *target);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (!target) return NULL;
+    target->follow = follow;
+    if (read_key(target, error) && set_up(target, error)) return target;
+    close_webhook(target);
+    return NULL;
+}
+
+const TfyTargetKind tfy__webhook_kind = {
+    .name = "webhook",
+    .schemes = {"https", "http"},
+    .give_up_ms = GIVE_UP_MS,
+    .pause_most_ms = PAUSE_MOST_MS,
+    .open = open_webhook,
+    .deliver = deliver,
+    .close = close_webhook,
+};
