@@ -6,16 +6,6 @@
  * bodies of groups, and to the workflow that returned it. */
 #include "check_trust.h"
 
-bool has_handle(Trust *t, const Expr *e)
-{
-    return t->c->has_handle_types && e->type && type_has_handle(t->c, e->type);
-}
-
-bool variable_has_handle(Trust *t, const Variable *variable)
-{
-    return t->c->has_handle_types && variable->type && type_has_handle(t->c, variable->type);
-}
-
 /* ---- to the other side of a result ---- */
 
 /* Its bodies give these channels: they are read when the body at hand is walked again. */

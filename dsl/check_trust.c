@@ -40,18 +40,6 @@ static Label through(Trust *t, Label label, const char *name, Span span)
     return label;
 }
 
-/* Joins into a label that is kept; true when it grew. */
-bool label_grow(Label *kept, Label label)
-{
-    const bool grows = (label.from && !kept->from) || (label.params & ~kept->params) ||
-                       (label.chosen && !kept->chosen) || (label.choosers & ~kept->choosers);
-    if (label.from && !kept->from) kept->from = label.from;
-    if (label.chosen && !kept->chosen) kept->chosen = label.chosen;
-    kept->params |= label.params;
-    kept->choosers |= label.choosers;
-    return grows;
-}
-
 /* What callers of the declaration at hand read. */
 static void keep(Trust *t, Label *kept, Label label)
 {
@@ -78,19 +66,6 @@ static Label chosen_by(Trust *t, Label value, Label by, Span span)
     }
     value.choosers |= by.params | by.choosers;
     return value;
-}
-
-static Label *label_of_variable(Trust *t, const Variable *variable)
-{
-    if (!variable->label) ((Variable *)variable)->label = arena_new(t->arena, Label);
-    return variable->label;
-}
-
-Label read_variable(Trust *t, const Variable *variable)
-{
-    const Label label = *label_of_variable(t, variable);
-    ((Variable *)variable)->label_read = true;
-    return label;
 }
 
 void into_variable(Trust *t, const Variable *variable, Label label)

@@ -37,11 +37,44 @@ static inline uint64_t param_bit(uint32_t index)
     return UINT64_C(1) << (index < PARAM_BITS ? index : PARAM_BITS);
 }
 
+/* Joins into a label that is kept; true when it grew. */
+static inline bool label_grow(Label *kept, Label label)
+{
+    const bool grows = (label.from && !kept->from) || (label.params & ~kept->params) ||
+                       (label.chosen && !kept->chosen) || (label.choosers & ~kept->choosers);
+    if (label.from && !kept->from) kept->from = label.from;
+    if (label.chosen && !kept->chosen) kept->chosen = label.chosen;
+    kept->params |= label.params;
+    kept->choosers |= label.choosers;
+    return grows;
+}
+
+static inline Label *label_of_variable(Trust *t, const Variable *variable)
+{
+    if (!variable->label) ((Variable *)variable)->label = arena_new(t->arena, Label);
+    return variable->label;
+}
+
+static inline Label read_variable(Trust *t, const Variable *variable)
+{
+    const Label label = *label_of_variable(t, variable);
+    ((Variable *)variable)->label_read = true;
+    return label;
+}
+
+static inline bool has_handle(Trust *t, const Expr *e)
+{
+    return t->c->has_handle_types && e->type && type_has_handle(t->c, e->type);
+}
+
+static inline bool variable_has_handle(Trust *t, const Variable *variable)
+{
+    return t->c->has_handle_types && variable->type && type_has_handle(t->c, variable->type);
+}
+
 /* ---- check_trust.c ---- */
 Label label_expr(Trust *t, const Expr *e);
-bool label_grow(Label *kept, Label label);            /* joins into one that is kept; true: it has more now */
 const Origin *origin_of(const Trust *t, Label label); /* in this body, whoever called it; NULL: it is trusted */
-Label read_variable(Trust *t, const Variable *variable);
 void into_variable(Trust *t, const Variable *variable, Label label);
 Reach *reach_of(Trust *t, const Decl *decl); /* never NULL */
 /* A value stands in a place: a mistake if it comes from outside. */
@@ -50,8 +83,6 @@ void into_place(Trust *t, Span span, Label label, const Place *place);
 void into_word(Trust *t, Label label, const Expr *word);
 
 /* ---- check_sent.c ---- */
-bool has_handle(Trust *t, const Expr *e);
-bool variable_has_handle(Trust *t, const Variable *variable);
 /* What is sent into the channels that an expression gives is in every name that they have. */
 void into_handles(Trust *t, const Expr *e, Label label);
 /* Where they get one more: as a variable, in another channel, for callers, and around the innermost closure. */
