@@ -1,11 +1,14 @@
 /* feed.c: see feed.h. */
 #include "publish/feed.h"
 
+#include <string.h>
+
 #include "value/json.h"
 
 enum { PAGE = 2000 }; /* records: a transaction that reads for long would keep the log's own file from being reused */
 
 typedef struct Feeding {
+    TfyEvents *events;
     const TfyFollow *follow;
     const TfyTargetKind *kind;
     TfyBatch *batch;
@@ -28,13 +31,14 @@ static void add_head(Feeding *feeding, int64_t lsn, const char *type, const TfyE
 }
 
 /* Ends the text that starts there, and gives it a message. */
-static void end_message(TfyBatch *batch, size_t at, int64_t lsn, int type, TfyEventRun *run)
+static void end_message(TfyBatch *batch, size_t at, int64_t lsn, int type, const TfyEvent *event)
 {
-    batch->items[batch->count++] = (TfyMessage){lsn, type, tfy__event_run_keep(run), at, batch->texts.len - at};
+    TfyEventRun *run = type ? tfy__event_run_keep(event->run) : NULL;
+    batch->items[batch->count++] = (TfyMessage){lsn, event->record->ts_ms, type, run, at, batch->texts.len - at};
     tfy__buffer_char(&batch->texts, '\0');
 }
 
-static void add_gap(Feeding *feeding, int64_t from, int64_t to)
+static void add_gap(Feeding *feeding, int64_t from, int64_t to, const TfyEvent *next)
 {
     TfyBatch *batch = feeding->batch;
     const size_t at = batch->texts.len;
@@ -42,8 +46,22 @@ static void add_gap(Feeding *feeding, int64_t from, int64_t to)
     tfy__buffer_printf(&batch->texts, "{\"from\":%lld,\"to\":%lld,\"why\":\"compacted\"}", (long long)from,
                        (long long)to);
     if (!feeding->kind->events_whole) tfy__buffer_char(&batch->texts, '}');
-    end_message(batch, at, to, 0, NULL);
+    end_message(batch, at, to, 0, next);
     batch->missed += to - from + 1;
+}
+
+/* The event, with what only other records say: when what it ended began, and the key of the step. */
+static void add_whole(Feeding *feeding, const TfyEvent *event)
+{
+    TfyBuffer *out = &feeding->batch->texts;
+    TfyEventBefore before;
+    tfy__event_before(feeding->events, event, &before);
+    tfy__event_whole(event, out);
+    if (!out->failed) out->len--; /* the last brace */
+    tfy__buffer_printf(out, ",\"since_ms\":%lld,\"version\":\"%s\",\"attempt\":%u,\"key\":", (long long)before.ts_ms,
+                       tfy__event_version(event), before.attempt);
+    tfy__buffer_json_string(out, before.key, strlen(before.key));
+    tfy__buffer_char(out, '}');
 }
 
 static void add_record(Feeding *feeding, const TfyEvent *event)
@@ -53,14 +71,14 @@ static void add_record(Feeding *feeding, const TfyEvent *event)
     const int type = event->record->type;
     char name[64];
     if (feeding->kind->events_whole) {
-        tfy__event_whole(event, &batch->texts);
+        add_whole(feeding, event);
     } else {
         snprintf(name, sizeof name, "tfy.record.%s", tfy__record_type_name(type));
         add_head(feeding, event->record->lsn, name, event);
         tfy__event_text(event, &batch->texts);
         tfy__buffer_char(&batch->texts, '}');
     }
-    end_message(batch, at, event->record->lsn, type, event->run);
+    end_message(batch, at, event->record->lsn, type, event);
 }
 
 /* A record may take two places: a gap before it, and itself. */
@@ -75,7 +93,7 @@ static int take(void *arg, const TfyEvent *event)
     TfyBatch *batch = feeding->batch;
     const int64_t lsn = event->record->lsn;
     if (feeding->looked++ == PAGE || is_full(batch)) return 1;
-    if (lsn > batch->lsn + 1) add_gap(feeding, batch->lsn + 1, lsn - 1);
+    if (lsn > batch->lsn + 1) add_gap(feeding, batch->lsn + 1, lsn - 1, event);
     if (tfy__event_wanted(&feeding->filter, event->run, event->task, event->record->type)) add_record(feeding, event);
     batch->lsn = lsn;
     return batch->texts.failed ? TFY_E_NOMEM : 0;
@@ -83,7 +101,7 @@ static int take(void *arg, const TfyEvent *event)
 
 int tfy__feed(TfyEvents *events, const TfyFollow *follow, const TfyTargetKind *kind, TfyBatch *batch)
 {
-    Feeding feeding = {follow, kind, batch, {.types = follow->types}, 0};
+    Feeding feeding = {events, follow, kind, batch, {.types = follow->types}, 0};
     return tfy__events_see(events, batch->lsn + 1, take, &feeding);
 }
 

@@ -1,7 +1,7 @@
 /* feed.h: records of the log as batches of messages.
  *
- * A message is a CloudEvent 1.0 in JSON whose data is the event as a server's stream has it (cli/look/event.h), or that event
- * itself. Records that were removed before they could be read are one message of the type "tfy.gap". */
+ * A message is a CloudEvent 1.0 in JSON whose data is the event as a server's stream has it (cli/look/event.h); or it is that
+ * event itself, whole, with "since_ms", "version" and "key". Records that were removed before they could be read are one message of the type "tfy.gap". */
 #ifndef PUBLISH_FEED_H
 #define PUBLISH_FEED_H
 

@@ -19,7 +19,7 @@ enum { PAUSE_LEAST_MS = 500, SAVE_MS = 50 };
 typedef struct Follower {
     const TfyFollow *follow;
     const TfyTargetKind *kind;
-    TfyTarget *target;
+    TfyPublishTarget *target;
     TfyEvents *events;
     TfyCursor cursor;
     TfyWaker waker;
@@ -135,9 +135,19 @@ static size_t give_up(Follower *it, size_t done)
     return done + 1;
 }
 
+/* Messages were refused for good, and delivery goes on. */
+static void note_drop(Follower *it, const TfyDelivery *result)
+{
+    TfyCursorState *state = &it->cursor.state;
+    if (strcmp(state->error, result->error) != 0) tfy__say("%s: %s", it->follow->name, result->error);
+    state->error_ms = clock_ms(CLOCK_REALTIME);
+    snprintf(state->error, sizeof state->error, "%.*s", TFY_CURSOR_ERROR - 1, result->error);
+}
+
 static void take_result(Follower *it, const TfyDelivery *result)
 {
     it->cursor.state.dropped += result->dropped;
+    if (result->how == TFY_SENT && *result->error) note_drop(it, result);
     if (result->done) succeed(it);
 }
 

@@ -105,6 +105,9 @@ static int publish(TfyFollow *follow, const Words *words)
     if (!kind) return tfy__fail(EXIT_USAGE, "%s", error);
     if (kind->parameters && !tfy__address_parameters(&follow->address, kind->parameters, error))
         return tfy__fail(EXIT_USAGE, "%s", error);
+    if (follow->content && !kind->events_whole)
+        return tfy__fail(EXIT_USAGE,
+                         "--content is for otlp+http:// and otlp+https://: other messages have what the log has");
     follow->name = words->name ? words->name : kind->name;
     return tfy__follow(follow, kind, words->name);
 }

@@ -16,7 +16,7 @@
 
 enum { PORT = 4222, MAX_USUAL = 1000000, PAUSE_MOST_MS = 30000, SUBJECT_MOST = 512, NAME_MOST = 64 };
 
-struct TfyTarget {
+struct TfyPublishTarget {
     const TfyFollow *follow;
     const char *stream;
     int64_t max;
@@ -52,7 +52,7 @@ static bool is_refused(const jsPubAckErr *error)
     return error->Err == NATS_MAX_PAYLOAD || error->ErrCode == JSStreamMessageExceedsMaximumErr;
 }
 
-static void note(TfyTarget *target, int64_t lsn, const jsPubAckErr *error)
+static void note(TfyPublishTarget *target, int64_t lsn, const jsPubAckErr *error)
 {
     const size_t at = target->batch ? find(target->batch, lsn) : 0;
     if (!target->batch || at == target->batch->count) return;
@@ -65,7 +65,7 @@ static void note(TfyTarget *target, int64_t lsn, const jsPubAckErr *error)
 
 static void on_ack(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error, void *closure)
 {
-    TfyTarget *target = closure;
+    TfyPublishTarget *target = closure;
     const char *id = NULL;
     int64_t lsn;
     if (natsMsgHeader_Get(message, "Nats-Msg-Id", &id) == NATS_OK && sscanf(id, "%*[^/]/%" SCNd64, &lsn) == 1) {
@@ -78,7 +78,7 @@ static void on_ack(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *erro
 
 /* ---- connecting ---- */
 
-static void disconnect(TfyTarget *target)
+static void disconnect(TfyPublishTarget *target)
 {
     jsCtx_Destroy(target->js);
     natsConnection_Destroy(target->connection);
@@ -86,13 +86,13 @@ static void disconnect(TfyTarget *target)
     target->connection = NULL;
 }
 
-static void fail(TfyTarget *target, TfySent how, const char *what, const char *why, TfyDelivery *result)
+static void fail(TfyPublishTarget *target, TfySent how, const char *what, const char *why, TfyDelivery *result)
 {
     tfy__delivery_fail(result, how, "%s %s: %.160s", target->follow->address.shown, what, why);
     disconnect(target);
 }
 
-static natsStatus set_options(const TfyTarget *target, natsOptions *options)
+static natsStatus set_options(const TfyPublishTarget *target, natsOptions *options)
 {
     const TfyAddress *address = &target->follow->address;
     char url[400];
@@ -108,7 +108,7 @@ static natsStatus set_options(const TfyTarget *target, natsOptions *options)
                          : natsOptions_SetToken(options, target->follow->secret);
 }
 
-static natsStatus connect_to(TfyTarget *target)
+static natsStatus connect_to(TfyPublishTarget *target)
 {
     natsOptions *options = NULL;
     natsStatus status = natsOptions_Create(&options);
@@ -118,7 +118,7 @@ static natsStatus connect_to(TfyTarget *target)
     return status;
 }
 
-static natsStatus open_stream(TfyTarget *target)
+static natsStatus open_stream(TfyPublishTarget *target)
 {
     jsOptions options;
     jsOptions_Init(&options);
@@ -131,7 +131,7 @@ static natsStatus open_stream(TfyTarget *target)
 }
 
 /* Makes the stream unless there is one, or another one takes its subjects. */
-static natsStatus make_stream(TfyTarget *target)
+static natsStatus make_stream(TfyPublishTarget *target)
 {
     jsErrCode code = 0;
     jsStreamInfo *info = NULL;
@@ -152,7 +152,7 @@ static natsStatus make_stream(TfyTarget *target)
     return status;
 }
 
-static void begin(TfyTarget *target, int64_t *lsn, TfyDelivery *result)
+static void begin(TfyPublishTarget *target, int64_t *lsn, TfyDelivery *result)
 {
     disconnect(target);
     natsStatus status = connect_to(target);
@@ -179,7 +179,7 @@ static size_t add_part(char *subject, size_t used, const char *name)
     return used;
 }
 
-static void subject_of(const TfyTarget *target, const TfyMessage *message, char subject[SUBJECT_MOST])
+static void subject_of(const TfyPublishTarget *target, const TfyMessage *message, char subject[SUBJECT_MOST])
 {
     size_t used = (size_t)snprintf(subject, SUBJECT_MOST, "%s", target->stream);
     used = add_part(subject, used, message->run ? message->run->program : "");
@@ -187,7 +187,7 @@ static void subject_of(const TfyTarget *target, const TfyMessage *message, char 
     add_part(subject, used, message->type ? tfy__record_type_name(message->type) : "gap");
 }
 
-static natsStatus send_one(TfyTarget *target, const TfyBatch *batch, const TfyMessage *message)
+static natsStatus send_one(TfyPublishTarget *target, const TfyBatch *batch, const TfyMessage *message)
 {
     char subject[SUBJECT_MOST], id[64];
     natsMsg *sent = NULL;
@@ -202,7 +202,7 @@ static natsStatus send_one(TfyTarget *target, const TfyBatch *batch, const TfyMe
     return status;
 }
 
-static void begin_batch(TfyTarget *target, const TfyBatch *batch)
+static void begin_batch(TfyPublishTarget *target, const TfyBatch *batch)
 {
     pthread_mutex_lock(&target->mutex);
     target->batch = batch;
@@ -212,7 +212,7 @@ static void begin_batch(TfyTarget *target, const TfyBatch *batch)
 }
 
 /* Counts the messages that are done with, from the first on. */
-static bool end_batch(TfyTarget *target, size_t first, TfyDelivery *result, char why[160])
+static bool end_batch(TfyPublishTarget *target, size_t first, TfyDelivery *result, char why[160])
 {
     pthread_mutex_lock(&target->mutex);
     const size_t count = target->batch->count - first;
@@ -226,7 +226,7 @@ static bool end_batch(TfyTarget *target, size_t first, TfyDelivery *result, char
     return result->done == count;
 }
 
-static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
+static void deliver(TfyPublishTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
 {
     char why[160];
     natsStatus status = NATS_OK;
@@ -258,7 +258,7 @@ static bool is_name(const char *name)
            !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")];
 }
 
-static bool take_parameters(TfyTarget *target, char *error)
+static bool take_parameters(TfyPublishTarget *target, char *error)
 {
     const TfyAddress *address = &target->follow->address;
     const char *stream = tfy__address_parameter(address, "stream");
@@ -274,7 +274,7 @@ static bool take_parameters(TfyTarget *target, char *error)
 }
 
 /* Once the library has ended, no thread has the target. */
-static void close_nats(TfyTarget *target)
+static void close_nats(TfyPublishTarget *target)
 {
     disconnect(target);
     nats_CloseAndWait(TFY_TARGET_WAIT_MS);
@@ -282,9 +282,9 @@ static void close_nats(TfyTarget *target)
     free(target);
 }
 
-static TfyTarget *open_nats(const TfyFollow *follow, char *error)
+static TfyPublishTarget *open_nats(const TfyFollow *follow, char *error)
 {
-    TfyTarget *target = calloc(1, sizeof *target);
+    TfyPublishTarget *target = calloc(1, sizeof *target);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!target) return NULL;
     target->follow = follow;

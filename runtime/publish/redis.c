@@ -20,7 +20,7 @@
 
 enum { PORT = 6379, MAX_USUAL = 1000000, PAUSE_MOST_MS = 30000, STREAM_MOST = 256 };
 
-struct TfyTarget {
+struct TfyPublishTarget {
     const TfyFollow *follow;
     redisContext *redis; /* NULL: not connected */
     const char *stream;
@@ -32,13 +32,13 @@ static const char *const parameters[] = {"stream", "max", NULL};
 
 /* ---- failures ---- */
 
-static void disconnect(TfyTarget *target)
+static void disconnect(TfyPublishTarget *target)
 {
     if (target->redis) redisFree(target->redis);
     target->redis = NULL;
 }
 
-static void fail_connection(TfyTarget *target, TfyDelivery *result)
+static void fail_connection(TfyPublishTarget *target, TfyDelivery *result)
 {
     const redisContext *redis = target->redis;
     const bool late = redis && redis->err == REDIS_ERR_IO && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -60,7 +60,7 @@ static bool is_final(const char *error)
     return false;
 }
 
-static void fail_reply(TfyTarget *target, const redisReply *reply, TfyDelivery *result)
+static void fail_reply(TfyPublishTarget *target, const redisReply *reply, TfyDelivery *result)
 {
     tfy__delivery_fail(result, is_final(reply->str) ? TFY_SENT_STOP : TFY_SENT_AGAIN, "%s answered: %.200s",
                        target->follow->address.shown, reply->str);
@@ -68,7 +68,7 @@ static void fail_reply(TfyTarget *target, const redisReply *reply, TfyDelivery *
 }
 
 /* Sends one command. NULL: it failed, and the result says how. An error that begins like `but` is not a failure. */
-static redisReply *ask(TfyTarget *target, int count, const char **words, const char *but, TfyDelivery *result)
+static redisReply *ask(TfyPublishTarget *target, int count, const char **words, const char *but, TfyDelivery *result)
 {
     redisReply *reply = redisCommandArgv(target->redis, count, words, NULL);
     if (!reply) {
@@ -81,7 +81,7 @@ static redisReply *ask(TfyTarget *target, int count, const char **words, const c
     return reply;
 }
 
-static bool tell(TfyTarget *target, int count, const char **words, TfyDelivery *result)
+static bool tell(TfyPublishTarget *target, int count, const char **words, TfyDelivery *result)
 {
     redisReply *reply = ask(target, count, words, NULL, result);
     if (reply) freeReplyObject(reply);
@@ -98,7 +98,7 @@ static const redisReply *member(const redisReply *list, const char *name)
     return NULL;
 }
 
-static void fail_foreign(TfyTarget *target, TfyDelivery *result)
+static void fail_foreign(TfyPublishTarget *target, TfyDelivery *result)
 {
     tfy__delivery_fail(
         result, TFY_SENT_STOP,
@@ -109,7 +109,7 @@ static void fail_foreign(TfyTarget *target, TfyDelivery *result)
 }
 
 /* Its newest id, "58-0". */
-static bool take_id(TfyTarget *target, const redisReply *info, int64_t *lsn, TfyDelivery *result)
+static bool take_id(TfyPublishTarget *target, const redisReply *info, int64_t *lsn, TfyDelivery *result)
 {
     const redisReply *id = member(info, "last-generated-id");
     unsigned sequence;
@@ -123,7 +123,7 @@ static bool take_id(TfyTarget *target, const redisReply *info, int64_t *lsn, Tfy
 }
 
 /* [[id, [name, value, …]]]: whether that entry is a message of this database. */
-static bool is_ours(const TfyTarget *target, const redisReply *entries)
+static bool is_ours(const TfyPublishTarget *target, const redisReply *entries)
 {
     if (entries->type != REDIS_REPLY_ARRAY || !entries->elements) return true; /* all were trimmed */
     const redisReply *entry = entries->element[0];
@@ -136,7 +136,7 @@ static bool is_ours(const TfyTarget *target, const redisReply *entries)
     return ours;
 }
 
-static bool look(TfyTarget *target, int64_t *lsn, TfyDelivery *result)
+static bool look(TfyPublishTarget *target, int64_t *lsn, TfyDelivery *result)
 {
     redisReply *info = ask(target, 3, (const char *[]){"XINFO", "STREAM", target->stream}, "ERR no such key", result);
     bool fine = info && take_id(target, info, lsn, result);
@@ -152,7 +152,7 @@ static bool look(TfyTarget *target, int64_t *lsn, TfyDelivery *result)
 
 /* ---- connecting ---- */
 
-static bool log_in(TfyTarget *target, TfyDelivery *result)
+static bool log_in(TfyPublishTarget *target, TfyDelivery *result)
 {
     const char *user = target->follow->address.user, *secret = target->follow->secret;
     bool fine = true;
@@ -164,7 +164,7 @@ static bool log_in(TfyTarget *target, TfyDelivery *result)
     return fine;
 }
 
-static void begin(TfyTarget *target, int64_t *lsn, TfyDelivery *result)
+static void begin(TfyPublishTarget *target, int64_t *lsn, TfyDelivery *result)
 {
     const TfyAddress *address = &target->follow->address;
     const struct timeval wait = {.tv_sec = TFY_TARGET_WAIT_MS / 1000};
@@ -178,12 +178,12 @@ static void begin(TfyTarget *target, int64_t *lsn, TfyDelivery *result)
 
 /* ---- messages ---- */
 
-static bool append(TfyTarget *target, int count, const char **words, const size_t *lens)
+static bool append(TfyPublishTarget *target, int count, const char **words, const size_t *lens)
 {
     return redisAppendCommandArgv(target->redis, count, words, lens) == REDIS_OK;
 }
 
-static bool append_message(TfyTarget *target, const TfyBatch *batch, const TfyMessage *message)
+static bool append_message(TfyPublishTarget *target, const TfyBatch *batch, const TfyMessage *message)
 {
     char id[32];
     snprintf(id, sizeof id, "%" PRId64 "-0", message->lsn);
@@ -194,7 +194,7 @@ static bool append_message(TfyTarget *target, const TfyBatch *batch, const TfyMe
 }
 
 /* Sends all of it as one transaction. */
-static bool append_batch(TfyTarget *target, const TfyBatch *batch, size_t first)
+static bool append_batch(TfyPublishTarget *target, const TfyBatch *batch, size_t first)
 {
     bool fine = append(target, 1, (const char *[]){"MULTI"}, NULL);
     for (size_t i = first; fine && i < batch->count; i++) fine = append_message(target, batch, &batch->items[i]);
@@ -208,7 +208,7 @@ static bool is_there(const redisReply *reply)
 }
 
 /* What became of the transaction. */
-static void judge(TfyTarget *target, const redisReply *reply, size_t count, TfyDelivery *result)
+static void judge(TfyPublishTarget *target, const redisReply *reply, size_t count, TfyDelivery *result)
 {
     for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
         if (!is_there(reply->element[i])) {
@@ -226,7 +226,7 @@ static void judge(TfyTarget *target, const redisReply *reply, size_t count, TfyD
 
 /* The replies before the last one only say that a command is queued; one that is not makes the transaction fail, and its error
  * says more. */
-static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
+static void deliver(TfyPublishTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
 {
     const size_t count = batch->count - first;
     redisReply *refused = NULL;
@@ -246,7 +246,7 @@ static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyD
 
 /* ---- opening ---- */
 
-static bool take_parameters(TfyTarget *target, char *error)
+static bool take_parameters(TfyPublishTarget *target, char *error)
 {
     const TfyAddress *address = &target->follow->address;
     const char *stream = tfy__address_parameter(address, "stream");
@@ -261,20 +261,20 @@ static bool take_parameters(TfyTarget *target, char *error)
     return false;
 }
 
-static int idle_fd(const TfyTarget *target)
+static int idle_fd(const TfyPublishTarget *target)
 {
     return target->redis ? target->redis->fd : -1;
 }
 
-static void close_redis(TfyTarget *target)
+static void close_redis(TfyPublishTarget *target)
 {
     disconnect(target);
     free(target);
 }
 
-static TfyTarget *open_redis(const TfyFollow *follow, char *error)
+static TfyPublishTarget *open_redis(const TfyFollow *follow, char *error)
 {
-    TfyTarget *target = calloc(1, sizeof *target);
+    TfyPublishTarget *target = calloc(1, sizeof *target);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!target) return NULL;
     target->follow = follow;

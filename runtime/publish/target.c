@@ -12,7 +12,8 @@ const TfyTargetKind tfy__redis_kind = {.name = "redis", .schemes = {"redis"}, .p
 const TfyTargetKind tfy__nats_kind = {.name = "nats", .schemes = {"nats"}, .package = "libnats-dev"};
 #endif
 
-static const TfyTargetKind *const kinds[] = {&tfy__webhook_kind, &tfy__redis_kind, &tfy__nats_kind, NULL};
+static const TfyTargetKind *const kinds[] = {&tfy__webhook_kind, &tfy__redis_kind, &tfy__nats_kind, &tfy__otlp_kind,
+                                             NULL};
 
 static bool has_scheme(const TfyTargetKind *kind, const char *scheme)
 {

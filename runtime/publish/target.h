@@ -32,6 +32,7 @@ enum {
 
 typedef struct TfyMessage {
     int64_t lsn;      /* of its record; of a gap, the last of the records that were removed */
+    int64_t ts_ms;    /* of the record, since 1970; of a gap, that of the record after it */
     int type;         /* TfyRecordType; 0: a gap */
     TfyEventRun *run; /* kept; NULL: it is of the database itself, or a gap */
     size_t at, len;   /* its text in the batch, without the NUL after it */
@@ -67,10 +68,10 @@ typedef struct TfyDelivery {
     size_t done;                /* messages from the first of those asked for that need not be delivered again */
     int64_t dropped;            /* … of which the target refused so many for good */
     int64_t pause_ms;           /* AGAIN: the target asks for this pause; 0: for none */
-    char error[TFY_ERROR_TEXT]; /* AGAIN, STOP: one sentence without a secret */
+    char error[TFY_ERROR_TEXT]; /* one sentence without a secret; "": nothing was wrong */
 } TfyDelivery;
 
-typedef struct TfyTarget TfyTarget;
+typedef struct TfyPublishTarget TfyPublishTarget;
 
 typedef struct TfyTargetKind {
     const char *name;              /* "redis"; also the follower's name where nobody gave one */
@@ -81,16 +82,16 @@ typedef struct TfyTargetKind {
     int64_t give_up_ms;            /* a message that failed for so long is given up; 0: none is */
     int64_t pause_most_ms;         /* pauses after failures double up to this */
     /* NULL: error (TFY_ERROR_TEXT bytes) says what is wrong with the request. Nothing is connected yet. */
-    TfyTarget *(*open)(const TfyFollow *follow, char *error);
+    TfyPublishTarget *(*open)(const TfyFollow *follow, char *error);
     /* Called before the first delivery and after each failure. *lsn is the cursor's; a target that knows itself what it has
      * changes it. NULL: there is nothing to do. */
-    void (*begin)(TfyTarget *target, int64_t *lsn, TfyDelivery *result);
+    void (*begin)(TfyPublishTarget *target, int64_t *lsn, TfyDelivery *result);
     /* Delivers messages of the batch from this one on, all or some. Delivery starts as all zero. */
-    void (*deliver)(TfyTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result);
+    void (*deliver)(TfyPublishTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result);
     /* A descriptor that is readable while nothing is delivered if the connection has ended; below 0: there is none. Then the
      * target begins again, since it may have lost what it had. NULL: none. */
-    int (*idle_fd)(const TfyTarget *target);
-    void (*close)(TfyTarget *target);
+    int (*idle_fd)(const TfyPublishTarget *target);
+    void (*close)(TfyPublishTarget *target);
 } TfyTargetKind;
 
 /* The kind for the address. NULL: error (TFY_ERROR_TEXT bytes) says which there are, or which package is missing. */
@@ -103,6 +104,6 @@ void tfy__delivery_fail(TfyDelivery *result, TfySent how, const char *format, ..
 /* A person has asked this process to end. */
 bool tfy__publish_ends(void);
 
-extern const TfyTargetKind tfy__webhook_kind, tfy__redis_kind, tfy__nats_kind;
+extern const TfyTargetKind tfy__webhook_kind, tfy__redis_kind, tfy__nats_kind, tfy__otlp_kind;
 
 #endif

@@ -4,14 +4,13 @@
  *
  * One message at a time, so that they come in order. Any answer but 2xx is a failure; redirects are not followed, because
  * who can change where an address leads would get the messages. */
-#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/hmac.h"
-#include "publish/target.h"
+#include "publish/post.h"
 #include "value/json.h"
 
 enum {
@@ -20,34 +19,19 @@ enum {
     TURN_MS = 50, /* deliveries return so often, for the cursor to be saved */
     GIVE_UP_MS = 24 * 3600 * 1000,
     PAUSE_MOST_MS = 3600 * 1000,
-    ANSWER_MOST = 64 << 10, /* bytes that an answer may have */
 };
 
-struct TfyTarget {
+struct TfyPublishTarget {
     const TfyFollow *follow;
-    CURL *easy;
+    TfyPost post;
     unsigned char key[KEY_MOST + 3];
     size_t key_len;
-    size_t answered; /* bytes of the answer so far */
-    char why[CURL_ERROR_SIZE];
 };
 
 /* ---- one message ---- */
 
-static size_t pass_over(char *bytes, size_t size, size_t count, void *arg)
-{
-    TfyTarget *target = arg;
-    target->answered += size * count;
-    return target->answered <= ANSWER_MOST ? size * count : 0;
-}
-
-static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
-{
-    return tfy__publish_ends();
-}
-
 /* "webhook-signature: v1,…". False: no memory. */
-static bool sign(const TfyTarget *target, const char *id, const char *when, const char *body, size_t len,
+static bool sign(const TfyPublishTarget *target, const char *id, const char *when, const char *body, size_t len,
                  TfyBuffer *header)
 {
     unsigned char mac[TFY_SHA256_SIZE];
@@ -61,7 +45,7 @@ static bool sign(const TfyTarget *target, const char *id, const char *when, cons
     return fine && !header->failed;
 }
 
-static struct curl_slist *headers_of(const TfyTarget *target, const TfyMessage *message, const char *body)
+static struct curl_slist *headers_of(const TfyPublishTarget *target, const TfyMessage *message, const char *body)
 {
     char id[64], when[24], line[128];
     TfyBuffer signature = {0};
@@ -81,38 +65,29 @@ static struct curl_slist *headers_of(const TfyTarget *target, const TfyMessage *
 }
 
 /* What the answer means. */
-static void judge(TfyTarget *target, CURLcode code, TfyDelivery *result)
+static void judge(const TfyPublishTarget *target, bool answered, TfyDelivery *result)
 {
+    const TfyPost *post = &target->post;
     const char *shown = target->follow->address.shown;
-    curl_off_t after_s = 0;
-    long status = 0;
-    curl_easy_getinfo(target->easy, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(target->easy, CURLINFO_RETRY_AFTER, &after_s);
-    if ((code == CURLE_OK || target->answered > ANSWER_MOST) && status >= 200 && status < 300) return;
-    result->pause_ms = after_s > 0 && after_s < PAUSE_MOST_MS / 1000 ? after_s * 1000 : 0;
-    if (code != CURLE_OK)
-        tfy__delivery_fail(result, TFY_SENT_AGAIN, "%s cannot be reached: %s", shown,
-                           *target->why ? target->why : curl_easy_strerror(code));
-    else
-        tfy__delivery_fail(result, TFY_SENT_AGAIN, "%s answered %ld%s", shown, status,
-                           status >= 300 && status < 400 ? ", and redirects are not followed" : "");
+    if (!answered) {
+        tfy__delivery_fail(result, TFY_SENT_AGAIN, "%s cannot be reached: %s", shown, post->why);
+    } else if (post->status < 200 || post->status > 299) {
+        result->pause_ms = post->after_ms;
+        tfy__delivery_fail(result, TFY_SENT_AGAIN, "%s answered %ld%s", shown, post->status,
+                           post->status >= 300 && post->status < 400 ? ", and redirects are not followed" : "");
+    }
 }
 
-static void post(TfyTarget *target, const TfyBatch *batch, size_t at, TfyDelivery *result)
+static void post_one(TfyPublishTarget *target, const TfyBatch *batch, size_t at, TfyDelivery *result)
 {
     const TfyMessage *message = &batch->items[at];
     const char *body = batch->texts.data + message->at;
     struct curl_slist *headers = headers_of(target, message, body);
-    if (!headers) {
+    if (headers)
+        judge(target, tfy__post_send(&target->post, target->follow->address.whole, headers, body, message->len),
+              result);
+    else
         tfy__delivery_fail(result, TFY_SENT_AGAIN, "memory ran out");
-        return;
-    }
-    target->answered = 0;
-    *target->why = '\0';
-    curl_easy_setopt(target->easy, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(target->easy, CURLOPT_POSTFIELDS, body);
-    curl_easy_setopt(target->easy, CURLOPT_POSTFIELDSIZE, (long)message->len);
-    judge(target, curl_easy_perform(target->easy), result);
     curl_slist_free_all(headers);
 }
 
@@ -123,11 +98,11 @@ static int64_t monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
+static void deliver(TfyPublishTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
 {
     const int64_t until = monotonic_ms() + TURN_MS;
     while (first + result->done < batch->count && !tfy__publish_ends()) {
-        post(target, batch, first + result->done, result);
+        post_one(target, batch, first + result->done, result);
         if (result->how != TFY_SENT) return;
         result->done++;
         if (monotonic_ms() >= until) return;
@@ -136,7 +111,7 @@ static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyD
 
 /* ---- opening ---- */
 
-static bool read_key(TfyTarget *target, char *error)
+static bool read_key(TfyPublishTarget *target, char *error)
 {
     const char *text = target->follow->secret;
     if (!text) {
@@ -158,7 +133,7 @@ static bool read_key(TfyTarget *target, char *error)
     return false;
 }
 
-static bool set_up(TfyTarget *target, char *error)
+static bool set_up(TfyPublishTarget *target, char *error)
 {
     const TfyAddress *address = &target->follow->address;
     const bool plain = strcmp(address->scheme, "http") == 0;
@@ -166,34 +141,22 @@ static bool set_up(TfyTarget *target, char *error)
         snprintf(error, TFY_ERROR_TEXT, "http:// is for targets on this machine; use https://");
         return false;
     }
-    CURL *easy = target->easy = curl_easy_init();
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
-    if (!easy || curl_easy_setopt(easy, CURLOPT_URL, address->whole) != CURLE_OK) return false;
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, plain ? "http" : "https");
-    if (plain) curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)TFY_TARGET_WAIT_MS);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "tfy/" TFY_VERSION);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, target->why);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, pass_over);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, target);
-    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    if (!tfy__post_open(&target->post, plain)) return false;
+    if (plain) curl_easy_setopt(target->post.easy, CURLOPT_NOPROXY, "*");
     return true;
 }
 
-static void close_webhook(TfyTarget *target)
+static void close_webhook(TfyPublishTarget *target)
 {
-    if (target->easy) curl_easy_cleanup(target->easy);
+    tfy__post_close(&target->post);
     explicit_bzero(target->key, sizeof target->key);
     free(target);
 }
 
-static TfyTarget *open_webhook(const TfyFollow *follow, char *error)
+static TfyPublishTarget *open_webhook(const TfyFollow *follow, char *error)
 {
-    TfyTarget *target = calloc(1, sizeof *target);
+    TfyPublishTarget *target = calloc(1, sizeof *target);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!target) return NULL;
     target->follow = follow;

@@ -26,12 +26,12 @@ bool tfy__publish_ends(void)
     return script.ends;
 }
 
-static TfyTarget *open_target(const TfyFollow *follow, char *error)
+static TfyPublishTarget *open_target(const TfyFollow *follow, char *error)
 {
-    return (TfyTarget *)&script;
+    return (TfyPublishTarget *)&script;
 }
 
-static void begin(TfyTarget *target, int64_t *lsn, TfyDelivery *result)
+static void begin(TfyPublishTarget *target, int64_t *lsn, TfyDelivery *result)
 {
     script.begun++;
     if (script.has >= 0) *lsn = script.has;
@@ -46,7 +46,7 @@ static bool fails(int64_t lsn, TfyDelivery *result)
     return again || lsn == script.stop_at;
 }
 
-static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
+static void deliver(TfyPublishTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
 {
     for (size_t i = first; i < batch->count && !(script.some && result->done == script.some); i++) {
         const int64_t lsn = batch->items[i].lsn;
@@ -61,7 +61,7 @@ static void deliver(TfyTarget *target, const TfyBatch *batch, size_t first, TfyD
     }
 }
 
-static void close_target(TfyTarget *target)
+static void close_target(TfyPublishTarget *target)
 {
 }
 

@@ -15,19 +15,22 @@
 enum {
     TASKS = 4096, /* that are remembered, a power of two */
     RUNS = 1024,
-    PAYLOAD_MOST = 16 << 10
+    PAYLOAD_MOST = 16 << 10,
+    LOOK_BACK = 16 /* records of a step before another one of it */
 };
 
 typedef struct TfyEventProgram {
     struct TfyEventProgram *next;
     int64_t row; /* row id; 0: it was found by its hash, and is of no other run */
     char name[128];
+    char version[13];
     TfySourceMap map;
 } Program;
 
 typedef struct Task {
     int64_t tid;
     char *path;
+    int64_t born; /* lsn of its first record */
     TfyEventRun *run;
 } Task;
 
@@ -42,11 +45,12 @@ struct TfyEvents {
 /* ---- programs ---- */
 
 /* Takes the layout. NULL: out of memory. */
-static const Program *add_program(TfyEvents *events, int64_t row, char *layout)
+static const Program *add_program(TfyEvents *events, int64_t row, const char *hash, char *layout)
 {
     Program *program = calloc(1, sizeof *program);
     if (program) {
         program->row = row;
+        snprintf(program->version, sizeof program->version, "%.12s", hash);
         program->map.layout = json_loads(layout, 0, NULL);
         tfy__source_program(&program->map, program->name, sizeof program->name);
         LIST_APPEND(&events->programs, program, next);
@@ -61,7 +65,7 @@ static const Program *program_of(TfyEvents *events, int64_t row)
     for (const Program *program = events->programs.first; program; program = program->next)
         if (program->row == row) return program;
     if (tfy__log_program_hash(events->names, row, hash, &layout) != TFY_OK) return NULL;
-    return add_program(events, row, layout);
+    return add_program(events, row, hash, layout);
 }
 
 static int take_hash(void *arg, const TfyLogRecord *record)
@@ -81,7 +85,7 @@ static const Program *program_before(TfyEvents *events, int64_t moved_lsn)
     tfy__log_see(events->names, moved_lsn, take_hash, hash);
     if (!*hash || tfy__log_find_program(events->names, hash, &source, &layout) != TFY_OK) return NULL;
     free(source);
-    return add_program(events, 0, layout);
+    return add_program(events, 0, hash, layout);
 }
 
 static void free_program(Program *program)
@@ -136,6 +140,7 @@ static TfyEventRun *run_of(TfyEvents *events, const TfyLogRun *row)
     run->id = row->id;
     run->users = 1;
     run->moved_lsn = row->moved_lsn;
+    run->started_ms = row->started_ms;
     tfy__uuid_text(row->uuid, run->uuid);
     run->now = program_of(events, row->program);
     run->before = row->moved_lsn ? program_before(events, row->moved_lsn) : NULL;
@@ -156,15 +161,16 @@ static const Task *task_of(TfyEvents *events, int64_t tid)
     Task *task = &events->tasks[tid & (TASKS - 1)];
     TfyLogRun row;
     char *path;
+    int64_t born;
     if (task->tid == tid && !task->run->left) return task;
     forget_task(task);
-    if (tfy__log_task_of(events->names, tid, &row, &path) != TFY_OK) return NULL;
+    if (tfy__log_task_of(events->names, tid, &row, &path, &born) != TFY_OK) return NULL;
     TfyEventRun *run = run_of(events, &row);
     if (!run) {
         free(path);
         return NULL;
     }
-    *task = (Task){tid, path, tfy__event_run_keep(run)};
+    *task = (Task){tid, path, born, tfy__event_run_keep(run)};
     return task;
 }
 
@@ -192,7 +198,7 @@ static int visit(void *arg, const TfyLogRecord *record)
         task->run->left = true;
         task = task_of(visit->events, record->tid);
     }
-    const TfyEvent event = {record, task ? task->run : NULL, task ? task->path : ""};
+    const TfyEvent event = {record, task ? task->run : NULL, task ? task->path : "", task ? task->born : 0};
     return visit->see(visit->arg, &event);
 }
 
@@ -202,11 +208,67 @@ int tfy__events_see(TfyEvents *events, int64_t from, int (*see)(void *arg, const
     return tfy__log_see(events->log, from, visit, &state);
 }
 
+static const Program *program_at(const TfyEvent *event)
+{
+    const TfyEventRun *run = event->run;
+    return !run ? NULL : event->record->lsn > run->moved_lsn ? run->now : run->before;
+}
+
+const char *tfy__event_version(const TfyEvent *event)
+{
+    const Program *program = program_at(event);
+    return program ? program->version : "";
+}
+
+/* A record that is looked at again. */
+typedef struct Looking {
+    int64_t lsn;  /* which one; 0: none any more */
+    int64_t step; /* of the record after it */
+    TfyEventBefore *before;
+} Looking;
+
+/* An attempt has the number of the StepStart before it, or follows a Retry. */
+static void take_attempt(Looking *looking, const TfyLogRecord *record)
+{
+    TfyPayload payload;
+    const bool starts = record->type == TFY_R_STEP_START, again = record->type == TFY_R_RETRY;
+    looking->lsn = starts || again ? 0 : record->prev;
+    if (!starts && !again) return;
+    tfy__payload_open(&payload, record);
+    const char *key = starts ? tfy__payload_text(&payload, TFY_P_KEY) : NULL;
+    looking->before->attempt = (uint32_t)tfy__payload_int(&payload, TFY_P_ATTEMPT) + again;
+    snprintf(looking->before->key, sizeof looking->before->key, "%s", key ? key : "");
+    tfy__payload_close(&payload);
+}
+
+static int take_before(void *arg, const TfyLogRecord *record)
+{
+    Looking *looking = arg;
+    if (record->lsn == looking->lsn && !looking->before->ts_ms) looking->before->ts_ms = record->ts_ms;
+    if (record->lsn == looking->lsn && record->step == looking->step && looking->step)
+        take_attempt(looking, record);
+    else
+        looking->lsn = 0;
+    return 1;
+}
+
+void tfy__event_before(TfyEvents *events, const TfyEvent *event, TfyEventBefore *before)
+{
+    const TfyLogRecord *record = event->record;
+    const bool ends = record->type == TFY_R_TASK_EXIT || record->type == TFY_R_TASK_ABORT,
+               all = record->type == TFY_R_TASK_COMPLETE;
+    Looking looking = {all ? 0 : ends ? event->born : record->prev, ends ? 0 : record->step, before};
+    *before = (TfyEventBefore){.ts_ms = all && event->run ? event->run->started_ms : 0};
+    for (int most = LOOK_BACK; looking.lsn && most; most--)
+        if (tfy__log_see(events->names, looking.lsn, take_before, &looking) != 1) break;
+    if (!before->attempt) before->attempt = 1;
+    if (!*before->key && event->run) tfy__record_key(event->run->uuid, event->task, record->step, before->key);
+}
+
 static void add_point(const TfyEvent *event, TfyBuffer *out)
 {
     const TfyLogRecord *record = event->record;
-    const TfyEventRun *run = event->run;
-    const Program *program = record->lsn > run->moved_lsn ? run->now : run->before;
+    const Program *program = program_at(event);
     const char *file, *point = program ? tfy__source_point(&program->map, record->point) : NULL;
     if (!point) return;
     const int64_t line = tfy__source_line(&program->map, record->point, &file);

@@ -25,7 +25,8 @@ typedef struct TfyEventRun {
     char uuid[37];
     char *program, *workflow; /* names; "" where the log does not say */
     json_t *labels;           /* NULL: none */
-    int64_t moved_lsn;        /* records up to this one are of the program `before`; 0: it never moved */
+    int64_t started_ms;
+    int64_t moved_lsn; /* records up to this one are of the program `before`; 0: it never moved */
     const struct TfyEventProgram *now, *before;
 } TfyEventRun;
 
@@ -34,6 +35,7 @@ typedef struct TfyEvent {
     const TfyLogRecord *record;
     TfyEventRun *run; /* NULL: the record is the database's own, or retention has removed its run since */
     const char *task; /* "1.2"; "": none */
+    int64_t born;     /* lsn of the task's first record; 0: unknown */
 } TfyEvent;
 
 /* Opens the database for reading. NULL: error (TFY_ERROR_TEXT bytes) says why. */
@@ -49,6 +51,17 @@ TfyEventRun *tfy__events_run(TfyEvents *events, const char *uuid);
 
 TfyEventRun *tfy__event_run_keep(TfyEventRun *run); /* NULL for NULL */
 void tfy__event_run_drop(TfyEventRun *run);
+
+/* The first digits of the hash of the program that made the record; "": unknown. */
+const char *tfy__event_version(const TfyEvent *event);
+
+/* What the record ended: a task or a run began with its first record, a step after the record before it. */
+typedef struct TfyEventBefore {
+    int64_t ts_ms;          /* when it began, since 1970; 0: retention has removed that */
+    uint32_t attempt;       /* which one of the step it ended, from 1 */
+    char key[TFY_KEY_SIZE]; /* of the step; "": it is of no run */
+} TfyEventBefore;
+void tfy__event_before(TfyEvents *events, const TfyEvent *event, TfyEventBefore *before);
 
 /* Appends the event as one JSON object on one line:
  *   {"lsn", "ts", "run", "task", "program", "workflow", "type", "step", "point", "file", "line", "payload"}

@@ -91,8 +91,8 @@ enum { TFY_AHEAD_MS = 60000 };
 int tfy__log_parked_again(TfyLog *log, int64_t program, int64_t now_ms, uint32_t most);
 /* Finds a run by one of its tasks. */
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run);
-/* The same with the task's path (malloc'ed). */
-int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path);
+/* The same with the task's path (malloc'ed), and the lsn of its first record. */
+int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born);
 
 int64_t tfy__log_next_tid(TfyLog *log);         /* assigns the next task number */
 int64_t tfy__log_coming_tid(const TfyLog *log); /* the number that comes next, unassigned */

@@ -96,7 +96,7 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
 /* ---- one run ---- */
 
 /* path NULL: it is not wanted. */
-static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path)
+static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
 {
     TfyStoreTask row;
     pthread_mutex_lock(&log->store_mutex);
@@ -104,6 +104,7 @@ static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path)
     if (!code) {
         code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
         if (!code && path && !(*path = strdup(row.path))) code = TFY_E_NOMEM;
+        if (!code && born) *born = row.born;
         if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
         log->store->ops->look_away(log->store);
     }
@@ -113,13 +114,13 @@ static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path)
 
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
 {
-    return find_task(log, tid, run, NULL);
+    return find_task(log, tid, run, NULL, NULL);
 }
 
-int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path)
+int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
 {
     *path = NULL;
-    int code = find_task(log, tid, run, path);
+    int code = find_task(log, tid, run, path, born);
     if (code) {
         free(*path);
         *path = NULL;

@@ -1,0 +1,156 @@
+#!/bin/sh
+# tfy publish to OpenTelemetry: spans with stable ids whose parents exist, points, log records, and what a collector refuses.
+. "$here/lib.sh"
+. "$here/publish_lib.sh"
+python3 "$here/publish_sink.py" sent &
+sink=$!
+trap 'kill $sink $follower 2>/dev/null' EXIT
+within 10 [ -e sent.port ]
+to=otlp+http://127.0.0.1:$(cat sent.port)
+cat >desk.tfy <<'END'
+tool price(name: string) -> string pure = exec ["sh", "-c", "echo 5"]
+tool charge(n: int) -> string once = exec ["sh", "-c", "echo ok"]
+tool bad(n: int) -> string pure = exec ["sh", "-c", "exit 3"]
+workflow main() -> string {
+    let p = yield price("geheim")
+    let c = yield charge(3) approve "go?"
+    let t = spawn other(1)
+    let o = yield join(t)
+    let b = yield bad(1) retry 1
+    return "${p} ${c}"
+}
+workflow other(n: int) -> int {
+    yield sleep(20ms)
+    return n
+}
+END
+tfy run desk.tfy --yes >/dev/null 2>&1
+cp "$EXAMPLES/research/research.tfy" "$EXAMPLES/research/session.jsonl" .
+tfy run research.tfy --llm cassette:session.jsonl >/dev/null
+follows --to "$to/base/"
+check "everything is sent" within 20 reaches_head otlp
+unfollows
+# shape.py [PATH]: what arrived under /base, looked at as the protocol has it; prints the spans.
+cat >shape.py <<'END'
+import json, re, sqlite3, sys, uuid
+base = sys.argv[1]
+spans, points, logs = {}, {}, []
+def attributes(item):
+    found = {}
+    for one in item["attributes"]:
+        (kind, value), = one["value"].items()
+        assert kind in ("stringValue", "intValue", "arrayValue") and (kind != "intValue" or isinstance(value, str))
+        assert one["key"] not in found, one
+        found[one["key"]] = value
+    return found
+def scope(one):
+    assert {"key": "service.name", "value": {"stringValue": "tfy"}} in one["resource"]["attributes"]
+    assert one["schemaUrl"].endswith("/1.41.0")
+for line in open("sent"):
+    got = json.loads(line)
+    if not got["path"].startswith(base) or got["status"] != 200: continue
+    body, kind = json.loads(got["body"]), got["path"][len(base):]
+    assert {name.lower(): value for name, value in got["headers"].items()}["content-type"] == "application/json"
+    if kind == "/v1/traces":
+        for resource in body["resourceSpans"]:
+            scope(resource)
+            for span in resource["scopeSpans"][0]["spans"]:
+                assert re.fullmatch("[0-9a-f]{32}", span["traceId"]) and re.fullmatch("[0-9a-f]{16}", span["spanId"])
+                assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
+                span["attributes"] = attributes(span)
+                key = span["traceId"], span["spanId"]
+                assert key not in spans or spans[key] == span, (spans[key], span)
+                spans[key] = span
+    elif kind == "/v1/metrics":
+        for resource in body["resourceMetrics"]:
+            scope(resource)
+            for metric in resource["scopeMetrics"][0]["metrics"]:
+                for point in metric["histogram"]["dataPoints"]:
+                    assert len(point["bucketCounts"]) == len(point["explicitBounds"]) + 1
+                    assert sum(int(count) for count in point["bucketCounts"]) == int(point["count"]) == 1
+                    points.setdefault(metric["name"], []).append((point["sum"], attributes(point)))
+    else:
+        assert kind == "/v1/logs"
+        for resource in body["resourceLogs"]:
+            scope(resource)
+            logs += resource["scopeLogs"][0]["logRecords"]
+for (trace, id), span in spans.items():
+    assert not span["parentSpanId"] or (trace, span["parentSpanId"]) in spans, span
+    assert bool(span["parentSpanId"]) != span["name"].startswith("invoke_workflow"), span
+runs = {row[0].hex() for row in sqlite3.connect("file:runs.db?mode=ro", uri=True).execute("select uuid from run")}
+assert {trace for trace, id in spans} == runs, (runs, spans.keys())
+json.dump([list(spans.values()), points, logs], open("found", "w"))
+END
+check "spans have parents, and ids of their own" python3 shape.py /base
+found() { python3 -c "import json
+spans, points, logs = json.load(open('found'))
+def named(name): return [span for span in spans if span['name'] == name]
+$1"; }
+check "a run is a trace" found "
+main, = [span for span in named('invoke_workflow main') if span['attributes']['tfy.program'] == 'desk']
+assert main['attributes']['gen_ai.operation.name'] == 'invoke_workflow' and main['attributes']['gen_ai.workflow.name'] == 'main'
+assert main['status'] == {'code': 2, 'message': ''} and main['attributes']['error.type'] == 'ToolError', main
+assert len(main['attributes']['tfy.version']) == 12"
+check "a tool has its name and its key" found "
+charge, = named('execute_tool charge')
+assert charge['attributes']['gen_ai.tool.name'] == 'charge' and charge['attributes']['gen_ai.tool.call.id'].endswith(charge['attributes']['tfy.task'] + '/' + charge['attributes']['tfy.step'])
+first, again = named('execute_tool bad')
+assert first['status']['code'] == again['status']['code'] == 2 and again['parentSpanId'] == first['spanId']"
+check "what a model was asked has its model and tokens" found "
+chats = named('chat scripted')
+assert len(chats) >= 3 and all(chat['kind'] == 3 and int(chat['attributes']['gen_ai.usage.input_tokens']) > 0 for chat in chats)
+assert len(points['gen_ai.client.operation.duration']) == len(chats) and len(points['gen_ai.client.token.usage']) == 2 * len(chats)
+assert {about['gen_ai.token.type'] for value, about in points['gen_ai.client.token.usage']} == {'input', 'output'}"
+check "other steps have names of ours" found "
+assert {'tfy.task', 'tfy.sleep', 'tfy.join', 'tfy.lock'} <= {span['name'] for span in spans}
+sleep = named('tfy.sleep')[0]
+assert int(sleep['endTimeUnixNano']) - int(sleep['startTimeUnixNano']) >= 15000000"
+check "other records are log records, in their traces" found "
+assert any(log['eventName'] == 'tfy.record.Retry' and log['severityText'] == 'WARN' and log['attributes'] for log in logs)
+ids = {span['spanId'] for span in spans}
+assert all(log['spanId'] in ids for log in logs if 'spanId' in log)"
+check "no text leaves" sh -c '! grep -qi "bees\|exited with status" sent'
+: >said
+follows --to "$to/text" --name texts --content
+within 20 reaches_head texts
+unfollows
+check "... unless it was asked for" sh -c 'grep text/v1/traces sent | grep -q "gen_ai.output.messages.*Bees" && grep text/v1/logs sent | grep -q "Topic: bees"'
+
+# ---- kills ----
+
+for i in 1 2 3 4; do
+    follows --to "$to/killed" --name killed
+    sleep 0.0$((i * 2))
+    unfollows KILL
+done
+follows --to "$to/killed" --name killed
+within 20 reaches_head killed
+unfollows
+check "a repeat is the same in every span" python3 shape.py /killed
+
+# ---- collectors that do not take it ----
+
+: >said
+follows --to "$to/busy" --name busy
+check "busy is later" within 10 said "/busy/v1/traces answered 503; again in 1.0 s"
+check "... and nothing is passed over" [ "$(cursor busy lsn)" = 0 ]
+: >sent.well
+check "... until it is well" within 20 reaches_head busy
+check "... with all" python3 shape.py /busy
+unfollows
+follows --to "$to/wrong" --name wrong
+check "what is refused for good is passed over" within 20 reaches_head wrong
+check "... said" said "/wrong/v1/traces answered 400, which drops"
+check "... and counted" [ "$(cursor wrong dropped)" -gt 20 ]
+unfollows
+echo geheim >otlp.key
+follows --to "$to/known" --name known --secret-file otlp.key
+within 20 reaches_head known
+unfollows
+check "a token is sent" sh -c 'grep known/v1/traces sent | grep -q "Bearer geheim"'
+run tfy publish --to otlp+http://collector.example:4318 --secret-file otlp.key
+check "... but not to another machine without TLS" ended 64 "a secret does not go to another machine without TLS: use otlp+https://"
+run tfy publish --to redis://127.0.0.1:1 --content
+check "texts are a matter of OTLP" sh -c 'grep -q "built without" err || grep -q -- "--content is for otlp+http://" err'
+run tfy publish --to "$to?x=1"
+check "an address has no parameters" ended 64 "'x' is not known"
