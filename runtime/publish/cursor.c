@@ -37,7 +37,7 @@ static void sum_of(const char place[TFY_CURSOR_PLACE], char sum[18])
     snprintf(sum, 18, "%016" PRIx64 "\n", XXH3_64bits(place, SUM_AT));
 }
 
-void tfy__cursor_seal(char place[TFY_CURSOR_PLACE])
+void tfy__follow_cursor_seal(char place[TFY_CURSOR_PLACE])
 {
     char sum[18];
     sum_of(place, sum);
@@ -59,7 +59,7 @@ static bool write_place(const TfyCursorState *state, uint64_t seq, char place[TF
     if (fits) {
         memset(place, ' ', SUM_AT);
         memcpy(place, text.data, text.len);
-        tfy__cursor_seal(place);
+        tfy__follow_cursor_seal(place);
     }
     tfy__buffer_free(&text);
     return fits;
@@ -76,7 +76,7 @@ static void take_text(const json_t *json, const char *name, char *out, size_t si
     snprintf(out, size, "%s", text ? text : "");
 }
 
-uint64_t tfy__cursor_read(const char place[TFY_CURSOR_PLACE], TfyCursorState *state)
+uint64_t tfy__follow_cursor_read(const char place[TFY_CURSOR_PLACE], TfyCursorState *state)
 {
     char sum[18];
     sum_of(place, sum);
@@ -104,7 +104,7 @@ static uint64_t read_both(int fd, TfyCursorState *state)
         char place[TFY_CURSOR_PLACE];
         TfyCursorState one;
         if (pread(fd, place, sizeof place, i * (off_t)sizeof place) != sizeof place) continue;
-        const uint64_t seq = tfy__cursor_read(place, &one);
+        const uint64_t seq = tfy__follow_cursor_read(place, &one);
         if (seq <= newest) continue;
         newest = seq;
         *state = one;
@@ -150,7 +150,7 @@ static bool lock(int fd, int how, struct flock *lock)
     return fcntl(fd, how, lock) == 0;
 }
 
-int tfy__cursor_open(TfyCursor *cursor, const char *db_path, const char *name, char *error)
+int tfy__follow_cursor_open(TfyCursor *cursor, const char *db_path, const char *name, char *error)
 {
     *cursor = (TfyCursor){.fd = -1, .dir_fd = open_dir(db_path, true)};
     if (cursor->dir_fd >= 0) cursor->fd = openat(cursor->dir_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -168,7 +168,7 @@ int tfy__cursor_open(TfyCursor *cursor, const char *db_path, const char *name, c
     return take_file(cursor, db_path, name, error) ? EXIT_DONE : EXIT_DATA;
 }
 
-bool tfy__cursor_save(TfyCursor *cursor)
+bool tfy__follow_cursor_save(TfyCursor *cursor)
 {
     char place[TFY_CURSOR_PLACE];
     const uint64_t seq = cursor->seq + 1;
@@ -181,14 +181,14 @@ bool tfy__cursor_save(TfyCursor *cursor)
     return true;
 }
 
-void tfy__cursor_close(TfyCursor *cursor)
+void tfy__follow_cursor_close(TfyCursor *cursor)
 {
     if (cursor->fd >= 0) close(cursor->fd);
     if (cursor->dir_fd >= 0) close(cursor->dir_fd);
     cursor->fd = cursor->dir_fd = -1;
 }
 
-bool tfy__cursor_look(const char *db_path, const char *name, TfyCursorState *state, bool *works)
+bool tfy__follow_cursor_look(const char *db_path, const char *name, TfyCursorState *state, bool *works)
 {
     const int dir_fd = open_dir(db_path, false);
     const int fd = dir_fd >= 0 ? openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;

@@ -33,15 +33,15 @@ typedef struct TfyCursor {
 bool tfy__follower_name_fits(const char *name); /* a-z first, then a-z, 0-9, '_' and '-' */
 
 /* Opens or creates it, and locks it. Returns an exit status; error (TFY_ERROR_TEXT bytes) says what is wrong. */
-int tfy__cursor_open(TfyCursor *cursor, const char *db_path, const char *name, char *error);
-bool tfy__cursor_save(TfyCursor *cursor); /* false, with errno: it cannot be written */
-void tfy__cursor_close(TfyCursor *cursor);
+int tfy__follow_cursor_open(TfyCursor *cursor, const char *db_path, const char *name, char *error);
+bool tfy__follow_cursor_save(TfyCursor *cursor); /* false, with errno: it cannot be written */
+void tfy__follow_cursor_close(TfyCursor *cursor);
 
 /* Reads one without a lock. False: there is none, or it has nothing yet. *works: a process holds it. */
-bool tfy__cursor_look(const char *db_path, const char *name, TfyCursorState *state, bool *works);
+bool tfy__follow_cursor_look(const char *db_path, const char *name, TfyCursorState *state, bool *works);
 
 /* What a place of the file says, for the functions above and for tests. 0: it says nothing. */
-uint64_t tfy__cursor_read(const char place[TFY_CURSOR_PLACE], TfyCursorState *state);
-void tfy__cursor_seal(char place[TFY_CURSOR_PLACE]); /* writes its sum */
+uint64_t tfy__follow_cursor_read(const char place[TFY_CURSOR_PLACE], TfyCursorState *state);
+void tfy__follow_cursor_seal(char place[TFY_CURSOR_PLACE]); /* writes its sum */
 
 #endif

@@ -59,7 +59,7 @@ static void move(Follower *it, int64_t lsn)
 static int save(Follower *it)
 {
     it->moved_ms = 0;
-    if (tfy__cursor_save(&it->cursor)) return EXIT_DONE;
+    if (tfy__follow_cursor_save(&it->cursor)) return EXIT_DONE;
     return tfy__fail(EXIT_LOG, "%s: the cursor cannot be written: %s", it->follow->name, strerror(errno));
 }
 
@@ -258,7 +258,7 @@ static int open_all(Follower *it, TfyFollow *follow, bool named)
     if (!it->batch) return tfy__fail(EXIT_BUG, "memory ran out");
     it->target = it->kind->open(follow, error);
     if (!it->target) return tfy__fail(EXIT_USAGE, "%s: %s", follow->address.shown, error);
-    const int status = tfy__cursor_open(&it->cursor, follow->db, follow->name, error);
+    const int status = tfy__follow_cursor_open(&it->cursor, follow->db, follow->name, error);
     if (status != EXIT_DONE) return tfy__fail(status, "%s", error);
     return take_cursor(it, named);
 }
@@ -270,7 +270,7 @@ static void close_all(Follower *it)
     if (it->batch) tfy__buffer_free(&it->batch->texts);
     free(it->batch);
     tfy__waker_close(&it->waker);
-    tfy__cursor_close(&it->cursor);
+    tfy__follow_cursor_close(&it->cursor);
     tfy__events_close(it->events);
 }
 

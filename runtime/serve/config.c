@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "serve/config_followers.h"
 #include "serve/config_rows.h"
 #include "serve/config_schedules.h"
 #include "serve/door.h"
@@ -220,6 +221,7 @@ static bool read_file(TfyReading *reading)
                                         {"hosts", JSON_ARRAY, take_hosts},
                                         {"programs", JSON_OBJECT, take_programs},
                                         {"schedules", JSON_OBJECT, tfy__config_schedules},
+                                        {"followers", JSON_OBJECT, tfy__config_followers},
                                         {"tls", JSON_OBJECT, take_tls},
                                         {"drain", JSON_STRING, take_drain},
                                         {.name = NULL}};
@@ -264,6 +266,7 @@ void tfy__config_free(TfyConfig *config)
         while (config->own_count) free(config->own[--config->own_count]);
         json_decref(config->programs);
         for (TfySchedule *schedule; (schedule = LIST_TAKE(&config->schedules, next));) tfy__schedule_free(schedule);
+        for (TfyFollowerRow *row; (row = LIST_TAKE(&config->followers, next));) tfy__follower_row_free(row);
         free(config->cert);
         free(config->key);
         free(config->ca);

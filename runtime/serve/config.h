@@ -35,6 +35,7 @@ typedef struct TfyConfig {
     size_t listen_count;
     char *hosts[TFY_HOSTS_MOST + 1]; /* other names of the server; ends with NULL */
     LIST(TfySchedule) schedules;
+    LIST(struct TfyFollowerRow) followers;
     json_t *programs;      /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
     int64_t drain_ms;      /* how long tools under way may take to finish at the end */
     char *cert, *key, *ca; /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */

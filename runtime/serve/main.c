@@ -16,6 +16,7 @@
 #include "serve/child.h"
 #include "serve/drain.h"
 #include "serve/entrance.h"
+#include "serve/followers.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
 #include "serve/schedules.h"
@@ -142,6 +143,7 @@ static bool open_server(Main *it)
     if (!(server->children = tfy__children_open())) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
     if (!(server->schedules = tfy__schedules_open(server, it->error))) return false;
+    if (!(server->followers = tfy__followers_open(server, it->error))) return false;
     tfy__on_durable(server->loop, wake_readers, server);
     return tfy__entrance_open(server, it->error);
 }
@@ -156,6 +158,7 @@ static int close_all(Main *it, int status)
     tfy__owner_stop(it->owner);
     tfy__schedules_quit(server->schedules);
     tfy__command_close(server);
+    tfy__followers_quit(server->followers);
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
     tfy__children_quit(server->children);
@@ -164,6 +167,7 @@ static int close_all(Main *it, int status)
     tfy__tail_close(server->tail);
     tfy__hub_close(server->hub);
     tfy__children_close(server->children);
+    tfy__followers_close(server->followers);
     tfy__schedules_close(server->schedules);
     tfy__queue_close(server->queue);
     tfy__entrance_close(server);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
+#include "serve/followers.h"
 #include "serve/queue.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
@@ -9,7 +10,7 @@
 
 static void add_own(TfyServer *server, TfyBuffer *out)
 {
-    const int64_t lag = tfy__log_durable(tfy__loop_log(server->loop)) - tfy__tail_cursor(server->tail);
+    const int64_t head = tfy__log_durable(tfy__loop_log(server->loop)), lag = head - tfy__tail_cursor(server->tail);
     tfy__buffer_printf(out,
                        "# HELP tfy_index_lag_records Records that lists do not have yet.\n"
                        "# TYPE tfy_index_lag_records gauge\ntfy_index_lag_records %lld\n",
@@ -23,6 +24,7 @@ static void add_own(TfyServer *server, TfyBuffer *out)
                        "# TYPE tfy_schedule_late_seconds gauge\ntfy_schedule_late_seconds %.3f\n",
                        tfy__schedules_late_s(server->schedules));
     tfy__queue_figures(server->queue, out);
+    tfy__followers_figures(server->followers, head, out);
     tfy__buffer_printf(out,
                        "# HELP tfy_build_info The version of the server.\n"
                        "# TYPE tfy_build_info gauge\ntfy_build_info{version=\"%s\"} 1\n",

@@ -134,6 +134,12 @@ static const char shared[] =
     "\"string\",\"null\"]}}}}},"
     "\"Schedules\":{\"type\":\"object\",\"required\":[\"schedules\",\"next\"],\"properties\":{\"schedules\":{\"type\":"
     "\"array\",\"items\":{\"$ref\":\"#/components/schemas/Schedule\"}},\"next\":{\"type\":\"null\"}}},"
+    "\"Followers\":{\"type\":\"object\",\"required\":[\"followers\",\"next\"],\"properties\":{\"followers\":{\"type\":"
+    "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\",\"to\",\"works\",\"cursor\",\"lag\",\"missed\","
+    "\"dropped\",\"error\",\"error_time\"],\"properties\":{\"name\":{\"type\":\"string\"},\"to\":{\"type\":\"string\"},"
+    "\"works\":{\"type\":\"boolean\"},\"cursor\":{\"type\":\"integer\"},\"lag\":{\"type\":\"integer\"},\"missed\":{\"type\":"
+    "\"integer\"},\"dropped\":{\"type\":\"integer\"},\"error\":{\"type\":[\"string\",\"null\"]},\"error_time\":{\"type\":["
+    "\"string\",\"null\"],\"format\":\"date-time\"}}}},\"next\":{\"type\":\"null\"}}},"
     "\"Any\":{\"type\":\"object\"}}";
 
 static const char *answer_of(const TfyRoute *route)
@@ -143,7 +149,8 @@ static const char *answer_of(const TfyRoute *route)
         {"run", "Run"},       {"start", "Run"},       {"signal", "Run"},        {"cancel", "Run"},
         {"fork", "Run"},      {"again", "Run"},       {"resolve", "Run"},       {"answer", "Run"},
         {"trigger", "Run"},   {"pause", "Schedule"},  {"unpause", "Schedule"},  {"schedules", "Schedules"},
-        {"move", "Move"},     {"program", "Program"}, {"deploy", "Deploy"}};
+        {"move", "Move"},     {"program", "Program"}, {"deploy", "Deploy"},
+        {"followers", "Followers"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];
     return "Any";

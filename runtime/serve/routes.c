@@ -4,6 +4,7 @@
 #include "serve/child.h"
 #include "serve/deploy.h"
 #include "serve/drain.h"
+#include "serve/followers.h"
 #include "serve/machine.h"
 #include "serve/openapi.h"
 #include "serve/move.h"
@@ -86,6 +87,8 @@ const TfyRoute tfy__routes[] = {
     {TFY_POST, "/v1/schedules/{s}/pause", OPERATOR, TFY_BY_LOOP, tfy__serve_pause, "pause", "pause a schedule", 0},
     {TFY_POST, "/v1/schedules/{s}/unpause", OPERATOR, TFY_BY_LOOP, tfy__serve_unpause, "unpause",
      "let a schedule that is paused continue", 0},
+    {TFY_GET, "/v1/followers", VIEWER, TFY_BY_READER, tfy__serve_followers, "followers",
+     "list followers: how far each has come, and what went wrong last", 0},
     {TFY_POST, "/v1/drain", ADMIN, TFY_BY_LOOP, tfy__serve_drain, "drain",
      "end the server once what is under way has finished", 0},
     {TFY_GET, "/v1/audit", ADMIN, TFY_BY_READER, tfy__serve_audit, "audit", "who did what, newest first", 0},

@@ -7,6 +7,7 @@
  *                             recorded is durable.
  *   tail thread (tail.c)      reads every record once, in order, and keeps the derived file "<db>-index".
  *   hub thread (stream.c)     follows the log for those who listen to GET /v1/events.
+ *   follower thread (followers.c)  starts tfy-publish for each follower of the configuration.
  *   timer thread (schedules.c)  asks the loop to start what is due.
  *
  * A request has one owner at a time: the HTTP thread until it is handed over, then a reader or the loop, then, once
@@ -104,6 +105,7 @@ struct TfyServer {
     struct TfyHub *hub;
     struct TfyChildren *children;
     struct TfySchedules *schedules;
+    struct TfyFollowers *followers;
     struct TfyQueue *queue;
     TfyDoor *door;
     struct TfyBounds *bounds;

@@ -27,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_address(text);
     memset(place, ' ', sizeof place);
     memcpy(place, data, size < sizeof place ? size : sizeof place);
-    tfy__cursor_seal(place);
-    if (tfy__cursor_read(place, &state)) assert(state.lsn >= 0);
+    tfy__follow_cursor_seal(place);
+    if (tfy__follow_cursor_read(place, &state)) assert(state.lsn >= 0);
     free(text);
     return 0;
 }

@@ -100,7 +100,7 @@ static TfyCursorState state_of(const Place *place)
 {
     TfyCursorState state;
     bool works;
-    assert_true(tfy__cursor_look(place->db, "script", &state, &works));
+    assert_true(tfy__follow_cursor_look(place->db, "script", &state, &works));
     assert_false(works);
     return state;
 }
@@ -194,7 +194,7 @@ static void believes_the_target(void **state)
 static void save_of(TfyCursor *cursor, int64_t lsn)
 {
     cursor->state.lsn = lsn;
-    assert_true(tfy__cursor_save(cursor));
+    assert_true(tfy__follow_cursor_save(cursor));
 }
 
 /* Whatever bytes of a save are missing, the file says what it said before, or what was saved. */
@@ -204,9 +204,9 @@ static void a_torn_save_is_no_save(void **state)
     TfyCursor cursor;
     char name[128];
     snprintf(name, sizeof name, "%s-follow/x", place->db);
-    assert_int_equal(tfy__cursor_open(&cursor, place->db, "x", place->error), 0);
+    assert_int_equal(tfy__follow_cursor_open(&cursor, place->db, "x", place->error), 0);
     for (int64_t lsn = 1; lsn <= 4; lsn++) save_of(&cursor, lsn);
-    tfy__cursor_close(&cursor);
+    tfy__follow_cursor_close(&cursor);
     size_t len;
     char *bytes = read_file(name, &len);
     assert_int_equal(len, 2 * TFY_CURSOR_PLACE);
@@ -216,14 +216,14 @@ static void a_torn_save_is_no_save(void **state)
         memset(torn + at, 'x', 61 < len - at ? 61 : len - at);
         write_file(name, torn, len);
         free(torn);
-        assert_int_equal(tfy__cursor_open(&cursor, place->db, "x", place->error), 0);
+        assert_int_equal(tfy__follow_cursor_open(&cursor, place->db, "x", place->error), 0);
         assert_int_equal(cursor.state.lsn, 3);
-        tfy__cursor_close(&cursor);
+        tfy__follow_cursor_close(&cursor);
     }
     write_file(name, bytes, 100);
-    assert_int_equal(tfy__cursor_open(&cursor, place->db, "x", place->error), 0);
+    assert_int_equal(tfy__follow_cursor_open(&cursor, place->db, "x", place->error), 0);
     assert_int_equal(cursor.seq, 0);
-    tfy__cursor_close(&cursor);
+    tfy__follow_cursor_close(&cursor);
     free(bytes);
 }
 
