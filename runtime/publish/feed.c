@@ -34,7 +34,7 @@ static void add_head(Feeding *feeding, int64_t lsn, const char *type, const TfyE
 static void end_message(TfyBatch *batch, size_t at, int64_t lsn, int type, const TfyEvent *event)
 {
     TfyEventRun *run = type ? tfy__event_run_keep(event->run) : NULL;
-    batch->items[batch->count++] = (TfyMessage){lsn, event->record->ts_ms, type, run, at, batch->texts.len - at};
+    batch->items[batch->count++] = (TfyMessage){lsn, event->record->ts_ms, type, run, at, batch->texts.len - at, 0};
     tfy__buffer_char(&batch->texts, '\0');
 }
 
@@ -47,7 +47,7 @@ static void add_gap(Feeding *feeding, int64_t from, int64_t to, const TfyEvent *
                        (long long)to);
     if (!feeding->kind->events_whole) tfy__buffer_char(&batch->texts, '}');
     end_message(batch, at, to, 0, next);
-    batch->missed += to - from + 1;
+    batch->items[batch->count - 1].missed = to - from + 1;
 }
 
 /* The event, with what only other records say: when what it ended began, and the key of the step. */
@@ -109,7 +109,6 @@ void tfy__batch_empty(TfyBatch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) tfy__event_run_drop(batch->items[i].run);
     batch->count = 0;
-    batch->missed = 0;
     tfy__buffer_reset(&batch->texts);
 }
 

@@ -30,10 +30,10 @@ typedef struct Follower {
     bool ails;        /* a failure was told, and no success since */
 } Follower;
 
-static int64_t clock_ms(clockid_t clock)
+static int64_t wall_ms(void)
 {
     struct timespec now;
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
@@ -53,7 +53,7 @@ static void move(Follower *it, int64_t lsn)
     if (lsn == it->cursor.state.lsn) return;
     it->cursor.state.lsn = lsn;
     it->cursor.state.since_ms = 0;
-    if (!it->moved_ms) it->moved_ms = clock_ms(CLOCK_MONOTONIC);
+    if (!it->moved_ms) it->moved_ms = tfy__publish_ms();
 }
 
 static int save(Follower *it)
@@ -66,7 +66,7 @@ static int save(Follower *it)
 /* While there is more to do, a save every 50 ms is enough: each message after the saved place can be dropped by its id. */
 static int save_if_due(Follower *it, bool rests)
 {
-    if (!it->moved_ms || (!rests && clock_ms(CLOCK_MONOTONIC) - it->moved_ms < SAVE_MS)) return EXIT_DONE;
+    if (!it->moved_ms || (!rests && tfy__publish_ms() - it->moved_ms < SAVE_MS)) return EXIT_DONE;
     return save(it);
 }
 
@@ -75,7 +75,7 @@ static int save_if_due(Follower *it, bool rests)
 static void note_failure(Follower *it, const TfyDelivery *failure)
 {
     TfyCursorState *state = &it->cursor.state;
-    state->error_ms = clock_ms(CLOCK_REALTIME);
+    state->error_ms = wall_ms();
     if (!state->since_ms) state->since_ms = state->error_ms;
     snprintf(state->error, sizeof state->error, "%.*s", TFY_CURSOR_ERROR - 1, failure->error);
 }
@@ -84,8 +84,7 @@ static void note_failure(Follower *it, const TfyDelivery *failure)
 static bool gives_up(const Follower *it)
 {
     const TfyCursorState *state = &it->cursor.state;
-    return it->kind->give_up_ms && it->batch->count &&
-           clock_ms(CLOCK_REALTIME) - state->since_ms >= it->kind->give_up_ms;
+    return it->kind->give_up_ms && it->batch->count && wall_ms() - state->since_ms >= it->kind->give_up_ms;
 }
 
 static void say_failure(Follower *it, const TfyDelivery *failure, int64_t pause_ms)
@@ -126,12 +125,24 @@ static int64_t reached(const Follower *it, size_t done)
     return done ? it->batch->items[done - 1].lsn : it->cursor.state.lsn;
 }
 
+/* The next messages are done with. */
+static void take_done(Follower *it, const TfyMessage *messages, size_t count)
+{
+    int64_t missed = 0;
+    for (size_t i = 0; i < count; i++) missed += messages[i].missed;
+    it->cursor.state.missed += missed;
+    if (missed)
+        tfy__say("%s: %lld records were removed by retention before they were published (message tfy.gap)",
+                 it->follow->name, (long long)missed);
+}
+
 static size_t give_up(Follower *it, size_t done)
 {
     TfyCursorState *state = &it->cursor.state;
     tfy__say("%s: gave up record %lld: %s", it->follow->name, (long long)it->batch->items[done].lsn, state->error);
     state->dropped++;
     it->pause_ms = PAUSE_LEAST_MS;
+    take_done(it, it->batch->items + done, 1);
     return done + 1;
 }
 
@@ -140,7 +151,7 @@ static void note_drop(Follower *it, const TfyDelivery *result)
 {
     TfyCursorState *state = &it->cursor.state;
     if (strcmp(state->error, result->error) != 0) tfy__say("%s: %s", it->follow->name, result->error);
-    state->error_ms = clock_ms(CLOCK_REALTIME);
+    state->error_ms = wall_ms();
     snprintf(state->error, sizeof state->error, "%.*s", TFY_CURSOR_ERROR - 1, result->error);
 }
 
@@ -154,12 +165,14 @@ static void take_result(Follower *it, const TfyDelivery *result)
 /* After a failure the target may know another place than the cursor's, so what is left of the batch is read again. */
 static int deliver(Follower *it)
 {
+    const TfyBatch *batch = it->batch;
     int status = EXIT_DONE;
     size_t done = 0;
-    while (status == EXIT_DONE && done < it->batch->count && !tfy__publish_ends()) {
+    while (status == EXIT_DONE && done < batch->count && !tfy__publish_ends()) {
         TfyDelivery result = {.how = TFY_SENT};
-        it->kind->deliver(it->target, it->batch, done, &result);
+        it->kind->deliver(it->target, batch, done, &result);
         take_result(it, &result);
+        take_done(it, batch->items + done, result.done);
         done += result.done;
         move(it, reached(it, done));
         status = save_if_due(it, false);
@@ -168,18 +181,8 @@ static int deliver(Follower *it)
         if (result.how == TFY_SENT_AGAIN && gives_up(it)) move(it, reached(it, give_up(it, done)));
         return status;
     }
-    if (done == it->batch->count) {
-        move(it, it->batch->lsn);
-        it->cursor.state.missed += it->batch->missed;
-    }
+    if (done == batch->count) move(it, batch->lsn);
     return status;
-}
-
-static void say_missed(const Follower *it)
-{
-    if (!it->batch->missed) return;
-    tfy__say("%s: %lld records were removed by retention before they were published (message tfy.gap)",
-             it->follow->name, (long long)it->batch->missed);
 }
 
 /* ---- one round ---- */
@@ -217,7 +220,6 @@ static int round_of(Follower *it)
     it->batch->lsn = it->cursor.state.lsn;
     const int more = tfy__feed(it->events, it->follow, it->kind, it->batch);
     if (more < 0) return tfy__fail(tfy__exit_status(more), "%s: the log cannot be read", it->follow->name);
-    say_missed(it);
     status = deliver(it);
     const bool rests = !more && it->begun;
     if (status == EXIT_DONE) status = save_if_due(it, rests || tfy__publish_ends());

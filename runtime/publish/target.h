@@ -36,14 +36,14 @@ typedef struct TfyMessage {
     int type;         /* TfyRecordType; 0: a gap */
     TfyEventRun *run; /* kept; NULL: it is of the database itself, or a gap */
     size_t at, len;   /* its text in the batch, without the NUL after it */
+    int64_t missed;   /* of a gap: how many records were removed */
 } TfyMessage;
 
 typedef struct TfyBatch {
     TfyMessage items[TFY_BATCH_MOST];
     size_t count;
     TfyBuffer texts;
-    int64_t lsn;    /* each record up to this one has a message here or before, or is not wanted */
-    int64_t missed; /* records of its gaps */
+    int64_t lsn; /* each record up to this one has a message here or before, or is not wanted */
 } TfyBatch;
 
 /* What a follower is asked to do. All is borrowed. */

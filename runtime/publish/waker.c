@@ -14,6 +14,13 @@
 
 enum { LOOK_MS = 200, WOKEN_MS = 1000 }; /* how long to wait without an owner, and with one that says nothing */
 
+int64_t tfy__publish_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 void tfy__publish_pause(int64_t ms)
 {
     for (; ms > 0 && !tfy__publish_ends(); ms -= LOOK_MS) poll(NULL, 0, ms < LOOK_MS ? (int)ms : LOOK_MS);

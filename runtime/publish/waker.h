@@ -13,6 +13,7 @@ typedef struct TfyWaker {
 
 /* Waits until there may be more, or a signal has come. True: meanwhile the descriptor became readable; below 0: none. */
 bool tfy__waker_wait(TfyWaker *waker, int idle_fd);
+int64_t tfy__publish_ms(void); /* monotonic */
 /* Waits so long, or until a person wants the process to end. */
 void tfy__publish_pause(int64_t ms);
 void tfy__waker_close(TfyWaker *waker);

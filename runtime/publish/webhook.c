@@ -11,6 +11,7 @@
 
 #include "base/hmac.h"
 #include "publish/post.h"
+#include "publish/waker.h"
 #include "value/json.h"
 
 enum {
@@ -91,21 +92,14 @@ static void post_one(TfyPublishTarget *target, const TfyBatch *batch, size_t at,
     curl_slist_free_all(headers);
 }
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void deliver(TfyPublishTarget *target, const TfyBatch *batch, size_t first, TfyDelivery *result)
 {
-    const int64_t until = monotonic_ms() + TURN_MS;
+    const int64_t until = tfy__publish_ms() + TURN_MS;
     while (first + result->done < batch->count && !tfy__publish_ends()) {
         post_one(target, batch, first + result->done, result);
         if (result->how != TFY_SENT) return;
         result->done++;
-        if (monotonic_ms() >= until) return;
+        if (tfy__publish_ms() >= until) return;
     }
 }
 

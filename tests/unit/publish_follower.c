@@ -191,6 +191,22 @@ static void believes_the_target(void **state)
     assert_int_equal(follow(*state), 65);
 }
 
+/* A gap is one message, of the last record that is gone, and counts once however often delivery fails after it. */
+static void a_gap_counts_once(void **state)
+{
+    Place *place = *state;
+    make_log(place, RECORDS);
+    run_sql(place->db, "UPDATE meta SET gc=1; DELETE FROM wal WHERE lsn BETWEEN 10 AND 20; UPDATE meta SET gc=0");
+    start(RECORDS);
+    script.some = 12;
+    script.again_at = 30;
+    assert_int_equal(follow(place), 0);
+    assert_int_equal(script.count, RECORDS - 10);
+    assert_int_equal(script.taken[8], 9);
+    assert_int_equal(script.taken[9], 20);
+    assert_int_equal(state_of(place).missed, 11);
+}
+
 static void save_of(TfyCursor *cursor, int64_t lsn)
 {
     cursor->state.lsn = lsn;
@@ -265,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(gives_up_one_alone, make_place, remove_place),
         cmocka_unit_test_setup_teardown(counts_what_is_refused, make_place, remove_place),
         cmocka_unit_test_setup_teardown(believes_the_target, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(a_gap_counts_once, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_torn_save_is_no_save, make_place, remove_place),
         cmocka_unit_test(addresses),
     };
