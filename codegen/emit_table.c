@@ -547,6 +547,15 @@ static const char *emit_captures(Emit *e, const Routine *routine)
     return emit_fields(e, name, fields, routine->param_count, routine->line);
 }
 
+/* A bit for each parameter that a server may fill from outside. */
+static uint64_t untrusted_params(const Decl *decl)
+{
+    uint64_t bits = 0, bit = 1;
+    for (const Field *f = decl->params; f && bit; f = f->next, bit <<= 1)
+        if (f->label == LABEL_UNTRUSTED) bits |= bit;
+    return bits;
+}
+
 static void emit_workflow(Emit *e, const Routine *routine, uint32_t number)
 {
     const Decl *decl = routine->decl;
@@ -567,6 +576,8 @@ static void emit_workflow(Emit *e, const Routine *routine, uint32_t number)
     if (routine->resume_count)
         text_format(&p, ", .resume = tfyg_resume_%s, .resume_count = %u", routine->name, routine->resume_count);
     if (!routine->closure) put_doc(&p, decl->doc);
+    const uint64_t untrusted = routine->closure ? 0 : untrusted_params(decl);
+    if (untrusted) text_format(&p, ", .untrusted = UINT64_C(0x%llx)", (unsigned long long)untrusted);
     ctext_pieces(&e->c, routine->line, "%s};", p.data);
 }
 

@@ -137,6 +137,8 @@ struct TfyWorkflow {
     uint32_t line;
     const char *doc; /* the doc comment or NULL */
     uint32_t number; /* its place among the program's routines */
+    /* a bit for each of the first 64 parameters, from the least one: it is declared untrusted */
+    uint64_t untrusted;
 };
 
 /* The part of a task that generated code uses. A plain yield reads the first cache line and writes the second,

@@ -6,6 +6,7 @@
 
 #include "serve/config_followers.h"
 #include "serve/config_rows.h"
+#include "serve/config_hooks.h"
 #include "serve/config_schedules.h"
 #include "serve/door.h"
 #include "serve/file_text.h"
@@ -222,6 +223,7 @@ static bool read_file(TfyReading *reading)
                                         {"programs", JSON_OBJECT, take_programs},
                                         {"schedules", JSON_OBJECT, tfy__config_schedules},
                                         {"followers", JSON_OBJECT, tfy__config_followers},
+        {"hooks", JSON_OBJECT, tfy__config_hooks},
                                         {"tls", JSON_OBJECT, take_tls},
                                         {"drain", JSON_STRING, take_drain},
                                         {.name = NULL}};
@@ -265,6 +267,7 @@ void tfy__config_free(TfyConfig *config)
         for (size_t i = 0; i < TFY_HOSTS_MOST; i++) free(config->hosts[i]);
         while (config->own_count) free(config->own[--config->own_count]);
         json_decref(config->programs);
+        for (TfyHook *hook; (hook = LIST_TAKE(&config->hooks, next));) tfy__hook_free(hook);
         for (TfySchedule *schedule; (schedule = LIST_TAKE(&config->schedules, next));) tfy__schedule_free(schedule);
         for (TfyFollowerRow *row; (row = LIST_TAKE(&config->followers, next));) tfy__follower_row_free(row);
         free(config->cert);
@@ -357,6 +360,7 @@ static bool is_protected(const TfyConfig *config, char *error)
 static bool fill_in(TfyConfig *config, const TfyServeFlags *flags, char *error)
 {
     if (!take_flags(config, flags, error) || !is_protected(config, error)) return false;
+    if (!tfy__config_hook_secrets(config, error)) return false;
     for (size_t i = 0; i < config->listen_count; i++)
         tfy__config_name(config, &config->listen[i], config->listen[i].address);
     return !config->cert || (config->tls = tfy__tls_read(config->cert, config->key, config->ca, error));

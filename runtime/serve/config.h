@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "serve/gate.h"
+#include "serve/hook.h"
 #include "serve/schedule.h"
 
 enum { TFY_LISTEN_MOST = 8, TFY_HOSTS_MOST = 32 };
@@ -36,6 +37,7 @@ typedef struct TfyConfig {
     char *hosts[TFY_HOSTS_MOST + 1]; /* other names of the server; ends with NULL */
     LIST(TfySchedule) schedules;
     LIST(struct TfyFollowerRow) followers;
+    LIST(TfyHook) hooks;
     json_t *programs;      /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
     int64_t drain_ms;      /* how long tools under way may take to finish at the end */
     char *cert, *key, *ca; /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */
@@ -58,7 +60,7 @@ typedef struct TfyServeFlags {
 TfyConfig *tfy__config_read(const TfyServeFlags *flags, char *error);
 void tfy__config_free(TfyConfig *config); /* and the older ones */
 
-/* The same from the text of a file, without its certificates: for tests. name: of the file, for messages. */
+/* The same from the text of a file, without its certificates and secrets: for tests. name: of the file, for messages. */
 TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, char *error);
 
 /* Whether a configuration listens where another one does: what is open stays as it is. */

@@ -51,7 +51,9 @@ bool tfy__config_object(TfyReading *reading, json_t *object, const TfyConfigRow 
         snprintf(below, sizeof below, "%.400s.%.80s", path, name);
         while (row->name && strcmp(row->name, name) != 0) row++;
         if (!row->name) return refuse_unknown(reading, rows, name, below);
-        const bool fits = row->type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == row->type;
+        const bool fits = row->type == JSON_NULL   ? true
+                          : row->type == JSON_TRUE ? json_is_boolean(value)
+                                                   : json_typeof(value) == row->type;
         if (!fits) return tfy__config_refuse(reading, below, "it is not %s", type_name(row->type));
         if (!row->take(reading, value, below, arg)) return false;
     }

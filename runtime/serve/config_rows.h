@@ -15,7 +15,7 @@ typedef struct TfyReading {
 /* A member of an object: what it must be, and what is done with it. arg: what the object is about. */
 typedef struct TfyConfigRow {
     const char *name;
-    json_type type; /* JSON_TRUE: true or false */
+    json_type type; /* JSON_TRUE: true or false; JSON_NULL: any value */
     bool (*take)(TfyReading *reading, json_t *value, const char *path, void *arg);
 } TfyConfigRow;
 

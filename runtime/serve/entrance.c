@@ -8,6 +8,7 @@
 #include "cli/frame/cli.h"
 #include "serve/admin.h"
 #include "serve/bounds.h"
+#include "serve/hooks.h"
 #include "serve/listen.h"
 #include "serve/queue.h"
 #include "serve/tls.h"
@@ -59,6 +60,10 @@ static void read_again(TfyServer *server)
         tfy__config_free(config);
         config = NULL;
         snprintf(error, sizeof error, "it listens elsewhere, which takes a new start");
+    }
+    if (config && !tfy__hooks_fit(server, config, error)) {
+        tfy__config_free(config);
+        config = NULL;
     }
     if (!config) {
         tfy__say("the configuration stays as it was: %s", error);

@@ -29,6 +29,7 @@ enum {
 typedef struct Kept {
     struct Kept *next;
     const TfyFollowerRow *row; /* of a configuration, which stays in memory; NULL: it is not wanted any more */
+    const char *name;          /* of the row that it was started for; configurations stay */
     pid_t pid;                 /* 0: it does not run */
     int64_t since_ms;          /* when it started, or when it starts again; monotonic */
     int64_t pause_ms;
@@ -133,7 +134,7 @@ static void follow_config(struct TfyFollowers *followers, const TfyConfig *confi
     for (const TfyFollowerRow *row = config->followers.first; row; row = row->next) {
         Kept *kept = find(followers, row->name) ? NULL : calloc(1, sizeof *kept);
         if (!kept) continue;
-        *kept = (Kept){.row = row, .pause_ms = PAUSE_LEAST_MS};
+        *kept = (Kept){.row = row, .name = row->name, .pause_ms = PAUSE_LEAST_MS};
         LIST_APPEND(&followers->kept, kept, next);
     }
 }
@@ -164,6 +165,14 @@ static void look_at_place(struct TfyFollowers *followers, Kept *kept)
     pthread_mutex_unlock(&followers->mutex);
 }
 
+/* Another one of its name has not ended yet, and has the place. */
+static bool is_taken(const struct TfyFollowers *followers, const Kept *kept)
+{
+    for (const Kept *other = followers->kept.first; other; other = other->next)
+        if (other != kept && other->pid && strcmp(other->name, kept->name) == 0) return true;
+    return false;
+}
+
 static void turn(struct TfyFollowers *followers)
 {
     pthread_mutex_lock(&followers->mutex);
@@ -173,7 +182,8 @@ static void turn(struct TfyFollowers *followers)
     for (Kept *kept = followers->kept.first; kept; kept = kept->next) {
         look_after(followers, kept);
         look_at_place(followers, kept);
-        if (kept->row && !kept->pid && tfy__monotonic_ms() >= kept->since_ms) start(followers, kept);
+        if (kept->row && !kept->pid && tfy__monotonic_ms() >= kept->since_ms && !is_taken(followers, kept))
+            start(followers, kept);
     }
 }
 

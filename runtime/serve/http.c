@@ -8,6 +8,7 @@
  *   take_body    pieces of the body, up to a bound
  *   hand_over    all is there: the connection is suspended, and a reader or the loop has the request
  *   answer       tfy__request_done has resumed the connection */
+#include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -20,6 +21,7 @@
 #include "serve/body.h"
 #include "serve/bounds.h"
 #include "serve/caller.h"
+#include "serve/hooks.h"
 #include "serve/of_run.h"
 #include "serve/tls.h"
 #include "serve/serve.h"
@@ -307,9 +309,25 @@ static bool keep(char **place, const char *value)
     return !value || (*place = strdup(value));
 }
 
+/* A header that comes several times is the first of them. */
+static void keep_all(TfyRequest *request, const TfyRequestHead *asked)
+{
+    request->headers = json_object();
+    for (size_t i = 0; i < asked->header_count; i++) {
+        char name[128];
+        size_t len = 0;
+        for (const char *at = asked->headers[i].name; *at && len < sizeof name - 1; at++)
+            name[len++] = (char)tolower((unsigned char)*at);
+        name[len] = '\0';
+        if (!json_object_get(request->headers, name))
+            json_object_set_new(request->headers, name, json_string(asked->headers[i].value));
+    }
+}
+
 /* What the routes want of the headers. */
 static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
 {
+    if (request->route->serve == tfy__serve_hook) keep_all(request, asked);
     const char *after = tfy__header(asked, "Tfy-After"), *prefer = tfy__header(asked, "Prefer"),
                *wait = prefer ? strstr(prefer, "wait=") : NULL;
     request->wait_s = wait ? strtoll(wait + 5, NULL, 10) : 0;

@@ -17,6 +17,7 @@
 #include "serve/drain.h"
 #include "serve/entrance.h"
 #include "serve/followers.h"
+#include "serve/hooks.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
 #include "serve/schedules.h"
@@ -137,6 +138,7 @@ static bool open_server(Main *it)
     TfyServer *server = &it->server;
     it->owner = tfy__owner_start(server->loop, server->db);
     tfy__owner_guard(it->owner, tfy__entrance_guard, server);
+    if (!tfy__hooks_fit(server, server->config, it->error)) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
     if (!(server->queue = tfy__queue_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;

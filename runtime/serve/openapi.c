@@ -149,7 +149,7 @@ static const char *answer_of(const TfyRoute *route)
         {"run", "Run"},       {"start", "Run"},       {"signal", "Run"},        {"cancel", "Run"},
         {"fork", "Run"},      {"again", "Run"},       {"resolve", "Run"},       {"answer", "Run"},
         {"trigger", "Run"},   {"pause", "Schedule"},  {"unpause", "Schedule"},  {"schedules", "Schedules"},
-        {"move", "Move"},     {"program", "Program"}, {"deploy", "Deploy"},
+        {"hook", "Run"}, {"move", "Move"},     {"program", "Program"}, {"deploy", "Deploy"},
         {"followers", "Followers"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];

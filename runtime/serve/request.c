@@ -139,6 +139,7 @@ void tfy__request_free(TfyRequest *request)
     tfy__buffer_free(&request->body);
     tfy__buffer_free(&request->answer);
     json_decref(request->json);
+    json_decref(request->headers);
     tfy__problem_clear(&request->problem);
     free(request);
 }

@@ -5,6 +5,7 @@
 #include "serve/deploy.h"
 #include "serve/drain.h"
 #include "serve/followers.h"
+#include "serve/hooks.h"
 #include "serve/machine.h"
 #include "serve/openapi.h"
 #include "serve/move.h"
@@ -89,6 +90,8 @@ const TfyRoute tfy__routes[] = {
      "let a schedule that is paused continue", 0},
     {TFY_GET, "/v1/followers", VIEWER, TFY_BY_READER, tfy__serve_followers, "followers",
      "list followers: how far each has come, and what went wrong last", 0},
+    {TFY_POST, "/v1/hooks/{h}", TFY_ROLE_NONE, TFY_BY_READER, tfy__serve_hook, "hook",
+     "start or signal a run by a signed request of another service", 0},
     {TFY_POST, "/v1/drain", ADMIN, TFY_BY_LOOP, tfy__serve_drain, "drain",
      "end the server once what is under way has finished", 0},
     {TFY_GET, "/v1/audit", ADMIN, TFY_BY_READER, tfy__serve_audit, "audit", "who did what, newest first", 0},

@@ -63,6 +63,7 @@ typedef struct TfyRequest {
     int64_t until_ms; /* … monotonic */
     int64_t after;    /* Tfy-After: the index has to have this record; 0: none */
     char *last_event; /* Last-Event-ID; owned, or NULL */
+    json_t *headers;  /* of a hook: all, by small names; owned */
     TfyBuffer body;   /* as it came */
     json_t *json;     /* … read; owned; NULL: it has none */
     TfyCaller caller;
@@ -83,6 +84,7 @@ typedef struct TfyRequest {
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
+    const struct TfyHook *hook;               /* hook.h; who asks; NULL: none */
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
     struct TfyDeploy *deploy;                 /* deploy.h; owned; NULL: none is under way */

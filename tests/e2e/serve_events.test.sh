@@ -42,7 +42,7 @@ checked_ids() { ids "$1" >"$1.ids" && in_order "$1"; }
 serves shop.tfy
 listen live 40 live=1
 within live "event: hello"
-check "a stream begins with what it is of" sh -c 'grep -q "^data: {\"db\":\"[0-9a-f-]*\",\"epoch\":1,\"head\":1}" live'
+check "a stream begins with what it is of" sh -c 'grep -q "^data: {\"db\":\"[0-9a-f-]*\",\"epoch\":1,\"head\":2}" live'
 start order '{"customer":"ann"}'
 first=$(member id)
 check "a record comes when it is durable" within live '"type":"TaskComplete"'
@@ -130,7 +130,7 @@ check "... behind the last record" sh -c 'grep -q "\"type\":\"ShutdownMarker\"" 
 run tfy gc --keep 1
 serves shop.tfy
 hears all 1 after=0
-check "what retention removed is a gap" sh -c 'grep -A1 "^event: gap" all | grep -q "^data: {\"from\":2,\"to\":[0-9]*,\"why\":\"compacted\"}"'
+check "what retention removed is a gap" sh -c 'grep -A1 "^event: gap" all | grep -q "^data: {\"from\":3,\"to\":[0-9]*,\"why\":\"compacted\"}"'
 check "... and the place behind it goes on" checked_ids all
 ends
 

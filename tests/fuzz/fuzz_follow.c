@@ -18,6 +18,8 @@ static void read_address(const char *text)
     tfy__address_free(&address);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1), place[TFY_CURSOR_PLACE];
