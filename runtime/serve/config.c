@@ -161,9 +161,17 @@ static bool take_limits(TfyReading *reading, json_t *value, const char *path, vo
     return tfy__config_named(reading, value, rows, path);
 }
 
+static bool take_file(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    const char *file = json_string_value(value), *end = strrchr(file, '.');
+    return (end && (strcmp(end, ".tfy") == 0 || strcmp(end, ".so") == 0) && *file != '-') ||
+           tfy__config_refuse(reading, path, "it is not FILE.tfy, or FILE.so that `tfy build --shared` made");
+}
+
 static bool take_programs(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    static const TfyConfigRow rows[] = {{"limits", JSON_OBJECT, take_limits}, {.name = NULL}};
+    static const TfyConfigRow rows[] = {
+        {"file", JSON_STRING, take_file}, {"limits", JSON_OBJECT, take_limits}, {.name = NULL}};
     if (!tfy__config_named(reading, value, rows, path)) return false;
     json_decref(reading->config->programs);
     reading->config->programs = json_incref(value);
@@ -223,7 +231,7 @@ static bool read_file(TfyReading *reading)
                                         {"programs", JSON_OBJECT, take_programs},
                                         {"schedules", JSON_OBJECT, tfy__config_schedules},
                                         {"followers", JSON_OBJECT, tfy__config_followers},
-        {"hooks", JSON_OBJECT, tfy__config_hooks},
+                                        {"hooks", JSON_OBJECT, tfy__config_hooks},
                                         {"tls", JSON_OBJECT, take_tls},
                                         {"drain", JSON_STRING, take_drain},
                                         {.name = NULL}};

@@ -3,11 +3,13 @@
 
 #include "cli/frame/cli.h"
 #include "serve/admin.h"
+#include "serve/notify.h"
 
 void tfy__drain_server(TfyServer *server)
 {
     const TfyConfig *config = server->config;
     server->draining = true;
+    tfy__notify("STOPPING=1");
     if (server->running) tfy_drain(server->running, config->drain_ms);
 }
 

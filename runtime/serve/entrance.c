@@ -10,6 +10,7 @@
 #include "serve/bounds.h"
 #include "serve/hooks.h"
 #include "serve/listen.h"
+#include "serve/notify.h"
 #include "serve/queue.h"
 #include "serve/tls.h"
 #include "wal/history/fork.h"
@@ -81,6 +82,16 @@ void tfy__entrance_again(void)
     again = true;
 }
 
+/* Whoever watches the process starts it again when it has not heard for a while that the loop turns. */
+static void tell_it_turns(TfyServer *server)
+{
+    static int64_t told_ms;
+    const int64_t every_ms = tfy__notify_every_ms(), now_ms = tfy__monotonic_ms();
+    if (!every_ms || now_ms - told_ms < every_ms || !tfy__health_turns(server)) return;
+    told_ms = now_ms;
+    tfy__notify("WATCHDOG=1");
+}
+
 static void tick(void *arg)
 {
     TfyServer *server = arg;
@@ -89,6 +100,7 @@ static void tick(void *arg)
         read_again(server);
     }
     tfy__queue_tick(server->queue);
+    tell_it_turns(server);
 }
 
 /* ---- opening ---- */
@@ -147,6 +159,7 @@ static void tell_login(TfyServer *server)
 
 void tfy__entrance_tell(TfyServer *server)
 {
+    tfy__notify("READY=1");
     if (*server->base)
         tfy__say("serving %s at %s-live/http and %s", server->db, server->db, server->base);
     else

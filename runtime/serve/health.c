@@ -11,7 +11,7 @@ static void note_turn(TfyLoop *loop, void *arg)
 }
 
 /* One question at a time is on its way to the loop. */
-static bool turns(TfyServer *server)
+bool tfy__health_turns(TfyServer *server)
 {
     const int64_t asked = server->asked_ms;
     if (asked) return tfy__monotonic_ms() - asked < LATE_MS;
@@ -21,7 +21,7 @@ static bool turns(TfyServer *server)
 
 void tfy__serve_health(TfyRequest *request)
 {
-    if (!turns(request->server))
+    if (!tfy__health_turns(request->server))
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the loop has not turned for %d s", LATE_MS / 1000);
     else
         tfy__request_json(request, 200, json_pack("{s:s}", "status", "ok"));

@@ -13,11 +13,13 @@
 
 #include "cli/frame/cli.h"
 #include "cli/program/owner.h"
+#include "serve/build.h"
 #include "serve/child.h"
 #include "serve/drain.h"
 #include "serve/entrance.h"
 #include "serve/followers.h"
 #include "serve/hooks.h"
+#include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
 #include "serve/schedules.h"
@@ -75,9 +77,15 @@ static bool refuse(Main *it, const char *word, const char *why)
     return false;
 }
 
+/* The object takes its place among the programs, or is closed. */
+static bool add_object(Main *it, const char *name, TfyShared *shared)
+{
+    const TfyServed *served = shared ? tfy__served_new(it->server.programs, name, shared) : NULL;
+    return served && tfy__served_activate(it->server.programs, served);
+}
+
 static bool add_program(Main *it, const char *word)
 {
-    TfyPrograms *programs = it->server.programs;
     const char *path;
     char *name = name_of(word, &path);
     TfyShared *shared = NULL;
@@ -88,10 +96,42 @@ static bool add_program(Main *it, const char *word)
             "the name of a program starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most");
     if (fine && tfy__served_named(&it->server, name)) fine = refuse(it, name, "another program has this name");
     if (fine) fine = tfy_shared_open(&shared, path, it->error) == TFY_OK;
-    const TfyServed *served = fine ? tfy__served_new(programs, name, shared) : NULL;
-    fine = served && tfy__served_activate(programs, served);
+    fine = fine && add_object(it, name, shared);
     free(name);
     return fine;
+}
+
+/* A program of the configuration: an object, or source that is compiled first. */
+static bool add_file(Main *it, const char *name, const char *file)
+{
+    TfyShared *shared = NULL;
+    TfyBuild build = {.what = file, .db = it->server.db};
+    if (!tfy__program_name_fits(name)) return refuse(it, name, "a program cannot have this name");
+    if (tfy__ends_with(file, ".so")) {
+        if (tfy_shared_open(&shared, file, it->error) != TFY_OK) return false;
+    } else if (!(shared = tfy__build(&build, it->error))) {
+        if (build.messages) tfy__say_text("%s", build.messages);
+        free(build.messages);
+        return refuse(it, file, strdupa(it->error));
+    }
+    free(build.messages);
+    return add_object(it, name, shared);
+}
+
+/* What the command line names goes before the configuration. */
+static bool add_configured(Main *it)
+{
+    const TfyConfig *config = it->server.config;
+    const char *name;
+    json_t *program;
+    json_object_foreach(config->programs, name, program)
+    {
+        const char *file = json_string_value(json_object_get(program, "file"));
+        if (file && !tfy__served_named(&it->server, name) && !add_file(it, name, file)) return false;
+    }
+    return tfy__catalog(&it->server)->count ||
+           refuse(it, "there is no program",
+                  "name FILE.tfy or FILE.so, or a \"file\" of \"programs\" in the configuration");
 }
 
 static bool add_programs(Main *it, char **paths, int count)
@@ -253,15 +293,15 @@ int main(int argc, char **argv)
     Words words = {.check = false};
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
+    tfy__notify_open();
     raise_files();
     it.server.db = getenv("TFY_DB") ? getenv("TFY_DB") : ".tfy/runs.db";
     if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);
     if (argc > 1 && tfy__is_server_command(argv[1])) return tfy__server_command(argc - 1, argv + 1);
     if (!take_words(&it, &words, argc, argv)) return EXIT_USAGE;
-    if (optind == argc && !words.check) return tfy__fail(EXIT_USAGE, "name a program that `tfy build --shared` made");
     if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);
     if (words.check) return close_all(&it, EXIT_DONE);
-    if (!add_programs(&it, argv + optind, argc - optind)) {
+    if (!add_programs(&it, argv + optind, argc - optind) || !add_configured(&it)) {
         tfy__say("%s", *it.error ? it.error : "memory ran out");
         return close_all(&it, EXIT_MISSING);
     }

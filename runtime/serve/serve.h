@@ -193,6 +193,7 @@ void tfy__command_read(TfyLoop *loop, void *request);
 
 /* ---- the routes ---- */
 
+bool tfy__health_turns(TfyServer *server);    /* health.c: whether the loop has turned within some seconds */
 void tfy__serve_health(TfyRequest *request);  /* health.c */
 void tfy__serve_ready(TfyRequest *request);   /* health.c */
 void tfy__serve_metrics(TfyRequest *request); /* metrics.c */

@@ -100,8 +100,8 @@ int tfy__cmd_serve(const TfyArgs *args)
     int count = 0;
     char **words = words_of(args, "tfy-serve", NULL, &count);
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
-    if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY])
-        status = tfy__fail(EXIT_USAGE, "serve needs a program: FILE.tfy, or FILE.so that `tfy build --shared` made");
+    if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_CONFIG])
+        status = tfy__fail(EXIT_USAGE, "serve needs a program: FILE.tfy, FILE.so that `tfy build --shared` made, or --config FILE");
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++)
         status = prepare(args, args->words[i], &words[count++]);
     if (status == EXIT_DONE) status = become(words);
