@@ -1,21 +1,26 @@
 /* clock.c: see clock.h. */
 #include "serve/clock.h"
 
-static int64_t read_ms(clockid_t clock)
+static int64_t read_us(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 int64_t tfy__clock_ms(void)
 {
-    return read_ms(CLOCK_REALTIME);
+    return read_us(CLOCK_REALTIME) / 1000;
 }
 
 int64_t tfy__monotonic_ms(void)
 {
-    return read_ms(CLOCK_MONOTONIC);
+    return read_us(CLOCK_MONOTONIC) / 1000;
+}
+
+int64_t tfy__monotonic_us(void)
+{
+    return read_us(CLOCK_MONOTONIC);
 }
 
 void tfy__cond_init(pthread_cond_t *condition)

@@ -8,6 +8,7 @@
 
 int64_t tfy__clock_ms(void); /* since 1970 */
 int64_t tfy__monotonic_ms(void);
+int64_t tfy__monotonic_us(void);
 /* For tfy__deadline: the condition waits by the monotonic clock. */
 void tfy__cond_init(pthread_cond_t *condition);
 /* So many milliseconds from now, for pthread_cond_timedwait. */

@@ -22,6 +22,7 @@
 #include "serve/bounds.h"
 #include "serve/caller.h"
 #include "serve/hooks.h"
+#include "serve/http_figures.h"
 #include "serve/of_run.h"
 #include "serve/tls.h"
 #include "serve/serve.h"
@@ -68,6 +69,7 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *con
     pthread_mutex_unlock(&http->mutex);
     request->server = http->server;
     request->connection = connection;
+    request->begun_us = tfy__monotonic_us();
     request->target = strdup(target);
     snprintf(request->number, sizeof request->number, "r-%llx", (unsigned long long)++http->count & 0xffffffff);
     return request;
@@ -146,6 +148,7 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
 static enum MHD_Result queue(TfyRequest *request, int status, struct MHD_Response *response, bool last)
 {
     if (!response) return MHD_NO;
+    tfy__http_answered(request->server->figures, request->route, status, tfy__monotonic_us() - request->begun_us);
     add_headers(response, request, last);
     const enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)status, response);
     MHD_destroy_response(response);

@@ -105,6 +105,12 @@ int tfy__index_points(TfyIndexReader *reader, const char *program, const char *v
  * code. */
 int tfy__index_live(TfyIndexReader *reader, const char *only,
                     void (*show)(void *arg, const char *program, const char *version, int64_t live), void *arg);
+/* How many questions are open, the record of the oldest one (0: none is), and how many steps are in doubt. 0 or a negative
+ * code. */
+typedef struct TfyWaiting {
+    int64_t questions, oldest_lsn, doubts;
+} TfyWaiting;
+int tfy__index_waiting(TfyIndexReader *reader, TfyWaiting *waiting);
 /* The run with that uuid, or with a unique start of it. TFY_E_ABSENT: none; TFY_E_INVALID: several. */
 int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg);
 

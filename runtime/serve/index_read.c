@@ -243,8 +243,7 @@ int tfy__index_live(TfyIndexReader *reader, const char *only,
 {
     TfyQuery query = {.count = 0};
     int code;
-    tfy__buffer_text(&query.sql,
-                     "SELECT program,version,count(*) FROM run r WHERE state IN('queued','running')");
+    tfy__buffer_text(&query.sql, "SELECT program,version,count(*) FROM run r WHERE state IN('queued','running')");
     tfy__query_only(&query, "r.program||'.'||r.workflow", only);
     tfy__buffer_text(&query.sql, " GROUP BY program,version ORDER BY max(id) DESC");
     sqlite3_stmt *row = tfy__query_open(reader, &query, &code);
@@ -253,6 +252,29 @@ int tfy__index_live(TfyIndexReader *reader, const char *only,
             show(arg, column_text(row, 0), column_text(row, 1), sqlite3_column_int64(row, 2));
         code = code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
     }
+    sqlite3_finalize(row);
+    tfy__buffer_free(&query.sql);
+    return code;
+}
+
+/* ---- what waits ---- */
+
+int tfy__index_waiting(TfyIndexReader *reader, TfyWaiting *waiting)
+{
+    TfyQuery query = {.count = 0};
+    int code;
+    *waiting = (TfyWaiting){0};
+    tfy__buffer_text(&query.sql, "SELECT doubt,count(*),min(lsn)FROM waits GROUP BY doubt");
+    sqlite3_stmt *row = tfy__query_open(reader, &query, &code);
+    while (row && (code = sqlite3_step(row)) == SQLITE_ROW) {
+        if (sqlite3_column_int64(row, 0)) {
+            waiting->doubts = sqlite3_column_int64(row, 1);
+        } else {
+            waiting->questions = sqlite3_column_int64(row, 1);
+            waiting->oldest_lsn = sqlite3_column_int64(row, 2);
+        }
+    }
+    if (row) code = code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
     sqlite3_finalize(row);
     tfy__buffer_free(&query.sql);
     return code;

@@ -19,6 +19,7 @@
 #include "serve/entrance.h"
 #include "serve/followers.h"
 #include "serve/hooks.h"
+#include "serve/http_figures.h"
 #include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
@@ -179,6 +180,7 @@ static bool open_server(Main *it)
     it->owner = tfy__owner_start(server->loop, server->db);
     tfy__owner_guard(it->owner, tfy__entrance_guard, server);
     if (!tfy__hooks_fit(server, server->config, it->error)) return false;
+    if (!(server->figures = tfy__http_figures_new())) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
     if (!(server->queue = tfy__queue_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
@@ -214,6 +216,7 @@ static int close_all(Main *it, int status)
     tfy__queue_close(server->queue);
     tfy__entrance_close(server);
     free(server->openapi);
+    tfy__http_figures_free(server->figures);
     tfy__table_free(&server->starting);
     tfy__programs_close(server->programs);
     return status;
@@ -289,7 +292,7 @@ static void raise_files(void)
 
 int main(int argc, char **argv)
 {
-    Main it = {.server.posting = PTHREAD_MUTEX_INITIALIZER};
+    Main it = {.server = {.posting = PTHREAD_MUTEX_INITIALIZER, .documents = PTHREAD_MUTEX_INITIALIZER}};
     Words words = {.check = false};
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);

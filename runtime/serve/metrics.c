@@ -3,7 +3,9 @@
 
 #include "base/buffer.h"
 #include "serve/followers.h"
+#include "serve/http_figures.h"
 #include "serve/queue.h"
+#include "serve/reader.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
@@ -24,6 +26,7 @@ static void add_own(TfyServer *server, TfyBuffer *out)
                        "# TYPE tfy_schedule_late_seconds gauge\ntfy_schedule_late_seconds %.3f\n",
                        tfy__schedules_late_s(server->schedules));
     tfy__queue_figures(server->queue, out);
+    tfy__http_figures_text(server->figures, out);
     tfy__followers_figures(server->followers, head, out);
     tfy__buffer_printf(out,
                        "# HELP tfy_build_info The version of the server.\n"
@@ -31,16 +34,56 @@ static void add_own(TfyServer *server, TfyBuffer *out)
                        tfy_version());
 }
 
-void tfy__serve_metrics(TfyRequest *request)
+static int take_time(void *arg, const TfyLogRecord *record)
 {
+    *(int64_t *)arg = record->ts_ms;
+    return 1;
+}
+
+/* In a reader: what lists know. */
+static void add_waiting(TfyRequest *request)
+{
+    TfyWaiting waiting;
+    TfyBuffer *out = &request->answer;
+    int64_t asked_ms = 0;
+    if (tfy__index_waiting(request->reader->index, &waiting) != TFY_OK) return; /* the lag says that lists are behind */
+    if (waiting.oldest_lsn) (void)tfy__log_see(request->reader->log, waiting.oldest_lsn, take_time, &asked_ms);
+    const int64_t late_ms = asked_ms ? tfy__clock_ms() - asked_ms : 0;
+    tfy__buffer_printf(out,
+                       "# HELP tfy_questions_open Questions that wait for people.\n"
+                       "# TYPE tfy_questions_open gauge\ntfy_questions_open %lld\n"
+                       "# HELP tfy_question_oldest_seconds How long the oldest of them has waited.\n"
+                       "# TYPE tfy_question_oldest_seconds gauge\ntfy_question_oldest_seconds %.3f\n"
+                       "# HELP tfy_in_doubt Steps of which nobody knows whether they were done.\n"
+                       "# TYPE tfy_in_doubt gauge\ntfy_in_doubt %lld\n",
+                       (long long)waiting.questions, late_ms > 0 ? (double)late_ms / 1000 : 0.0,
+                       (long long)waiting.doubts);
+}
+
+/* In the loop, whose figures nobody else may read. */
+static void add_loop(TfyLoop *loop, void *arg)
+{
+    TfyRequest *request = arg;
     TfyServer *server = request->server;
     int64_t lsn;
-    if (tfy__request_known(request, (const char *const[]){NULL})) {
-        tfy__metrics_text(server->loop, &request->answer, &lsn);
-        add_own(server, &request->answer);
-        request->type = "text/plain; version=0.0.4; charset=utf-8";
-        tfy__command_await(request, tfy__command_answer);
-    } else {
-        tfy__request_done(request);
+    if (!loop) {
+        tfy__command_refuse(request);
+        return;
     }
+    tfy__metrics_text(loop, &request->answer, &lsn);
+    add_own(server, &request->answer);
+    request->type = "text/plain; version=0.0.4; charset=utf-8";
+    tfy__command_await(request, tfy__command_answer);
+}
+
+static void pass_to_loop(TfyRequest *request)
+{
+    if (tfy__command_post(request->server, add_loop, request) != TFY_OK) tfy__command_refuse(request);
+}
+
+void tfy__serve_metrics(TfyRequest *request)
+{
+    if (!tfy__request_known(request, (const char *const[]){NULL})) return;
+    add_waiting(request);
+    request->pass = pass_to_loop;
 }

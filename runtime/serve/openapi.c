@@ -137,20 +137,22 @@ static const char shared[] =
     "\"Followers\":{\"type\":\"object\",\"required\":[\"followers\",\"next\"],\"properties\":{\"followers\":{\"type\":"
     "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\",\"to\",\"works\",\"cursor\",\"lag\",\"missed\","
     "\"dropped\",\"error\",\"error_time\"],\"properties\":{\"name\":{\"type\":\"string\"},\"to\":{\"type\":\"string\"},"
-    "\"works\":{\"type\":\"boolean\"},\"cursor\":{\"type\":\"integer\"},\"lag\":{\"type\":\"integer\"},\"missed\":{\"type\":"
-    "\"integer\"},\"dropped\":{\"type\":\"integer\"},\"error\":{\"type\":[\"string\",\"null\"]},\"error_time\":{\"type\":["
+    "\"works\":{\"type\":\"boolean\"},\"cursor\":{\"type\":\"integer\"},\"lag\":{\"type\":\"integer\"},\"missed\":{"
+    "\"type\":"
+    "\"integer\"},\"dropped\":{\"type\":\"integer\"},\"error\":{\"type\":[\"string\",\"null\"]},\"error_time\":{"
+    "\"type\":["
     "\"string\",\"null\"],\"format\":\"date-time\"}}}},\"next\":{\"type\":\"null\"}}},"
     "\"Any\":{\"type\":\"object\"}}";
 
 static const char *answer_of(const TfyRoute *route)
 {
-    static const char *const of[][2] = {
-        {"health", "Status"}, {"ready", "Status"},    {"programs", "Programs"}, {"runs", "Runs"},
-        {"run", "Run"},       {"start", "Run"},       {"signal", "Run"},        {"cancel", "Run"},
-        {"fork", "Run"},      {"again", "Run"},       {"resolve", "Run"},       {"answer", "Run"},
-        {"trigger", "Run"},   {"pause", "Schedule"},  {"unpause", "Schedule"},  {"schedules", "Schedules"},
-        {"hook", "Run"}, {"move", "Move"},     {"program", "Program"}, {"deploy", "Deploy"},
-        {"followers", "Followers"}};
+    static const char *const of[][2] = {{"health", "Status"},       {"ready", "Status"},   {"programs", "Programs"},
+                                        {"runs", "Runs"},           {"run", "Run"},        {"start", "Run"},
+                                        {"signal", "Run"},          {"cancel", "Run"},     {"fork", "Run"},
+                                        {"again", "Run"},           {"resolve", "Run"},    {"answer", "Run"},
+                                        {"trigger", "Run"},         {"pause", "Schedule"}, {"unpause", "Schedule"},
+                                        {"schedules", "Schedules"}, {"hook", "Run"},       {"move", "Move"},
+                                        {"program", "Program"},     {"deploy", "Deploy"},  {"followers", "Followers"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];
     return "Any";
@@ -367,10 +369,12 @@ void tfy__serve_openapi(TfyRequest *request)
 {
     const TfyCaller *caller = &request->caller;
     char *own = *caller->only ? document(request->server, caller) : NULL;
+    pthread_mutex_lock(&request->server->documents); /* each listener has a thread */
     const char *text = *caller->only ? own : kept_document(request->server, caller);
     if (text)
         tfy__buffer_text(&request->answer, text);
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    pthread_mutex_unlock(&request->server->documents);
     free(own);
 }

@@ -31,7 +31,7 @@ const TfyRoute tfy__routes[] = {
     {TFY_GET, "/web/{folder}/{file}", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_web, NULL, NULL, 0},
     {TFY_GET, "/healthz", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_health, "health", "whether the process works", 0},
     {TFY_GET, "/readyz", TFY_ROLE_NONE, TFY_AT_ONCE, tfy__serve_ready, "ready", "whether it takes requests", 0},
-    {TFY_GET, "/metrics", VIEWER, TFY_BY_LOOP, tfy__serve_metrics, "metrics", "figures for Prometheus", 0},
+    {TFY_GET, "/metrics", VIEWER, TFY_BY_READER, tfy__serve_metrics, "metrics", "figures for Prometheus", 0},
     {TFY_GET, "/openapi.json", VIEWER, TFY_AT_ONCE, tfy__serve_openapi, "openapi", "this document", 0},
     {TFY_GET, "/v1/programs", VIEWER, TFY_BY_READER, tfy__serve_programs, "programs", "the programs", 0},
     {TFY_GET, "/v1/programs/{p}", VIEWER, TFY_BY_READER, tfy__serve_program, "program", "a program and its versions", 0},

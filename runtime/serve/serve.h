@@ -50,6 +50,7 @@ typedef struct TfyRequest {
     TfyServer *server;
     struct MHD_Connection *connection; /* suspended while others have the request */
     char number[12];                   /* "r-8f21", in problems and lines */
+    int64_t begun_us;                  /* when its first line came; monotonic */
     char *target;                      /* owned; decoded in place once it is routed */
     TfyMethod method;
     const TfyRoute *route; /* NULL: none was found */
@@ -99,8 +100,10 @@ struct TfyServer {
     TfyLoop *loop;
     const char *db;           /* the database's path */
     struct TfyPrograms *programs;
-    char *openapi; /* the whole document; owned; the thread of HTTP alone has it … */
+    pthread_mutex_t documents; /* held for: */
+    char *openapi;             /* the whole document; owned … */
     const struct TfyCatalog *openapi_of; /* … and what it was made of */
+    struct TfyHttpFigures *figures;
     struct TfyHttp *http;
     struct TfyReaders *readers;
     struct TfyTail *tail;

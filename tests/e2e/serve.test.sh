@@ -39,6 +39,11 @@ ask http://x/metrics
 check "it has figures for Prometheus" says 200 'tfy_index_lag_records '
 check "... its loop's among them" sh -c 'grep -q "^tfy_runs_started_total" out && [ -z "$(grep "^# TYPE" out | sort | uniq -d)" ]'
 check "... in its format" has_header 'content-type: text/plain; version=0.0.4'
+check "... with what was asked" sh -c 'grep -qx "tfy_http_requests_total{route=\"GET /healthz\",code=\"200\"} 1" out && grep -qx "tfy_questions_open 0" out'
+check "... and how long that took" sh -c '[ "$(sed -n "s/^tfy_http_seconds_count //p" out)" -ge 2 ] && [ "$(sed -n "s/^tfy_http_seconds_count //p" out)" = "$(sed -n "s/^tfy_http_seconds_bucket{le=\"+Inf\"} //p" out)" ]'
+ask http://x/nosuch
+ask http://x/metrics
+check "... also what there is not" grep -qx 'tfy_http_requests_total{route="none",code="404"} 1' out
 ask http://x/v1/programs
 check "the programs are listed" is programs.1.workflows '["main", "slowly"]'
 check "... by their names" is programs.0.name shop

@@ -62,6 +62,8 @@ check "a question is listed" is questions.0.question 'charge ann?'
 check "... with its details" is questions.0.details 'twice as much as before'
 check "... its answers" is questions.0.answers '["yes", "no"]'
 check "... and its run" is questions.0.workflow charge
+ask http://x/metrics
+check "... and is a figure" sh -c 'grep -qx "tfy_questions_open 1" out && grep -qx "tfy_in_doubt 0" out && grep -qE "^tfy_question_oldest_seconds [0-9]+\.[0-9]{3}$" out'
 ask "http://x$question"
 check "it is there by itself" is question 'charge ann?'
 check "... with what it is about" has_header "etag: \"$digest\"\$"
