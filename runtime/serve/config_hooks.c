@@ -39,10 +39,8 @@ static bool take_dedupe(TfyReading *reading, json_t *value, const char *path, vo
 
 static bool take_start(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    const char *text = json_string_value(value), *dot = strchr(text, '.');
-    if (!dot || dot == text || !dot[1] || strchr(dot + 1, '.'))
-        return tfy__config_refuse(reading, path, "it is not PROGRAM.WORKFLOW");
-    return tfy__config_text(reading, &((TfyHook *)arg)->start, value);
+    TfyHook *hook = arg;
+    return tfy__config_workflow(reading, value, path, &hook->start, &hook->program, &hook->workflow);
 }
 
 static bool take_signal(TfyReading *reading, json_t *value, const char *path, void *arg)
@@ -83,10 +81,7 @@ static bool complete(TfyReading *reading, TfyHook *hook, const char *path)
         return tfy__config_refuse(reading, path,
                                   hook->run ? "\"args\" goes with \"start\"" : "\"signal\" goes with \"run\"");
     if (!hook->secret_file) return tfy__config_refuse(reading, path, "a hook has \"secret_file\"");
-    if (!hook->start) return true;
-    const char *dot = strchr(hook->start, '.');
-    hook->workflow = dot + 1;
-    return (hook->program = strndup(hook->start, (size_t)(dot - hook->start)));
+    return true;
 }
 
 static bool is_name(const char *name)

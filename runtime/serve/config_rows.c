@@ -82,6 +82,19 @@ bool tfy__config_text(TfyReading *reading, char **place, const json_t *value)
     return *place;
 }
 
+bool tfy__config_workflow(TfyReading *reading, const json_t *value, const char *path, char **text, char **program,
+                          const char **workflow)
+{
+    const char *given = json_string_value(value), *dot = strchr(given, '.');
+    if (!dot || dot == given || !dot[1] || strchr(dot + 1, '.'))
+        return tfy__config_refuse(reading, path, "it is not PROGRAM.WORKFLOW");
+    free(*program);
+    *program = strndup(given, (size_t)(dot - given));
+    if (!*program || !tfy__config_text(reading, text, value)) return false;
+    *workflow = *text + (dot - given) + 1;
+    return true;
+}
+
 bool tfy__config_duration(TfyReading *reading, const json_t *value, const char *path, int64_t most_ms, int64_t *ms)
 {
     if (tfy__read_duration(json_string_value(value), json_string_length(value), ms) && *ms >= 0 && *ms <= most_ms)

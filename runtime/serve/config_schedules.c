@@ -35,14 +35,7 @@ static bool take_zone(TfyReading *reading, json_t *value, const char *path, void
 static bool take_start(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     TfySchedule *schedule = arg;
-    const char *text = json_string_value(value), *dot = strchr(text, '.');
-    if (!dot || dot == text || !dot[1] || strchr(dot + 1, '.'))
-        return tfy__config_refuse(reading, path, "it is not PROGRAM.WORKFLOW");
-    free(schedule->program);
-    schedule->program = strndup(text, (size_t)(dot - text));
-    if (!schedule->program || !tfy__config_text(reading, &schedule->start, value)) return false;
-    schedule->workflow = schedule->start + (dot - text) + 1;
-    return true;
+    return tfy__config_workflow(reading, value, path, &schedule->start, &schedule->program, &schedule->workflow);
 }
 
 static bool take_args(TfyReading *reading, json_t *value, const char *path, void *arg)
