@@ -202,24 +202,6 @@ static void find_older(TfyRequest *request)
 
 /* ---- taking it ---- */
 
-/* The same source was deployed before: that version is taken again, and the new object is not needed. */
-static const TfyServed *version_of(TfyRequest *request)
-{
-    TfyDeploy *deploy = request->deploy;
-    const char *name = request->names.text[0];
-    const TfyServed *known = tfy__served_from(request->server->programs, tfy_shared_program(deploy->shared)->source);
-    TfyShared *shared = deploy->shared;
-    if (known && strcmp(known->name, name) != 0) {
-        tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s has exactly this source", known->name);
-        return NULL;
-    }
-    if (known) return known;
-    deploy->shared = NULL;
-    known = tfy__served_new(request->server->programs, name, shared);
-    if (!known) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-    return known;
-}
-
 static bool take(TfyRequest *request)
 {
     TfyServer *server = request->server;
@@ -227,8 +209,8 @@ static bool take(TfyRequest *request)
     const TfyServed *before = tfy__served_named(server, request->names.text[0]);
     char error[TFY_ERROR_TEXT] = "";
     if (before) snprintf(deploy->before, sizeof deploy->before, "%s", before->hash);
-    deploy->served = version_of(request);
-    if (!deploy->served) return false;
+    deploy->served = tfy__version_known(server->programs, request->names.text[0], &deploy->shared, error);
+    if (!deploy->served) return tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s", error);
     deploy->again = deploy->served == before;
     if (deploy->again) return true;
     request->lsn = tfy__version_take(server, deploy->served, &request->caller, error);

@@ -29,12 +29,21 @@
 #include "serve/server_command.h"
 #include "serve/token_command.h"
 #include "serve/versions.h"
+#include "serve/watch.h"
 
 enum { FILES = 4096 };
+
+typedef struct Words {
+    TfyServeFlags flags;
+    bool check;
+    const char *watch[TFY_WATCH_MOST];
+    int watch_count;
+} Words;
 
 typedef struct Main {
     TfyServer server;
     TfyOwner *owner;
+    struct TfyWatch *watch;
     char error[TFY_ERROR_TEXT];
 } Main;
 
@@ -200,6 +209,7 @@ static int close_all(Main *it, int status)
     TfyServer *server = &it->server;
     server->draining = true;
     tfy__owner_stop(it->owner);
+    tfy__watch_quit(it->watch);
     tfy__schedules_quit(server->schedules);
     tfy__command_close(server);
     tfy__followers_quit(server->followers);
@@ -213,6 +223,7 @@ static int close_all(Main *it, int status)
     tfy__children_close(server->children);
     tfy__followers_close(server->followers);
     tfy__schedules_close(server->schedules);
+    tfy__watch_close(it->watch);
     tfy__queue_close(server->queue);
     tfy__entrance_close(server);
     free(server->openapi);
@@ -222,10 +233,11 @@ static int close_all(Main *it, int status)
     return status;
 }
 
-static int serve(Main *it)
+static int serve(Main *it, const Words *words)
 {
     int code = open_loop(it);
-    if (code || !open_server(it)) {
+    if (code || !open_server(it) ||
+        !(it->watch = tfy__watch_open(&it->server, words->watch, words->watch_count, it->error))) {
         tfy__say("%s", it->error);
         return close_all(it, code ? tfy__exit_status(code) : EXIT_MISSING);
     }
@@ -242,11 +254,6 @@ static int serve(Main *it)
     return close_all(it, calls ? EXIT_WAITING : EXIT_DONE);
 }
 
-typedef struct Words {
-    TfyServeFlags flags;
-    bool check;
-} Words;
-
 static bool take_option(Main *it, Words *words, int option)
 {
     TfyServeFlags *flags = &words->flags;
@@ -259,6 +266,10 @@ static bool take_option(Main *it, Words *words, int option)
     case 'A': flags->ca = optarg; return true;
     case 'D': flags->drain = optarg; return true;
     case 'x': words->check = true; return true;
+    case 'w':
+        if (words->watch_count == TFY_WATCH_MOST) return false;
+        words->watch[words->watch_count++] = optarg;
+        return true;
     case 'l':
         if (flags->listen_count == TFY_LISTEN_MOST) return false;
         flags->listen[flags->listen_count++] = optarg;
@@ -269,12 +280,17 @@ static bool take_option(Main *it, Words *words, int option)
 
 static bool take_words(Main *it, Words *words, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"db", required_argument, NULL, 'd'},       {"config", required_argument, NULL, 'c'},
-        {"listen", required_argument, NULL, 'l'},   {"no-tcp", no_argument, NULL, 'n'},
-        {"tls-cert", required_argument, NULL, 'C'}, {"tls-key", required_argument, NULL, 'K'},
-        {"tls-ca", required_argument, NULL, 'A'},   {"drain", required_argument, NULL, 'D'},
-        {"check", no_argument, NULL, 'x'},          {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"db", required_argument, NULL, 'd'},
+                                            {"config", required_argument, NULL, 'c'},
+                                            {"listen", required_argument, NULL, 'l'},
+                                            {"no-tcp", no_argument, NULL, 'n'},
+                                            {"tls-cert", required_argument, NULL, 'C'},
+                                            {"tls-key", required_argument, NULL, 'K'},
+                                            {"tls-ca", required_argument, NULL, 'A'},
+                                            {"drain", required_argument, NULL, 'D'},
+                                            {"check", no_argument, NULL, 'x'},
+                                            {"watch", required_argument, NULL, 'w'},
+                                            {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (!take_option(it, words, option)) return false;
@@ -308,5 +324,5 @@ int main(int argc, char **argv)
         tfy__say("%s", *it.error ? it.error : "memory ran out");
         return close_all(&it, EXIT_MISSING);
     }
-    return serve(&it);
+    return serve(&it, &words);
 }

@@ -233,6 +233,22 @@ bool tfy__versions_open(TfyServer *server, char *error)
 
 /* ---- a new version ---- */
 
+/* The same source was deployed before: that version is taken again, and the new object is not needed. */
+const TfyServed *tfy__version_known(TfyPrograms *programs, const char *name, TfyShared **shared, char *error)
+{
+    const TfyServed *known = tfy__served_from(programs, tfy_shared_program(*shared)->source);
+    TfyShared *taken = *shared;
+    if (known && strcmp(known->name, name) != 0) {
+        snprintf(error, TFY_ERROR_TEXT, "%s has exactly this source", known->name);
+        return NULL;
+    }
+    if (known) return known;
+    *shared = NULL;
+    known = tfy__served_new(programs, name, taken);
+    if (!known) snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    return known;
+}
+
 int64_t tfy__version_take(TfyServer *server, const TfyServed *served, const TfyCaller *caller, char *error)
 {
     int64_t code = tfy_load(server->loop, served->program, NULL, error);

@@ -14,6 +14,10 @@
  * be compiled any more is told on stderr, and its runs wait. False: error says why. */
 bool tfy__versions_open(TfyServer *server, char *error);
 
+/* In the loop: the version with the source of an object: one that is there, or a new one, which takes the object (*shared is NULL
+ * then). NULL: error has a sentence. */
+const TfyServed *tfy__version_known(TfyPrograms *programs, const char *name, TfyShared **shared, char *error);
+
 /* In the loop: new runs get this version from now on. Records it, and returns the record, which is not durable yet; or a
  * negative code, and error (TFY_ERROR_TEXT bytes) has a sentence. */
 int64_t tfy__version_take(TfyServer *server, const TfyServed *served, const TfyCaller *caller, char *error);

@@ -231,6 +231,37 @@ tfy verify >/dev/null
 check "... and the log is whole" test $? = 0
 ends
 
+# ---- files that are saved ----
+mkdir app
+cat >app/front.tfy <<'END'
+import "words.tfy" as words
+workflow main(text: string) -> string { return words.twice(text) }
+END
+cat >app/words.tfy <<'END'
+fn twice(text: string) -> string { return "${text} ${text}" }
+END
+said() { tries=0; until grep -q "$1" served || [ $((tries += 1)) -gt 300 ]; do sleep 0.05; done; grep -q "$1" served; }
+serves app/front.tfy --no-tcp --watch
+first=$(ask http://x/v1/programs/front && member version)
+sed -i 's/ \${text}"/, ${text}"/' app/words.tfy
+check "a file that is saved is compiled" said '^tfy serve: front: version [0-9a-f]* is active$'
+check "... also one that is imported" test "$(tfy start front --text hi --wait)" = '"hi, hi"'
+ask http://x/v1/programs/front
+check "... and is another version" test "$(member version)" != "$first"
+ask 'http://x/v1/audit?limit=1'
+check "... which is recorded" says 200 '"how":"file"'
+echo 'workflow' >>app/front.tfy
+check "what does not compile is told" said 'front.tfy:[0-9]*:[0-9]*: error'
+check "... and changes nothing" said '^tfy serve: front stays as it was: it does not compile$'
+check "... indeed" test "$(tfy start front --text ho --wait)" = '"ho, ho"'
+sed -i '$d' app/front.tfy
+sed -i 's/words.twice(text)/words.twice(text + "!")/' app/front.tfy
+tries=0
+until [ "$(tfy start front --text hi --wait)" = '"hi!, hi!"' ] || [ $((tries += 1)) -gt 40 ]; do sleep 0.1; done
+check "... until it does" test "$(tfy start front --text hi --wait)" = '"hi!, hi!"'
+ends
+check "the server ends in order" test $? = 0
+
 # ---- tokens ----
 serves shop.tfy --listen 127.0.0.1:0
 url=$(sed -n 's/.* and \(http.*\)$/\1/p' served)

@@ -142,6 +142,7 @@
     O(START_WAIT, "wait", NULL, "wait until the run has ended, and print its result")                                  \
     O(PROGRAM_NAME, "name", "NAME", "the program's name on the server (else that of the file)")                        \
     O(MOVE, "move", NULL, "let runs of older versions continue with the new one, where they can")                      \
+    O(WATCH, "watch", NULL, "compile a program again when its file is saved, and let new runs have it")                \
     O(DRAIN, "drain", "TIME", "how long tools under way may take to finish at the end (else 30s)")                     \
     O(TO, "to", "URL", "where to: https://…, redis://…, nats://…, otlp+http://… or otlp+https://…")                    \
     O(FOLLOWER, "name", "NAME", "the follower's name, under which its place in the log is kept (else webhook, redis, …)") \

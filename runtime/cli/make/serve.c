@@ -21,6 +21,15 @@ static char *named(const char *file, const char *object)
     return tfy__sys_printf("%.*s=%s", (int)strcspn(name, "."), name, object);
 }
 
+/* "--watch=shop=path/of/shop.tfy" */
+static char *watched(const char *file)
+{
+    char *name = named(file, file);
+    char *word = name ? tfy__sys_printf("--watch=%s", name) : NULL;
+    free(name);
+    return word;
+}
+
 /* Returns an exit status; *word is owned by the caller. */
 static int prepare(const TfyArgs *args, const char *file, char **word)
 {
@@ -78,7 +87,7 @@ static void add_options(const TfyArgs *args, char **words, int *count)
 static char **words_of(const TfyArgs *args, const char *program, const char *verb, int *count)
 {
     char **words =
-        tfy__sys_calloc((size_t)(args->word_count + args->given_count + args->param_count) + 32, sizeof *words);
+        tfy__sys_calloc((size_t)(2 * args->word_count + args->given_count + args->param_count) + 32, sizeof *words);
     if (!words) return NULL;
     words[(*count)++] = tfy__sys_strdup(program);
     if (verb) words[(*count)++] = tfy__sys_strdup(verb);
@@ -102,6 +111,8 @@ int tfy__cmd_serve(const TfyArgs *args)
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_CONFIG])
         status = tfy__fail(EXIT_USAGE, "serve needs a program: FILE.tfy, FILE.so that `tfy build --shared` made, or --config FILE");
+    for (int i = 0; i < args->word_count && status == EXIT_DONE && args->option[OPT_WATCH]; i++)
+        if (tfy__ends_with(args->words[i], ".tfy")) words[count++] = watched(args->words[i]);
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++)
         status = prepare(args, args->words[i], &words[count++]);
     if (status == EXIT_DONE) status = become(words);
