@@ -222,6 +222,7 @@ static int round_of(Follower *it)
     if (more < 0) return tfy__fail(tfy__exit_status(more), "%s: the log cannot be read", it->follow->name);
     status = deliver(it);
     const bool rests = !more && it->begun;
+    if (rests && it->kind->begin) succeed(it); /* it had everything, and only its last answer was lost */
     if (status == EXIT_DONE) status = save_if_due(it, rests || tfy__publish_ends());
     if (status == EXIT_DONE && rests && !tfy__publish_ends()) rest(it);
     return status;
