@@ -21,6 +21,19 @@ enum {
     ERROR_MOST = 64 << 10,
 };
 
+/* The shadow memory of the address sanitizer is address space without end, so its builds count data alone. */
+#if defined(__SANITIZE_ADDRESS__)
+static const int memory_resource = RLIMIT_DATA;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+static const int memory_resource = RLIMIT_DATA;
+#else
+static const int memory_resource = RLIMIT_AS;
+#endif
+#else
+static const int memory_resource = RLIMIT_AS;
+#endif
+
 /* ---- starting ---- */
 
 static void limit(int resource, rlim_t most)
@@ -38,7 +51,7 @@ static void become(const TfyProcess *process, const char *path, const int out[2]
     dup2(nothing, STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
-    limit(RLIMIT_AS, MEMORY_MOST);
+    limit(memory_resource, MEMORY_MOST);
     limit(RLIMIT_CORE, 0);
     execv(path, (char *const *)process->words);
     _exit(127);
