@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "cli/frame/cli.h"
 
 enum { ADDRESS_MOST = 2000 };
@@ -103,20 +104,12 @@ void tfy__address_free(TfyAddress *address)
 
 /* ---- parameters ---- */
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* "%2F" as "/", in place. A NUL would end the text. */
 static void decode(char *text)
 {
     char *out = text;
     for (; *text; text++) {
-        const int high = *text == '%' ? digit(text[1]) : -1, low = high >= 0 ? digit(text[2]) : -1;
+        const int high = *text == '%' ? tfy__hex_digit(text[1]) : -1, low = high >= 0 ? tfy__hex_digit(text[2]) : -1;
         if (low >= 0 && high + low) {
             *out++ = (char)(high << 4 | low);
             text += 2;

@@ -39,7 +39,9 @@ static void obey(TfyLoop *loop, void *arg)
         tfy__command_refuse(request);
         return;
     }
-    request->route->serve(request);
+    void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
+    request->then = NULL;
+    serve(request);
 }
 
 int tfy__command_post(TfyServer *server, TfyPosted call, void *arg)

@@ -10,8 +10,6 @@
 #include "serve/hook.h"
 #include "tfy.h"
 
-enum { NAME_MOST = 64 };
-
 static bool take_scheme(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     TfyHook *hook = arg;
@@ -84,11 +82,6 @@ static bool complete(TfyReading *reading, TfyHook *hook, const char *path)
     return true;
 }
 
-static bool is_name(const char *name)
-{
-    return *name && strlen(name) <= NAME_MOST && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
-}
-
 static bool read_hook(TfyReading *reading, const char *name, json_t *value, const char *path)
 {
     static const TfyConfigRow rows[] = {{"scheme", JSON_STRING, take_scheme},
@@ -104,8 +97,7 @@ static bool read_hook(TfyReading *reading, const char *name, json_t *value, cons
     if (!hook) return false;
     LIST_APPEND(&reading->config->hooks, hook, next);
     if (!(hook->name = strdup(name))) return false;
-    if (!is_name(name))
-        return tfy__config_refuse(reading, path, "a name has 1 to %d of a-z, 0-9, '_' and '-'", NAME_MOST);
+    if (!tfy__config_name_fits(reading, name, path)) return false;
     if (!json_is_object(value)) return tfy__config_refuse(reading, path, "it is not an object");
     if (!json_object_get(value, "scheme"))
         return tfy__config_refuse(reading, path, "a hook has \"scheme\": github, standard, or hmac:HEADER");

@@ -82,6 +82,13 @@ bool tfy__config_text(TfyReading *reading, char **place, const json_t *value)
     return *place;
 }
 
+bool tfy__config_name_fits(const TfyReading *reading, const char *name, const char *path)
+{
+    enum { MOST = 64 };
+    return (*name && strlen(name) <= MOST && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")]) ||
+           tfy__config_refuse(reading, path, "a name has 1 to %d of a-z, 0-9, '_' and '-'", MOST);
+}
+
 bool tfy__config_workflow(TfyReading *reading, const json_t *value, const char *path, char **text, char **program,
                           const char **workflow)
 {

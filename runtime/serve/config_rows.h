@@ -29,6 +29,8 @@ bool tfy__config_object(TfyReading *reading, json_t *object, const TfyConfigRow 
 /* Reads each member of an object whose names are the person's own: an object of these rows. */
 bool tfy__config_named(TfyReading *reading, json_t *objects, const TfyConfigRow *rows, const char *path);
 bool tfy__config_text(TfyReading *reading, char **place, const json_t *value);
+/* Whether a schedule or a hook may have this name. */
+bool tfy__config_name_fits(const TfyReading *reading, const char *name, const char *path);
 /* Reads "PROGRAM.WORKFLOW" into its parts, which are owned, but for the workflow, which is in `text`. */
 bool tfy__config_workflow(TfyReading *reading, const json_t *value, const char *path, char **text, char **program,
                           const char **workflow);

@@ -8,8 +8,6 @@
 #include "serve/clock.h"
 #include "tfy.h"
 
-enum { NAME_MOST = 64 };
-
 static const int64_t catch_up_most_ms = INT64_C(366) * 86400000, jitter_most_ms = INT64_C(86400000),
                      catch_up_usual_ms = 60000;
 
@@ -75,11 +73,6 @@ static bool complete(TfyReading *reading, TfySchedule *schedule, const char *pat
            tfy__config_refuse(reading, path, "there is no such time within nine years");
 }
 
-static bool is_name(const char *name)
-{
-    return *name && strlen(name) <= NAME_MOST && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
-}
-
 static bool read_schedule(TfyReading *reading, const char *name, json_t *value, const char *path)
 {
     static const TfyConfigRow rows[] = {
@@ -92,8 +85,7 @@ static bool read_schedule(TfyReading *reading, const char *name, json_t *value, 
     LIST_APPEND(&reading->config->schedules, schedule, next);
     schedule->catch_up_ms = catch_up_usual_ms;
     if (!(schedule->name = strdup(name))) return false;
-    if (!is_name(name))
-        return tfy__config_refuse(reading, path, "a name has 1 to %d of a-z, 0-9, '_' and '-'", NAME_MOST);
+    if (!tfy__config_name_fits(reading, name, path)) return false;
     if (!json_is_object(value)) return tfy__config_refuse(reading, path, "it is not an object");
     return tfy__config_object(reading, value, rows, path, schedule) && complete(reading, schedule, path);
 }

@@ -81,63 +81,6 @@ static bool body_fits(TfyRequest *request)
     return fits;
 }
 
-/* ---- compiling ---- */
-
-/* The files as `tfyc --bundle` reads them: it looks for imports among them, and nowhere else. */
-static bool write_bundle(const char *path, const json_t *files)
-{
-    json_t *modules = json_array(), *bundle = json_pack("{s:O}", "modules", modules);
-    const json_t *file;
-    size_t i;
-    json_array_foreach(files, i, file) json_array_append_new(
-        modules, json_pack("{s:O, s:O}", "file", json_object_get(file, "path"), "text", json_object_get(file, "text")));
-    const bool fine = bundle && json_dump_file(bundle, path, JSON_COMPACT) == 0;
-    json_decref(modules);
-    json_decref(bundle);
-    return fine;
-}
-
-/* What it says names only the files that came. */
-static void tell_messages(TfyRequest *request, const char *messages, const char *error)
-{
-    tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s", error);
-    if (messages) {
-        json_t *text = json_stringn(messages, strnlen(messages, MESSAGES_MOST));
-        if (!text) text = json_string("the compiler's messages are not UTF-8");
-        request->problem.more = json_pack("{s:o}", "messages", text);
-    }
-}
-
-static void compile(TfyRequest *request, const char *dir)
-{
-    char path[64], error[TFY_ERROR_TEXT] = "";
-    TfyBuild build = {.what = path, .db = request->server->db, .born = tfy__child_born, .arg = request};
-    snprintf(path, sizeof path, "%s/program.json", dir);
-    if (!write_bundle(path, json_object_get(request->json, "files"))) {
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "its files cannot be written: %s", strerror(errno));
-        return;
-    }
-    request->deploy->shared = tfy__build(&build, error);
-    if (!request->deploy->shared) tell_messages(request, build.messages, error);
-    free(build.messages);
-}
-
-/* On a thread of its own. */
-static void work_compile(TfyRequest *request)
-{
-    char dir[48];
-    if (tfy__build_dir(dir)) {
-        compile(request, dir);
-        tfy__build_dir_remove(dir);
-    } else {
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "a directory for compiling cannot be made");
-    }
-    if (request->deploy->shared)
-        tfy__command_ask(request->server, request);
-    else
-        tfy__request_done(request);
-}
-
 /* ---- what becomes of older runs ---- */
 
 static void note_older(void *arg, const char *program, const char *version, int64_t live)
@@ -217,9 +160,78 @@ static bool take(TfyRequest *request)
     return request->lsn > 0 || tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s", error);
 }
 
+/* In the loop, once it is compiled. */
+static void take_compiled(TfyRequest *request)
+{
+    if (take(request)) {
+        request->then = find_older;
+        tfy__command_await(request, tfy__command_read);
+    } else {
+        tfy__request_done(request);
+    }
+}
+
+/* ---- compiling ---- */
+
+/* The files as `tfyc --bundle` reads them: it looks for imports among them, and nowhere else. */
+static bool write_bundle(const char *path, const json_t *files)
+{
+    json_t *modules = json_array(), *bundle = json_pack("{s:O}", "modules", modules);
+    const json_t *file;
+    size_t i;
+    json_array_foreach(files, i, file) json_array_append_new(
+        modules, json_pack("{s:O, s:O}", "file", json_object_get(file, "path"), "text", json_object_get(file, "text")));
+    const bool fine = bundle && json_dump_file(bundle, path, JSON_COMPACT) == 0;
+    json_decref(modules);
+    json_decref(bundle);
+    return fine;
+}
+
+/* What it says names only the files that came. */
+static void tell_messages(TfyRequest *request, const char *messages, const char *error)
+{
+    tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s", error);
+    if (messages) {
+        json_t *text = json_stringn(messages, strnlen(messages, MESSAGES_MOST));
+        if (!text) text = json_string("the compiler's messages are not UTF-8");
+        request->problem.more = json_pack("{s:o}", "messages", text);
+    }
+}
+
+static void compile(TfyRequest *request, const char *dir)
+{
+    char path[64], error[TFY_ERROR_TEXT] = "";
+    TfyBuild build = {.what = path, .db = request->server->db, .born = tfy__child_born, .arg = request};
+    snprintf(path, sizeof path, "%s/program.json", dir);
+    if (!write_bundle(path, json_object_get(request->json, "files"))) {
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "its files cannot be written: %s", strerror(errno));
+        return;
+    }
+    request->deploy->shared = tfy__build(&build, error);
+    if (!request->deploy->shared) tell_messages(request, build.messages, error);
+    free(build.messages);
+}
+
+/* On a thread of its own. */
+static void work_compile(TfyRequest *request)
+{
+    char dir[48];
+    if (tfy__build_dir(dir)) {
+        compile(request, dir);
+        tfy__build_dir_remove(dir);
+    } else {
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "a directory for compiling cannot be made");
+    }
+    request->then = take_compiled;
+    if (request->deploy->shared)
+        tfy__command_ask(request->server, request);
+    else
+        tfy__request_done(request);
+}
+
 /* ---- the route ---- */
 
-static void begin(TfyRequest *request)
+void tfy__serve_deploy(TfyRequest *request)
 {
     if (!tfy__program_name_fits(request->names.text[0])) {
         tfy__problem(
@@ -233,19 +245,4 @@ static void begin(TfyRequest *request)
         tfy__child_work(request, work_compile);
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-}
-
-/* It comes here in a reader, and then, compiled, in the loop. */
-void tfy__serve_deploy(TfyRequest *request)
-{
-    if (!request->deploy) {
-        begin(request);
-        return;
-    }
-    if (take(request)) {
-        request->then = find_older;
-        tfy__command_await(request, tfy__command_read);
-    } else {
-        tfy__request_done(request);
-    }
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 static const char *const methods[TFY_METHOD_COUNT] = {"GET", "HEAD", "POST", "PUT", "DELETE"};
@@ -29,20 +30,14 @@ static size_t count_of(const TfyRequestHead *asked, const char *name)
 
 /* ---- percent encoding ---- */
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 size_t tfy__decode_percent(char *text, size_t len, bool plus)
 {
     size_t to = 0;
     for (size_t at = 0; at < len; at++) {
         char c = text[at] == '+' && plus ? ' ' : text[at];
         if (c == '%') {
-            const int high = at + 2 < len ? hex(text[at + 1]) : -1, low = at + 2 < len ? hex(text[at + 2]) : -1;
+            const int high = at + 2 < len ? tfy__hex_digit(text[at + 1]) : -1,
+                      low = at + 2 < len ? tfy__hex_digit(text[at + 2]) : -1;
             if (high < 0 || low < 0) return SIZE_MAX;
             c = (char)(high * 16 + low);
             at += 2;

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/buffer.h"
+#include "base/hex.h"
 #include "base/hmac.h"
 #include "value/json.h"
 
@@ -60,19 +61,11 @@ static bool same_mac(const unsigned char a[TFY_SHA256_SIZE], const unsigned char
     return !differs;
 }
 
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static bool read_hex(const char *text, size_t len, unsigned char mac[TFY_SHA256_SIZE])
 {
     if (len != 2 * TFY_SHA256_SIZE) return false;
     for (int i = 0; i < TFY_SHA256_SIZE; i++) {
-        const int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+        const int high = tfy__hex_digit(text[2 * i]), low = tfy__hex_digit(text[2 * i + 1]);
         if (high < 0 || low < 0) return false;
         mac[i] = (unsigned char)(16 * high + low);
     }

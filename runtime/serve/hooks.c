@@ -114,10 +114,17 @@ static void prepare_start(TfyRequest *request, const TfyHook *hook)
     request->key = delivery_of(request, hook);
     request->ours = true;
     request->names = (TfyRouteNames){.text = {hook->program, hook->workflow}, .count = 2};
+    request->then = tfy__serve_start;
     request->pass = pass_to_loop;
 }
 
 /* ---- a signal ---- */
+
+static void pass_signal(TfyRequest *request)
+{
+    request->then = tfy__serve_signal;
+    request->pass = pass_to_loop;
+}
 
 static void prepare_signal(TfyRequest *request, const TfyHook *hook)
 {
@@ -129,7 +136,7 @@ static void prepare_signal(TfyRequest *request, const TfyHook *hook)
         tfy__body_mistake(&request->problem, "$", "it does not name the run that the signal is for");
     else if (tfy__run_find(request, json_string_value(run)) &&
              fill(request, json_pack("{s:s, s:O*, s:s*}", "name", hook->signal, "value", value, "id", id)))
-        request->pass = pass_to_loop;
+        pass_signal(request);
     json_decref(run);
     json_decref(value);
     free(id);
@@ -137,20 +144,11 @@ static void prepare_signal(TfyRequest *request, const TfyHook *hook)
 
 /* ---- the route ---- */
 
-/* It comes here in a reader, and then in the loop. */
 void tfy__serve_hook(TfyRequest *request)
 {
-    if (request->hook) {
-        if (request->hook->start)
-            tfy__serve_start(request);
-        else
-            tfy__serve_signal(request);
-        return;
-    }
     const TfyHook *hook = find_hook(request);
     if (!hook || !is_signed(request, hook)) return;
     become_hook(request, hook);
-    request->hook = hook;
     if (hook->start)
         prepare_start(request, hook);
     else

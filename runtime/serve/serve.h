@@ -85,13 +85,12 @@ typedef struct TfyRequest {
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
-    const struct TfyHook *hook;               /* hook.h; who asks; NULL: none */
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
     struct TfyDeploy *deploy;                 /* deploy.h; owned; NULL: none is under way */
     struct TfyMove *move;                     /* move.h; owned; NULL: none is under way */
     struct TfyReader *reader;                 /* reader.h: who answers it */
-    void (*then)(struct TfyRequest *request); /* what a reader does; NULL: what the route says */
+    void (*then)(struct TfyRequest *request); /* what a reader or the loop does; NULL: what the route says */
     bool ended;                               /* the run that was found has */
     void (*pass)(struct TfyRequest *request); /* whom a reader gives it to when it is done with it */
 } TfyRequest;
@@ -185,7 +184,7 @@ void tfy__tail_close(struct TfyTail *tail);
 /* From any thread: tfy__post, until the loop is closed; then TFY_E_STATE. */
 int tfy__command_post(TfyServer *server, TfyPosted call, void *arg);
 void tfy__command_close(TfyServer *server); /* closes the loop, whoever may still want to post something */
-/* Hands the request to the loop, which calls what its route says. */
+/* Hands the request to the loop, which calls request->then, or what its route says. */
 void tfy__command_ask(TfyServer *server, TfyRequest *request);
 void tfy__command_refuse(TfyRequest *request); /* the loop has ended, and does nothing more */
 /* Has the loop call one of these two when all that was appended so far is durable: the answer, which is there, leaves; or a
