@@ -121,6 +121,35 @@ unset TFY_SNAPSHOT_EVERY
 check "a resume from a snapshot is bound by it" printed_exactly false
 check "... and writes it once" [ "$(given)" = 1 ]
 
+# A kernel that gives no namespaces: those of this user may have none for mounts.
+fewer() { unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_mnt_namespaces && exec "$@"' sh "$@"; }
+cat >../level.tfy <<'EOF'
+tool note(text: string) -> ExecResult idempotent = exec ["sh", "-c", "echo $0 >>notes", text]
+
+workflow main() -> string {
+    yield note("first")
+    let text = yield ask("which?")
+    yield note(text)
+    return text
+}
+EOF
+tfy build ../level.tfy -o level || exit 1
+mv level .. && level=$PWD/../level
+rm -rf .tfy notes
+fewer true 2>said && "$level" run --sandbox-level full >said 2>&1
+if [ $? = 75 ]; then
+    records=$(records)
+    run fewer "$level" resume last
+    check "a run that began in full sandboxes does not go on in partial ones" ended 69 "began with a full sandbox, and here it is only partial"
+    check "... and is left as it was" [ "$(records)" = "$records" ]
+    run tfy approve last second
+    run fewer "$level" resume last --sandbox-level partial
+    check "... unless that is said" printed_exactly '"second"'
+    check "... and its tools run" [ "$(tr '\n' ' ' <notes)" = "first second " ]
+else
+    echo "skipped: no user namespaces, or no full sandbox here"
+fi
+
 # Damage.
 begin
 again --yolo
