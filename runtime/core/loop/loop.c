@@ -627,14 +627,15 @@ static void run_snapshots(TfyLoop *loop, const Turn *turn)
     if (loop->snapshots_due && !turn->paused) tfy__snapshots_write(loop);
 }
 
-/* Last: what the tasks of the turn appended goes to the writer in one batch. Outputs come after their sync: those
- * that are durable by now leave the process, and the others wait for a later turn. */
+/* Last: what the tasks of the turn appended goes to the writer in one batch, with the rows of the tasks whose runs
+ * leave memory: behind the flush they would be a commit of their own. Outputs come after their sync: those that are
+ * durable by now leave the process, and the others wait for a later turn. */
 static void run_closing(TfyLoop *loop, Turn *turn)
 {
+    for (Run *run; (run = LIST_TAKE(&loop->runs_over, over_next));) tfy__run_discard(loop, run);
     tfy__log_flush(loop->log);
     release_durable(loop);
     turn->happened += tfy__log_durable(loop->log) != turn->durable;
-    for (Run *run; (run = LIST_TAKE(&loop->runs_over, over_next));) tfy__run_discard(loop, run);
 }
 
 /* ---- turns ---- */
