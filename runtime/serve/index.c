@@ -43,13 +43,14 @@ typedef enum Statement {
     ADD_RUN,
     ADD_LABEL,
     ADD_WORDS,
-    SEE_RECORD,
+    SEE_RECORDS,
     SPENT,
     END_RUN,
     ADD_WAIT,
     END_WAIT,
     COUNT_WAIT,
     STUCK,
+    COUNT_STUCK,
     ADD_AUDIT,
     DROP_LABELS,
     DROP_RUN,
@@ -66,7 +67,7 @@ static const char *const texts[STATEMENTS] = {
                 "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?10,?9)",
     [ADD_LABEL] = "INSERT INTO label VALUES(?1,?2,?3)",
     [ADD_WORDS] = "INSERT INTO words(rowid,text)VALUES(?1,?2)",
-    [SEE_RECORD] = "UPDATE run SET records=records+1,lsn=?2 WHERE id=?1",
+    [SEE_RECORDS] = "UPDATE run SET records=records+?2,lsn=max(lsn,?3)WHERE id=?1",
     [SPENT] = "UPDATE run SET tokens_in=tokens_in+?2,tokens_out=tokens_out+?3,"
               "cost=CASE WHEN ?4<0 THEN cost WHEN cost<0 THEN ?4 ELSE cost+?4 END WHERE id=?1",
     [END_RUN] = "UPDATE run SET state=?2,ended_ms=?3,result=?4,error=?5,questions=0,doubts=0,stuck=0 WHERE id=?1",
@@ -74,6 +75,7 @@ static const char *const texts[STATEMENTS] = {
     [END_WAIT] = "DELETE FROM waits WHERE tid=?1 RETURNING doubt",
     [COUNT_WAIT] = "UPDATE run SET questions=max(0,questions+?2),doubts=max(0,doubts+?3)WHERE id=?1",
     [STUCK] = "UPDATE run SET stuck=?2 WHERE id=?1 AND stuck<>?2",
+    [COUNT_STUCK] = "SELECT count(*)FROM run WHERE questions+doubts+stuck>0 AND stuck>0",
     [ADD_AUDIT] = "INSERT OR REPLACE INTO audit VALUES(?1,?2)",
     [DROP_LABELS] = "DELETE FROM label WHERE run=?1",
     [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
@@ -97,15 +99,21 @@ typedef struct Known {
     int64_t since_ms; /* when what its next record ends began; 0: unknown */
     uint32_t point;   /* of its newest step; 0: unknown */
     bool bounded;     /* a timeout runs, and not a sleep */
+    bool may_wait;    /* it has a row in waits, as far as is known */
+    int64_t records;  /* of this page; the run's row has them at its end … */
+    int64_t lsn;      /* … and the newest */
 } Known;
 
 struct TfyIndexer {
     sqlite3 *db;
     TfyLog *log;   /* whose records are read … */
-    TfyLog *names; /* … and whose runs are looked up meanwhile */
+    TfyLog *names; /* … and whose programs and earlier records are looked up meanwhile */
     sqlite3_stmt *statements[STATEMENTS];
     _Atomic int64_t cursor;
     Known known[KNOWN];
+    Known *seen[PAGE]; /* those with records of this page; one that was given to another task is here twice */
+    int seen_count;
+    int64_t stuck;      /* runs that are, at most; -1: unknown */
     TfyTable kinds;     /* of Kind, owned */
     TfyTallies tallies; /* of the page that is being followed */
     int64_t program;    /* the row whose version and name these are */
@@ -204,13 +212,36 @@ static const Kind *kind_of_run(TfyIndexer *indexer, int64_t id)
     return kind;
 }
 
+/* The row of a run is changed once in a page for each of its tasks, not for each record. */
+static void note_record(TfyIndexer *indexer, Known *known, int64_t lsn)
+{
+    if (!known->records++) indexer->seen[indexer->seen_count++] = known;
+    known->lsn = lsn;
+}
+
+static void keep_records(TfyIndexer *indexer, Known *known)
+{
+    if (known->records) CHANGE(indexer, SEE_RECORDS, known->run, known->records, known->lsn);
+    known->records = 0;
+}
+
+/* The place of a task, whose former one is let go. */
+static Known *known_anew(TfyIndexer *indexer, int64_t tid, const TfyLogRun *row)
+{
+    Known *known = &indexer->known[tid & (KNOWN - 1)];
+    keep_records(indexer, known);
+    *known = (Known){.tid = tid, .run = row->id, .root = row->root, .may_wait = true};
+    return known;
+}
+
 static Known *known_of(TfyIndexer *indexer, int64_t tid)
 {
     Known *known = &indexer->known[tid & (KNOWN - 1)];
     TfyLogRun row;
     if (known->tid == tid) return known;
-    if (tfy__log_run_of(indexer->names, tid, &row) != TFY_OK) return NULL;
-    *known = (Known){.tid = tid, .run = row.id, .root = row.root, .kind = kind_of_run(indexer, row.id)};
+    if (tfy__log_seen_run(indexer->log, tid, &row) != TFY_OK) return NULL;
+    known = known_anew(indexer, tid, &row);
+    known->kind = kind_of_run(indexer, row.id);
     return known;
 }
 
@@ -266,7 +297,7 @@ static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
     size_t len = 0;
     const char *raw = tfy__record_raw(record, TFY_P_ARGS, &len);
     sqlite3_stmt *stmt = statement(indexer, ADD_RUN);
-    if (!stmt || tfy__log_run_of(indexer->names, record->tid, &row) != TFY_OK) return;
+    if (!stmt || tfy__log_seen_run(indexer->log, record->tid, &row) != TFY_OK) return;
     char uuid[37];
     tfy__uuid_text(row.uuid, uuid);
     tfy__payload_open(&payload, record);
@@ -275,8 +306,8 @@ static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
     const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = tfy__fork_starter(&payload);
     char *label_text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
     const char *workflow = tfy__payload_text(&payload, TFY_P_WORKFLOW);
-    Known *known = &indexer->known[record->tid & (KNOWN - 1)];
-    *known = (Known){.tid = record->tid, .run = row.id, .root = row.root};
+    Known *known = known_anew(indexer, record->tid, &row);
+    known->may_wait = false;
     known->kind = kind_of(indexer, name ? name : indexer->name, indexer->version, workflow ? workflow : "");
     if (known->kind) of_run(indexer, known, record)->begun++;
     sqlite3_bind_int64(stmt, 1, row.id);
@@ -305,7 +336,7 @@ static void end_run(TfyIndexer *indexer, const Known *known, const TfyLogRecord 
                *error = tfy__record_raw(record, TFY_P_ERROR, &error_len);
     sqlite3_stmt *stmt = statement(indexer, END_RUN);
     TfyLogRun row;
-    if (!stmt || tfy__log_run_of(indexer->names, record->tid, &row) != TFY_OK) return;
+    if (!stmt || tfy__log_seen_run(indexer->log, record->tid, &row) != TFY_OK) return;
     const char *state = row.state == TFY_TASK_COMPLETED   ? "completed"
                         : row.state == TFY_TASK_CANCELLED ? "cancelled"
                                                           : "failed";
@@ -332,17 +363,29 @@ static void end_run(TfyIndexer *indexer, const Known *known, const TfyLogRecord 
 
 /* ---- what waits for people ---- */
 
-static void wait_ends(TfyIndexer *indexer, const Known *known, int64_t tid)
+static void wait_ends(TfyIndexer *indexer, Known *known, int64_t tid)
 {
     int64_t doubt = 0;
+    if (!known->may_wait) return;
+    known->may_wait = false;
     if (change(indexer, END_WAIT, (const int64_t[]){tid}, 1, &doubt))
         CHANGE(indexer, COUNT_WAIT, known->run, doubt ? 0 : -1, doubt ? -1 : 0);
 }
 
-static void wait_begins(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record, bool doubt)
+static void wait_begins(TfyIndexer *indexer, Known *known, const TfyLogRecord *record, bool doubt)
 {
+    known->may_wait = true;
     CHANGE(indexer, ADD_WAIT, record->tid, known->run, doubt, record->lsn);
     CHANGE(indexer, COUNT_WAIT, known->run, !doubt, doubt);
+}
+
+/* Hardly any run is ever stuck. */
+static void see_stuck(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record)
+{
+    const bool stuck = record->type == TFY_R_SHUTDOWN_MARKER && tfy__record_has(record, TFY_P_GRAPH);
+    if (!stuck && !indexer->stuck) return;
+    CHANGE(indexer, STUCK, known->run, stuck);
+    indexer->stuck += (stuck ? 1 : -1) * sqlite3_changes(indexer->db);
 }
 
 /* Records in a task's chain that are not the task's: it may wait on. */
@@ -496,8 +539,12 @@ static void move_run(TfyIndexer *indexer, int64_t id, const TfyLogRecord *record
     sqlite3_bind_int64(stmt, 1, id);
     text(stmt, 2, version);
     run(indexer, MOVED, NULL);
-    for (size_t i = 0; i < KNOWN; i++)
-        if (indexer->known[i].run == id) indexer->known[i] = (Known){0};
+    for (size_t i = 0; i < KNOWN; i++) {
+        Known *known = &indexer->known[i];
+        if (known->run != id) continue;
+        keep_records(indexer, known);
+        *known = (Known){0};
+    }
 }
 
 /* What somebody did to a run, for the audit. */
@@ -517,7 +564,7 @@ static void follow_task(TfyIndexer *indexer, const TfyLogRecord *record)
     Known *known = known_of(indexer, record->tid);
     if (!known) return; /* its run was removed since */
     follow_step(indexer, known, record);
-    CHANGE(indexer, SEE_RECORD, known->run, record->lsn);
+    note_record(indexer, known, record->lsn);
     if (is_audited(record)) CHANGE(indexer, ADD_AUDIT, record->lsn, known->run);
     if (!is_others(record)) wait_ends(indexer, known, record->tid);
     switch (record->type) {
@@ -530,7 +577,7 @@ static void follow_task(TfyIndexer *indexer, const TfyLogRecord *record)
     case TFY_R_MOVED: move_run(indexer, known->run, record); return;
     default: break;
     }
-    CHANGE(indexer, STUCK, known->run, record->type == TFY_R_SHUTDOWN_MARKER && tfy__record_has(record, TFY_P_GRAPH));
+    see_stuck(indexer, known, record);
 }
 
 static int follow(void *state, const TfyLogRecord *record)
@@ -550,16 +597,19 @@ static int follow(void *state, const TfyLogRecord *record)
 
 int tfy__indexer_follow(TfyIndexer *indexer)
 {
-    indexer->code = indexer->count = 0;
+    indexer->code = indexer->count = indexer->seen_count = 0;
     indexer->newest = indexer->cursor;
     if (sqlite3_exec(indexer->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) return TFY_E_IO;
+    if (indexer->stuck < 0 && statement(indexer, COUNT_STUCK)) run(indexer, COUNT_STUCK, &indexer->stuck);
     int code = tfy__log_see(indexer->log, indexer->cursor + 1, follow, indexer);
     if (code < 0 && !indexer->code) indexer->code = code;
+    for (int i = 0; i < indexer->seen_count; i++) keep_records(indexer, indexer->seen[i]);
     if (indexer->count) CHANGE(indexer, KEEP_CURSOR, indexer->newest);
     if (!indexer->code && tfy__tallies_keep(&indexer->tallies, indexer->db) != SQLITE_OK) indexer->code = TFY_E_IO;
     if (indexer->code || sqlite3_exec(indexer->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
         sqlite3_exec(indexer->db, "ROLLBACK", NULL, NULL, NULL);
         memset(indexer->known, 0, sizeof indexer->known);
+        indexer->stuck = -1;
         tfy__tallies_drop(&indexer->tallies);
         return indexer->code ? indexer->code : TFY_E_IO;
     }
@@ -654,6 +704,7 @@ static bool open_file(TfyIndexer *indexer, const char *db_path, char *error)
 TfyIndexer *tfy__indexer_open(const char *db_path, char *error)
 {
     TfyIndexer *indexer = calloc(1, sizeof *indexer);
+    if (indexer) indexer->stuck = -1;
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (indexer && open_logs(indexer, db_path, error) && open_file(indexer, db_path, error)) return indexer;
     tfy__indexer_close(indexer);

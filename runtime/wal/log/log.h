@@ -170,6 +170,8 @@ int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *r
 /* Visits durable records of all chains from this lsn on, in their order, until the visitor returns another value than 0.
  * 0, the visitor's value above 0, or a negative code. */
 int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLogRecord *record), void *state);
+/* For such a visitor alone: the run of a task, as it is in what the visitor sees. */
+int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run);
 
 /* The run with that uuid, by the unique index. TFY_E_ABSENT: there is none. */
 int tfy__log_find_run(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run);

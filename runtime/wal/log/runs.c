@@ -95,17 +95,22 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
 
 /* ---- one run ---- */
 
-/* path NULL: it is not wanted. */
-static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
+/* path NULL: it is not wanted. The caller holds the store's mutex, and looks. */
+static int see_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
 {
     TfyStoreTask row;
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
+    if (!code && path && !(*path = strdup(row.path))) code = TFY_E_NOMEM;
+    if (!code && born) *born = row.born;
+    return code ? code : TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
+}
+
+static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
+{
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
-        code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
-        if (!code && path && !(*path = strdup(row.path))) code = TFY_E_NOMEM;
-        if (!code && born) *born = row.born;
-        if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
+        code = see_task(log, tid, run, path, born);
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);
@@ -115,6 +120,11 @@ static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int6
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
 {
     return find_task(log, tid, run, NULL, NULL);
+}
+
+int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run)
+{
+    return see_task(log, tid, run, NULL, NULL);
 }
 
 int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
