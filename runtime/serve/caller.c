@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/frame/cli.h"
 #include "serve/bounds.h"
 #include "serve/cookie.h"
 #include "serve/door.h"
@@ -30,7 +29,7 @@ static bool by_socket(TfyRequest *request, int fd)
         return true;
     caller->how = "unix";
     caller->roles = TFY_ROLE_ALL;
-    tfy__user_name(peer.uid, caller->name, sizeof caller->name);
+    snprintf(caller->name, sizeof caller->name, "%s", peer.uid == 0 ? request->server->root : request->server->user);
     return true;
 }
 

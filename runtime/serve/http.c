@@ -32,7 +32,7 @@ enum {
     SILENCE_S = 30,       /* a connection may be silent for so long */
     SLOW_S = 60,          /* a client of a stream may take nothing for so long */
     BLOCK = 1024,         /* of a stream for a client of HTTP 1.0 */
-    MEMORY = 32 << 10,    /* of a connection, for its head … */
+    MEMORY = 24 << 10,    /* of a connection, for its head … */
     HEAD_MOST = 16 << 10, /* … which may have so many bytes */
     WAIT_MOST_S = 60,
     LINES_MOST = 20, /* about refusals, a second */
@@ -515,6 +515,8 @@ struct TfyHttp *tfy__http_open(TfyServer *server, char *error)
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!http) return NULL;
     http->server = server;
+    tfy__user_name(geteuid(), server->user, sizeof server->user);
+    tfy__user_name(0, server->root, sizeof server->root);
     pthread_mutex_init(&http->mutex, NULL);
     tfy__cond_init(&http->idle);
     return http;

@@ -114,6 +114,7 @@ struct TfyServer {
     TfyDoor *door;
     struct TfyBounds *bounds;
     _Atomic(TfyConfig *) config; /* the newest */
+    char user[64], root[64];     /* the names of those whom its own socket lets in; a look-up reads files */
     char base[128];              /* where a browser finds it, "http://127.0.0.1:8433"; "": nowhere */
     TfyTable starting;           /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;
