@@ -23,6 +23,7 @@ enum {
     BEAT_MS = 15000,  /* a client hears something at least so often */
     LOOK_MS = 1000,
     FAULT_MS = 200,
+    ROUND = 40, /* listeners that are woken in a millisecond, at most */
 };
 
 typedef struct Event {
@@ -292,12 +293,21 @@ static void await(struct TfyHub *hub, int64_t ms)
     hub->woken = false;
 }
 
+/* A thousand listeners keep the thread of HTTP busy for some ten milliseconds. What comes meanwhile is sent in one piece
+ * with what follows: else each event would be a round of its own, and rounds would queue up. */
+static void rest(struct TfyHub *hub)
+{
+    const struct timespec until = tfy__deadline(hub->count / ROUND);
+    while (!hub->ends && pthread_cond_timedwait(&hub->more, &hub->mutex, &until) != ETIMEDOUT) {}
+}
+
 static void *work(void *arg)
 {
     struct TfyHub *hub = arg;
     bool fine = true, ends = false;
     while (!ends) {
         pthread_mutex_lock(&hub->mutex);
+        rest(hub);
         await(hub, fine ? LOOK_MS : FAULT_MS);
         ends = hub->ends;
         const bool listened = hub->count;
