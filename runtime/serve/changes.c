@@ -43,25 +43,27 @@ static void ask_reader(TfyRequest *request, void (*then)(TfyRequest *request))
     tfy__readers_ask(request->server->readers, request);
 }
 
+TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind state)
+{
+    if (tfy__queue_holds(request->server->queue, request->run->id)) return TFY_PROBLEM_QUEUED;
+    switch (code) {
+    case TFY_E_ABSENT: return request->run->ended ? TFY_PROBLEM_ENDED : TFY_PROBLEM_NOT_FOUND;
+    case TFY_E_STATE: return state;
+    case TFY_E_DIVERGED: return TFY_PROBLEM_CHANGED;
+    case TFY_E_INVALID:
+    case TFY_E_DATA: return TFY_PROBLEM_ARGUMENTS;
+    case TFY_E_FULL: return TFY_PROBLEM_BUSY;
+    default: return TFY_PROBLEM_INTERNAL;
+    }
+}
+
 /* Why a change was refused. state: what TFY_E_STATE means for it. */
 static void refused(TfyRequest *request, int code, TfyProblemKind state, const char *error)
 {
-    const bool ended = request->run->ended;
-    TfyProblemKind kind = TFY_PROBLEM_INTERNAL;
-    if (tfy__queue_holds(request->server->queue, request->run->id))
-        tfy__problem(&request->problem, TFY_PROBLEM_QUEUED, "run %s waits in the queue", request->run->id);
-    switch (code) {
-    case TFY_E_ABSENT: kind = ended ? TFY_PROBLEM_ENDED : TFY_PROBLEM_NOT_FOUND; break;
-    case TFY_E_STATE: kind = state; break;
-    case TFY_E_DIVERGED: kind = TFY_PROBLEM_CHANGED; break;
-    case TFY_E_INVALID:
-    case TFY_E_DATA: kind = TFY_PROBLEM_ARGUMENTS; break;
-    case TFY_E_FULL:
-        kind = TFY_PROBLEM_BUSY;
-        request->retry_after_s = 1;
-        break;
-    default: break;
-    }
+    const TfyProblemKind kind = tfy__change_refusal(request, code, state);
+    if (kind == TFY_PROBLEM_QUEUED)
+        tfy__problem(&request->problem, kind, "run %s waits in the queue", request->run->id);
+    if (kind == TFY_PROBLEM_BUSY) request->retry_after_s = 1;
     tfy__problem(&request->problem, kind, "%s", error);
     tfy__request_done(request);
 }
@@ -128,19 +130,27 @@ static void look_sent(TfyRequest *request)
         tfy__problem(&request->problem, TFY_PROBLEM_ENDED, "run %s has ended", request->run->id);
 }
 
-void tfy__serve_signal(TfyRequest *request)
+bool tfy__change_signal_fits(TfyRequest *request)
 {
     static const TfyMemberOf members[] = {
         {"name", JSON_STRING}, {"value", JSON_NULL}, {"id", JSON_STRING}, {NULL, JSON_NULL}};
+    return tfy__body_fits(request->json, members, &request->problem) &&
+           (text_of(request, "name") || tfy__body_mistake(&request->problem, "$.name", "a signal has a name"));
+}
+
+int tfy__change_signal(TfyRequest *request, char *error)
+{
+    return arrive(request, signal_arrives, NULL, error);
+}
+
+void tfy__serve_signal(TfyRequest *request)
+{
     char error[TFY_ERROR_TEXT];
-    const bool fits =
-        tfy__body_fits(request->json, members, &request->problem) &&
-        (text_of(request, "name") || tfy__body_mistake(&request->problem, "$.name", "a signal has a name"));
-    if (!fits) {
+    if (!tfy__change_signal_fits(request)) {
         tfy__request_done(request);
         return;
     }
-    const int code = arrive(request, signal_arrives, NULL, error);
+    const int code = tfy__change_signal(request, error);
     if (code == TFY_OK) {
         changed(request);
     } else if (text_of(request, "id") && request->run->ended) {
@@ -159,6 +169,11 @@ static int cancel_arrives(TfyRequest *request, char *error)
                             json_is_true(json_object_get(request->json, "force")), request->caller.name, error);
 }
 
+int tfy__change_cancel(TfyRequest *request, char *error)
+{
+    return arrive(request, cancel_arrives, NULL, error);
+}
+
 void tfy__serve_cancel(TfyRequest *request)
 {
     static const TfyMemberOf members[] = {{"task", JSON_STRING}, {"force", JSON_TRUE}, {NULL, JSON_NULL}};
@@ -167,7 +182,7 @@ void tfy__serve_cancel(TfyRequest *request)
         tfy__request_done(request);
         return;
     }
-    const int code = arrive(request, cancel_arrives, NULL, error);
+    const int code = tfy__change_cancel(request, error);
     if (code == TFY_OK)
         changed(request);
     else
@@ -332,6 +347,30 @@ static json_t *copied(TfyRequest *request)
     tfy__log_outline_free(&outline);
     if (json_is_null(json_object_get(body, "labels"))) json_object_del(body, "labels");
     return body;
+}
+
+static int start_copy(TfyRequest *request, const json_t *body, const char *key, char run[37], char *error)
+{
+    const TfyServed *of = tfy__served_named(request->server, request->run->program);
+    const TfyWorkflow *workflow = of ? tfy__served_workflow(of, request->run->workflow) : NULL;
+    char *args = json_dumps(json_object_get(body, "args"), JSON_COMPACT);
+    TfyStartFacts facts = {
+        .caller = &request->caller, .labels = json_object_get(body, "labels"), .program = request->run->program};
+    int code = TFY_E_ABSENT;
+    snprintf(error, TFY_ERROR_TEXT, "there is no workflow %.128s.%.128s", request->run->program,
+             request->run->workflow);
+    if (workflow && args) code = tfy__start_run(request->server, of, workflow, args, key, &facts, run, error);
+    free(args);
+    return code == TFY_E_STATE && key ? TFY_OK : code; /* this request has come before */
+}
+
+int tfy__change_again(TfyRequest *request, const char *key, char run[37], char *error)
+{
+    json_t *body = copied(request);
+    snprintf(error, TFY_ERROR_TEXT, "run %s cannot be read", request->run->id);
+    const int code = body ? start_copy(request, body, key, run, error) : TFY_E_IO;
+    json_decref(body);
+    return code;
 }
 
 void tfy__serve_again(TfyRequest *request)

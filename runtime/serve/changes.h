@@ -12,4 +12,14 @@ void tfy__serve_answer(TfyRequest *request);
 void tfy__serve_fork(TfyRequest *request);
 void tfy__serve_again(TfyRequest *request);
 
+/* In the loop: the same to request->run, one of many (bulk.h), without an answer. A code, and error says why. */
+int tfy__change_cancel(TfyRequest *request, char *error);
+int tfy__change_signal(TfyRequest *request, char *error);
+/* key: of the start; NULL: none. run: the new one's id. */
+int tfy__change_again(TfyRequest *request, const char *key, char run[37], char *error);
+/* Whether the body is a signal. False: the problem says why not. */
+bool tfy__change_signal_fits(TfyRequest *request);
+/* What a code of a change means for the run. state: what TFY_E_STATE does. */
+TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind state);
+
 #endif

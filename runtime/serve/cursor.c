@@ -26,12 +26,20 @@ bool tfy__cursor_read(TfyRequest *request, char list, int64_t *at)
     return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the cursor is not one of this list; begin anew");
 }
 
-void tfy__cursor_write(TfyRequest *request, char list, int64_t at)
+void tfy__cursor_text(TfyRequest *request, char list, int64_t at, char *text, size_t size)
 {
     const uint64_t made = (uint64_t)tfy__index_made(request->reader->index);
-    if (at)
-        tfy__buffer_printf(&request->answer, "],\"next\":\"%c%llx-%llx-%llx\"}", list, (unsigned long long)made,
-                           (unsigned long long)at, sum_of(made, (uint64_t)at, list));
-    else
+    snprintf(text, size, "%c%llx-%llx-%llx", list, (unsigned long long)made, (unsigned long long)at,
+             sum_of(made, (uint64_t)at, list));
+}
+
+void tfy__cursor_write(TfyRequest *request, char list, int64_t at)
+{
+    char text[64];
+    if (!at) {
         tfy__buffer_text(&request->answer, "],\"next\":null}");
+        return;
+    }
+    tfy__cursor_text(request, list, at, text, sizeof text);
+    tfy__buffer_printf(&request->answer, "],\"next\":\"%s\"}", text);
 }

@@ -117,6 +117,13 @@ static const char shared[] =
     "\"program\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},\"moved\":{\"type\":\"integer\"},\"stayed\":{"
     "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"run\",\"reason\"],\"properties\":{\"run\":{"
     "\"type\":\"string\"},\"reason\":{\"type\":\"string\"}}}},\"more\":{\"type\":\"boolean\"}}},"
+    "\"Bulk\":{\"type\":\"object\",\"required\":[\"do\",\"chosen\",\"done\",\"refused\",\"started\",\"next\"],"
+    "\"properties\":{\"do\":{\"enum\":[\"cancel\",\"signal\",\"again\"]},\"chosen\":{\"type\":\"integer\"},\"done\":{"
+    "\"type\":\"integer\"},\"refused\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"run\",\"status\","
+    "\"detail\"],\"properties\":{\"run\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":"
+    "\"string\"}}}},\"started\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"of\",\"run\"],"
+    "\"properties\":{\"of\":{\"type\":\"string\"},\"run\":{\"type\":\"string\"}}}},\"next\":{\"type\":[\"string\","
+    "\"null\"]}}},"
     "\"Status\":{\"type\":\"object\",\"required\":[\"status\"],\"properties\":{\"status\":{\"const\":\"ok\"}}},"
     "\"Schedule\":{\"type\":\"object\",\"required\":[\"name\",\"cron\",\"zone\",\"start\",\"overlap\",\"catch_up\","
     "\"jitter\",\"paused\",\"off\",\"next\",\"last\"],\"properties\":{\"name\":{\"type\":\"string\"},\"cron\":{"
@@ -152,7 +159,8 @@ static const char *answer_of(const TfyRoute *route)
                                         {"again", "Run"},           {"resolve", "Run"},    {"answer", "Run"},
                                         {"trigger", "Run"},         {"pause", "Schedule"}, {"unpause", "Schedule"},
                                         {"schedules", "Schedules"}, {"hook", "Run"},       {"move", "Move"},
-                                        {"program", "Program"},     {"deploy", "Deploy"},  {"followers", "Followers"}};
+                                        {"program", "Program"},     {"deploy", "Deploy"},  {"followers", "Followers"},
+                                        {"bulk", "Bulk"}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strcmp(of[i][0], route->id) == 0) return of[i][1];
     return "Any";
@@ -235,6 +243,12 @@ static json_t *body_of(const TfyRoute *route)
          "\"items\":{\"type\":\"object\",\"required\":[\"path\",\"text\"],\"properties\":{\"path\":" TEXT
          ",\"text\":" TEXT "}}}}}"},
         {"move", "{\"type\":\"object\",\"properties\":{\"from\":" TEXT "}}"},
+        {"bulk", "{\"type\":\"object\",\"required\":[\"do\"],\"properties\":{\"do\":{\"enum\":[\"cancel\",\"signal\","
+                 "\"again\"]},\"runs\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":1000,\"items\":" TEXT
+                 "},\"filter\":{\"type\":\"object\",\"minProperties\":1,\"additionalProperties\":" TEXT
+                 "},\"next\":" TEXT ",\"dry_run\":{\"type\":\"boolean\"},\"force\":{\"type\":\"boolean\"},"
+                 "\"signal\":{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT
+                 ",\"value\":true,\"id\":" TEXT "}}}}"},
         {"drain", NOTHING},
         {"trigger", NOTHING},
         {"pause", NOTHING},

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "serve/child.h"
 #include "serve/deploy.h"
+#include "serve/bulk.h"
 #include "serve/move.h"
 #include "serve/of_run.h"
 #include "serve/serve.h"
@@ -130,6 +131,7 @@ void tfy__request_free(TfyRequest *request)
     tfy__child_free(request->child);
     tfy__deploy_free(request->deploy);
     tfy__move_free(request->move);
+    tfy__bulk_free(request->bulk);
     free(request->last_event);
     free(request->target);
     free(request->key);

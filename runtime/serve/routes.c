@@ -1,5 +1,6 @@
 /* routes.c: the table of routes. */
 #include "serve/audit.h"
+#include "serve/bulk.h"
 #include "serve/changes.h"
 #include "serve/child.h"
 #include "serve/deploy.h"
@@ -64,6 +65,8 @@ const TfyRoute tfy__routes[] = {
      "start a run with what another one had done up to a step", 0},
     {TFY_POST, "/v1/runs/{id}/again", OPERATOR, TFY_OF_RUN, tfy__serve_again, "again",
      "start a run with the arguments of another one", 0},
+    {TFY_POST, "/v1/bulk", OPERATOR, TFY_BY_READER, tfy__serve_bulk, "bulk",
+     "cancel, signal or start again many runs", 0},
     {TFY_POST, "/v1/runs/{id}/steps/{task}/{step}/resolve", OPERATOR, TFY_OF_RUN, tfy__serve_resolve, "resolve",
      "say what happened to a step that is in doubt", 0},
     {TFY_GET, "/v1/records/{lsn}", VIEWER, TFY_BY_READER, tfy__serve_record, "record", "one record, whole", 0},

@@ -228,7 +228,7 @@ static void show_in_page(void *arg, const TfyRunShown *run)
     tfy__run_shown(run, page->out);
 }
 
-static bool read_wanted(TfyRequest *request, TfyRunsWanted *wanted)
+bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted)
 {
     static const char *const states[] = {"queued", "running", "completed", "failed", "cancelled", NULL};
     static const char *const attentions[] = {"any", "question", "in_doubt", "deadlock", NULL};
@@ -257,7 +257,7 @@ void tfy__serve_runs(TfyRequest *request)
     TfyRunsWanted wanted;
     Page page = {.out = &request->answer};
     int64_t next;
-    if (!tfy__index_awaited(request) || !read_wanted(request, &wanted)) return;
+    if (!tfy__index_awaited(request) || !tfy__runs_wanted(request, &wanted)) return;
     tfy__buffer_text(&request->answer, "{\"runs\":[");
     if (tfy__index_runs(request->reader->index, &wanted, show_in_page, &page, &next) == TFY_OK)
         tfy__cursor_write(request, 'r', next);

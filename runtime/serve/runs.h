@@ -14,6 +14,9 @@ bool tfy__index_awaited(TfyRequest *request);
  * says that it is none of this list. Written: "],"next":…}", where 0 means the last page. */
 bool tfy__cursor_read(TfyRequest *request, char list, int64_t *at);
 void tfy__cursor_write(TfyRequest *request, char list, int64_t at);
+void tfy__cursor_text(TfyRequest *request, char list, int64_t at, char *text, size_t size); /* the cursor alone */
+/* In a reader: which runs the request's parameters mean. False: the problem says what is wrong with them. */
+bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted);
 /* In a reader: shows the run with that id, or a unique start of it, if the caller sees it. False: the problem says why not;
  * of several, one was shown. */
 bool tfy__run_look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg);

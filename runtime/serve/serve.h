@@ -89,6 +89,7 @@ typedef struct TfyRequest {
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
     struct TfyDeploy *deploy;                 /* deploy.h; owned; NULL: none is under way */
     struct TfyMove *move;                     /* move.h; owned; NULL: none is under way */
+    struct TfyBulk *bulk;                     /* bulk.h; owned; NULL: none is under way */
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader or the loop does; NULL: what the route says */
     bool ended;                               /* the run that was found has */

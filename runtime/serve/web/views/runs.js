@@ -42,7 +42,7 @@ function Filters({ query, programs }) {
     const workflows = [...new Set(programs.flatMap((one) => one.workflows))].sort();
     return html`<form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
         ${input('q', t('runs.search'), 24)}
-        ${select('state', ['running', 'completed', 'failed', 'cancelled'].map((one) => [one, t(`state.${one}`)]), t('runs.state'))}
+        ${select('state', ['queued', 'running', 'completed', 'failed', 'cancelled'].map((one) => [one, t(`state.${one}`)]), t('runs.state'))}
         ${select('attention', ['any', 'question', 'in_doubt', 'deadlock'].map((one) => [one, t(`attention.${one}`)]), t('runs.attention'))}
         ${select('program', programs.map((one) => [one.name, one.name]), t('runs.program'))}
         ${select('workflow', workflows.map((one) => [one, one]), t('runs.workflow'))}
@@ -64,11 +64,10 @@ function Row({ run, chosen, choose, current, isNew }) {
         <td><${Says} run=${run} /></td></tr>`;
 }
 
-/** Asks for each of the chosen runs, and says how many were refused. */
+/** Asks for all of the chosen runs at once, and says how many were refused. */
 async function forAll(ids, what) {
-    const answers = await Promise.allSettled(ids.map((id) => post(`/v1/runs/${id}/${what}`)));
-    const refused = answers.filter((one) => one.status === 'rejected');
-    if (refused.length) throw new Error(t('runs.refused', { n: refused.length, why: refused[0].reason.message }));
+    const { refused } = await post('/v1/bulk', { do: what, runs: ids });
+    if (refused.length) throw new Error(t('runs.refused', { n: refused.length, why: refused[0].detail }));
 }
 
 export function Runs({ query }) {
