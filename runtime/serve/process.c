@@ -21,17 +21,17 @@ enum {
     ERROR_MOST = 64 << 10,
 };
 
-/* The shadow memory of the address sanitizer is address space without end, so its builds count data alone. */
+/* The address sanitizer maps more than a limit of any kind leaves: with it none is set. */
 #if defined(__SANITIZE_ADDRESS__)
-static const int memory_resource = RLIMIT_DATA;
+static const rlim_t memory_most = RLIM_INFINITY;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-static const int memory_resource = RLIMIT_DATA;
+static const rlim_t memory_most = RLIM_INFINITY;
 #else
-static const int memory_resource = RLIMIT_AS;
+static const rlim_t memory_most = MEMORY_MOST;
 #endif
 #else
-static const int memory_resource = RLIMIT_AS;
+static const rlim_t memory_most = MEMORY_MOST;
 #endif
 
 /* ---- starting ---- */
@@ -51,7 +51,7 @@ static void become(const TfyProcess *process, const char *path, const int out[2]
     dup2(nothing, STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
-    limit(memory_resource, MEMORY_MOST);
+    limit(RLIMIT_AS, memory_most);
     limit(RLIMIT_CORE, 0);
     execv(path, (char *const *)process->words);
     _exit(127);
