@@ -191,10 +191,12 @@ static void change_one(TfyRequest *request)
     request->run = &bulk->runs[bulk->at++];
     snprintf(run, sizeof run, "%s", request->run->id);
     const int code = bulk->change->make(request, error);
-    if (code == TFY_OK)
+    if (code == TFY_OK) {
         bulk->done++;
-    else
-        refuse_run(bulk, run, tfy__change_refusal(request, code, TFY_PROBLEM_ENDED), error);
+    } else {
+        const TfyProblemKind kind = tfy__change_refusal(request, code, TFY_PROBLEM_ENDED, error);
+        refuse_run(bulk, run, kind, error);
+    }
     request->run = NULL;
 }
 

@@ -43,7 +43,7 @@ static void ask_reader(TfyRequest *request, void (*then)(TfyRequest *request))
     tfy__readers_ask(request->server->readers, request);
 }
 
-TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind state)
+static TfyProblemKind kind_of(const TfyRequest *request, int code, TfyProblemKind state)
 {
     if (tfy__queue_holds(request->server->queue, request->run->id)) return TFY_PROBLEM_QUEUED;
     switch (code) {
@@ -57,12 +57,18 @@ TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind
     }
 }
 
-/* Why a change was refused. state: what TFY_E_STATE means for it. */
-static void refused(TfyRequest *request, int code, TfyProblemKind state, const char *error)
+TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind state, char *error)
 {
-    const TfyProblemKind kind = tfy__change_refusal(request, code, state);
-    if (kind == TFY_PROBLEM_QUEUED)
-        tfy__problem(&request->problem, kind, "run %s waits in the queue", request->run->id);
+    const TfyProblemKind kind = kind_of(request, code, state);
+    if (kind == TFY_PROBLEM_QUEUED) snprintf(error, TFY_ERROR_TEXT, "run %s waits in the queue", request->run->id);
+    if (kind == TFY_PROBLEM_ENDED) snprintf(error, TFY_ERROR_TEXT, "run %s has ended", request->run->id);
+    return kind;
+}
+
+/* Why a change was refused. state: what TFY_E_STATE means for it. */
+static void refused(TfyRequest *request, int code, TfyProblemKind state, char *error)
+{
+    const TfyProblemKind kind = tfy__change_refusal(request, code, state, error);
     if (kind == TFY_PROBLEM_BUSY) request->retry_after_s = 1;
     tfy__problem(&request->problem, kind, "%s", error);
     tfy__request_done(request);
@@ -222,7 +228,7 @@ static bool has_resolution(TfyRequest *request)
 
 void tfy__serve_resolve(TfyRequest *request)
 {
-    char error[TFY_ERROR_TEXT];
+    char error[TFY_ERROR_TEXT] = "";
     const int code = has_resolution(request) ? arrive(request, resolve_arrives, NULL, error) : TFY_E_INVALID;
     if (code == TFY_OK) {
         changed(request);
@@ -230,7 +236,7 @@ void tfy__serve_resolve(TfyRequest *request)
     }
     if (!request->problem.kind && (code == TFY_E_DATA || code == TFY_E_INVALID))
         tfy__body_mistake(&request->problem, code == TFY_E_DATA ? "$.value" : "$.how", "%s", error);
-    refused(request, code, TFY_PROBLEM_NOT_IN_DOUBT, request->problem.kind ? "" : error);
+    refused(request, code, TFY_PROBLEM_NOT_IN_DOUBT, error);
 }
 
 /* ---- answers ---- */

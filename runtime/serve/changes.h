@@ -19,7 +19,8 @@ int tfy__change_signal(TfyRequest *request, char *error);
 int tfy__change_again(TfyRequest *request, const char *key, char run[37], char *error);
 /* Whether the body is a signal. False: the problem says why not. */
 bool tfy__change_signal_fits(TfyRequest *request);
-/* What a code of a change means for the run. state: what TFY_E_STATE does. */
-TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind state);
+/* What a code of a change means for the run. state: what TFY_E_STATE does. error says it in other words where the run's state
+ * is the reason. */
+TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind state, char *error);
 
 #endif

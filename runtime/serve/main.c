@@ -2,7 +2,8 @@
  *
  * tfy-serve [--db FILE] [--config FILE] … [NAME=]FILE.so …   with programs that `tfy build --shared` made
  * tfy-serve token …                                          what `tfy token` is (token_command.h)
- * tfy-serve start …, deploy …, drain …                       what these commands of tfy are (server_command.h) */
+ * tfy-serve start …, deploy …, drain …                       what these commands of tfy are (server_command.h)
+ * tfy-serve ps …, inspect …, request …                       commands of tfy about runs elsewhere (remote.h) */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
+#include "serve/remote.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
 #include "serve/stream.h"
@@ -317,6 +319,7 @@ int main(int argc, char **argv)
     it.server.db = getenv("TFY_DB") ? getenv("TFY_DB") : ".tfy/runs.db";
     if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);
     if (argc > 1 && tfy__is_server_command(argv[1])) return tfy__server_command(argc - 1, argv + 1);
+    if (argc > 1 && tfy__is_remote_command(argv[1])) return tfy__remote_command(argc - 1, argv + 1);
     if (!take_words(&it, &words, argc, argv)) return EXIT_USAGE;
     if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);
     if (words.check) return close_all(&it, EXIT_DONE);

@@ -19,6 +19,8 @@
 #include "cli/look/db.c"
 #include "cli/look/source_map.c"
 #include "cli/look/inspect.c"
+#include "cli/look/inspect_command.c"
+#include "cli/look/inspect_print.c"
 #include "cli/look/inspect_tasks.c"
 #include "cli/look/live.c"
 #include "cli/look/output.c"
@@ -27,6 +29,14 @@
 #include "cli/keep/export.c"
 #include "cli/keep/wal_lines.c"
 #include "cli/keep/saved_lines.c"
+
+/* Nothing here asks a server. */
+int tfy__ask_server(const TfyArgs *args, const char *verb)
+{
+    (void)args;
+    fail_msg("%s asks a server", verb);
+    return EXIT_BUG;
+}
 
 static const char source[] = "workflow main(goal: string) {\n"
                              "    let plan: Plan = yield make_plan(goal)\n"

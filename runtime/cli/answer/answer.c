@@ -2,6 +2,7 @@
  * live process if there is one, else into its log. */
 #include "cli/frame/commands.h"
 #include "cli/answer/request.h"
+#include "cli/make/serve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 static int deliver(const TfyArgs *args, const json_t *request, const char *done)
 {
     TfyDelivery delivery;
+    if (args->option[OPT_SERVER]) return tfy__send_server(args, request, done);
     const int code = tfy__request_send(args, request, &delivery);
     if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", delivery.text);
     if (*delivery.text)

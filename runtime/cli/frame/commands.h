@@ -13,7 +13,8 @@
      OPT(LOG_LEVEL) | OPT(MAX_TASKS) | OPT(MAX_MEMORY) | OPT(MAX_QUEUE) | OPT(MAX_OUTPUT) | OPT(MAX_FILE) |            \
      OPT(POLICY) | OPT(GRACE) | OPT(RESULT_ONLY))
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
-#define TFY__ANSWERING  (TFY__REQUESTING | OPT(TASK) | OPT(STEP))
+#define TFY__SENDING    (TFY__REQUESTING | OPT(SERVER))
+#define TFY__ANSWERING  (TFY__SENDING | OPT(TASK) | OPT(STEP))
 
 /* ROW(function, members of TfyCommand from its name on), in the order of the help. A compiled program has the OWN
  * rows too. */
@@ -61,10 +62,10 @@
         "say who may come to a server, and with which roles; login prints an address for a browser",                   \
         OPT(DB) | OPT(ROLES) | OPT(ONLY) | OPT(EXPIRES) | OPT(RATE) | OPT(JSON), 1, 2)                                 \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
-    ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) | OPT(JSON), 0,  \
-        0)                                                                                                             \
+    ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(SERVER) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) |  \
+        OPT(JSON), 0, 0)                                                                                                             \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
-        OPT(DB) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1)                                                        \
+        OPT(DB) | OPT(SERVER) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1)                                                        \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
         TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DRY_RUN) | OPT(DIR), 0, -1)                                          \
     OWN(replay, "replay", "RUN [FILE.c ...]", "run a history again without performing effects, and compare",           \
@@ -97,10 +98,10 @@
         TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2)                                                       \
     ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING | OPT(WHY), 1, 1)             \
     ROW(signal, "signal", "RUN NAME [JSON]", "send a run a signal, with a value or with null",                         \
-        TFY__REQUESTING | OPT(ID), 2, 3)                                                                               \
-    ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__REQUESTING | OPT(TASK) | OPT(FORCE), 1, 1)        \
+        TFY__SENDING | OPT(ID), 2, 3)                                                                               \
+    ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__SENDING | OPT(TASK) | OPT(FORCE), 1, 1)        \
     ROW(resolve, "resolve", "RUN STEP", "say what happened to a step that is in doubt",                                \
-        TFY__REQUESTING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2)                                        \
+        TFY__SENDING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2)                                        \
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
         TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \

@@ -25,9 +25,6 @@
 #include "wal/history/asked.h"
 #include "wal/history/history.h"
 
-#define ASKED_MOST 160  /* characters of what a model was asked */
-#define VALUE_MOST 1000 /* characters of arguments and result in the text for people */
-#define NEXT_MOST  20   /* commands to type in it */
 
 /* The state while a report is being built. */
 typedef struct Inspection {
@@ -617,141 +614,6 @@ static void make_report(Inspection *inspection)
     json_object_set_new(report, "next", inspection->next);
 }
 
-/* ---- for people ---- */
-
-static void print_json(const json_t *value)
-{
-    char *text = json_is_string(value) ? strdup(json_string_value(value)) : tfy__json_print(value, 2);
-    size_t len = text ? strlen(text) : 0;
-    while (len && text[len - 1] == '\n') len--;
-    /* Continuation lines are indented to the column of the first. */
-    for (size_t i = 0; i < len; i++) {
-        putchar(text[i]);
-        if (text[i] == '\n') fputs("           ", stdout);
-    }
-    putchar('\n');
-    free(text);
-}
-
-/* Prints a member of a record as it was written, on one line. A long one is cut. */
-static void print_value(const char *label, const TfyLogRecord *record, TfyMember member)
-{
-    TfyBuffer text = {0}, shown = {0};
-    size_t len;
-    const char *raw = record ? tfy__record_raw(record, member, &len) : NULL;
-    if (!raw || (len == 4 && memcmp(raw, "null", 4) == 0) || (len == 2 && memcmp(raw, "{}", 2) == 0)) return;
-    tfy__buffer_add(&text, raw, len);
-    if (!text.failed) tfy__screen_cut(&shown, text.data, VALUE_MOST);
-    if (!shown.failed && shown.data)
-        printf("%-9s  %s%s\n", label, shown.data,
-               tfy__screen_width(text.data) > VALUE_MOST ? " … (--json shows all)" : "");
-    tfy__buffer_free(&shown);
-    tfy__buffer_free(&text);
-}
-
-/* Prints the newest message, on one line. A long one is cut. */
-static void print_asked(const json_t *asked)
-{
-    const json_t *messages = json_object_get(asked, "messages"),
-                 *last = json_array_get(messages, json_array_size(messages) - 1);
-    TfyBuffer shown = {0};
-    if (!last) return;
-    const char *text = tfy__json_text(last, "text");
-    tfy__screen_clean(&shown, tfy__json_text(asked, "prompt"));
-    tfy__buffer_text(&shown, ", ");
-    tfy__screen_clean(&shown, tfy__json_text(last, "role"));
-    tfy__buffer_text(&shown, ": ");
-    tfy__screen_cut(&shown, text, ASKED_MOST);
-    if (!shown.failed)
-        printf("asked      %s%s\n", shown.data, tfy__screen_width(text) > ASKED_MOST ? " … (--json shows all)" : "");
-    tfy__buffer_free(&shown);
-}
-
-/* How far the run's tools may go: the level of their sandbox, and the options with which it was started. */
-static void print_ceiling(const json_t *ceiling)
-{
-    TfyBuffer options = {0};
-    if (!ceiling) return;
-    const char *level = json_string_value(json_object_get(ceiling, "level"));
-    tfy__ceiling_text(&options, ceiling);
-    printf("sandbox    %s%s\n", level ? level : "none", options.data && !options.failed ? options.data : "");
-    tfy__buffer_free(&options);
-    const char *budget = json_string_value(json_object_get(ceiling, "budget"));
-    if (budget) printf("budget     %s\n", budget);
-}
-
-static void print_grants(const json_t *grants)
-{
-    size_t i;
-    const json_t *grant;
-    json_array_foreach(grants, i, grant) printf("granted    %s (%s, by %s)\n", tfy__json_text(grant, "grant"),
-                                                tfy__json_text(grant, "answer"), tfy__json_text(grant, "by"));
-}
-
-static void print_head(const TfyHistory *history, const json_t *report)
-{
-    const json_t *part;
-    printf("run        %s\nworkflow   %s\n", tfy__json_text(report, "run"), tfy__json_text(report, "workflow"));
-    print_value("arguments", birth_of(history), TFY_P_ARGS);
-    if (json_object_get(report, "yolo")) printf("yolo       every approval is answered with yes\n");
-    const long long doubts = tfy__json_number(report, "in_doubt");
-    printf("state      %s, %lld records", tfy__json_text(report, "state"), tfy__json_number(report, "records"));
-    if (doubts) printf(", %lld step%s in doubt", doubts, doubts == 1 ? "" : "s");
-    printf("\nstarted    %s\n", tfy__json_text(report, "started"));
-    if (json_object_get(report, "origin"))
-        printf("fork of    %s, at record %lld\n", tfy__json_text(report, "origin"),
-               tfy__json_number(report, "origin_lsn"));
-    if (json_object_get(report, "moved"))
-        printf("program    %.12s, since record %lld\n", tfy__json_text(report, "program"),
-               tfy__json_number(report, "moved"));
-    if (json_object_get(report, "base"))
-        printf("compacted  up to the snapshot, which is record %lld\n", tfy__json_number(report, "base"));
-    if (json_object_get(report, "ended")) printf("ended      %s\n", tfy__json_text(report, "ended"));
-    print_ceiling(json_object_get(report, "ceiling"));
-    print_grants(json_object_get(report, "granted"));
-    print_value("result", tfy__result_record(history), TFY_P_VALUE);
-    if (json_object_get(report, "deadlock"))
-        printf("deadlock   nothing could move it any more:\n%s", tfy__json_text(report, "deadlock"));
-    if ((part = json_object_get(report, "asked"))) print_asked(part);
-    if ((part = json_object_get(report, "plan"))) {
-        const json_t *answer = json_object_get(part, "answer"), *calls = json_object_get(part, "calls");
-        printf("plan       ");
-        print_json(calls && !*tfy__json_text(part, "answer") ? calls : answer);
-    }
-    if ((part = json_object_get(report, "confirmed"))) {
-        const char *what = *tfy__json_text(part, "tool") ? tfy__json_text(part, "tool") : tfy__json_text(part, "type");
-        printf("confirmed  task %s, step %lld: %s", tfy__json_text(part, "task"), tfy__json_number(part, "step"), what);
-        if (tfy__json_number(part, "line")) {
-            printf(" (");
-            tfy__inspect_place(part);
-            putchar(')');
-        }
-        putchar('\n');
-    }
-    if ((part = json_object_get(report, "commit")))
-        printf("commit     %s %s\n", tfy__json_text(part, "sha"), tfy__json_text(part, "message"));
-    if ((part = json_object_get(report, "patch"))) {
-        printf("patch      %s\n           ", tfy__json_text(part, "path"));
-        print_json(json_object_get(part, "diff"));
-    }
-}
-
-static void print_text(const TfyHistory *history, const json_t *report, bool details)
-{
-    const json_t *item, *next = json_object_get(report, "next");
-    size_t i;
-    print_head(history, report);
-    tfy__inspect_tasks(report, details);
-    if (json_array_size(next)) printf("next\n");
-    json_array_foreach(next, i, item)
-    {
-        if (i == NEXT_MOST) break;
-        printf("  %s\n", json_string_value(item));
-    }
-    if (json_array_size(next) > NEXT_MOST)
-        printf("  … and %zu more (--json shows all)\n", json_array_size(next) - NEXT_MOST);
-}
-
 json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool held)
 {
     Inspection inspection = {
@@ -767,25 +629,4 @@ json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool
     json_decref(inspection.live);
     tfy__source_map_free(&inspection.map);
     return inspection.report;
-}
-
-static int inspect(const TfyArgs *args, const TfyHistory *history, bool held)
-{
-    if (args->option[OPT_OUTPUT]) {
-        tfy__output_print(history, args->option[OPT_JSON]);
-        return EXIT_DONE;
-    }
-    json_t *report = tfy__inspect_report(history, tfy__db_path(args), held);
-    if (args->option[OPT_JSON]) {
-        tfy__report_print(report, 2);
-    } else {
-        print_text(history, report, args->option[OPT_DETAILS]);
-        json_decref(report);
-    }
-    return EXIT_DONE;
-}
-
-int tfy__cmd_inspect(const TfyArgs *args)
-{
-    return tfy__db_with_history(args, inspect);
 }

@@ -11,6 +11,9 @@
  * before the history was read. */
 json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool held);
 
+/* Prints the report. details: long arguments of a call that is asked about are shown whole. */
+void tfy__inspect_print(const json_t *report, bool details);
+
 /* Prints the tasks of the report. Many tasks that did the same, or do, are folded into a line. */
 void tfy__inspect_tasks(const json_t *report, bool details);
 

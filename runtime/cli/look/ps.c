@@ -6,6 +6,7 @@
 #include "cli/frame/databases.h"
 #include "cli/look/ceiling_text.h"
 #include "cli/look/db.h"
+#include "cli/make/serve.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -443,6 +444,7 @@ int tfy__cmd_ps(const TfyArgs *args)
 {
     Listing listing = {.args = args, .columns = tfy__terminal_columns(STDOUT_FILENO)};
     TfyArgs own = *args;
+    if (args->option[OPT_SERVER]) return tfy__ask_server(args, "ps");
     int status = check_options(args, &listing.limit);
     own.db = NULL; /* its path changes from one database to the next */
     if (status == EXIT_DONE && (own.db = strdup(tfy__db_path(args)))) status = tfy__db_each(&own, add_source, &listing);

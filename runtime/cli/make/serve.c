@@ -2,6 +2,7 @@
  * tfy-publish, the programs beside this one that do the rest. */
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
+#include "cli/make/serve.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -64,10 +65,12 @@ static int become(char **words)
 /* Those that the other program reads itself, as it reads them. */
 static void add_options(const TfyArgs *args, char **words, int *count)
 {
-    static const TfyOption values[] = {OPT_CONFIG,  OPT_TLS_CERT, OPT_TLS_KEY, OPT_TLS_CA,  OPT_ROLES, OPT_ONLY,
-                                       OPT_EXPIRES, OPT_RATE,     OPT_SERVER,  OPT_RUN_ID,  OPT_DRAIN, OPT_PROGRAM_NAME,
-                                       OPT_TO,      OPT_FOLLOWER, OPT_TYPE,    OPT_SECRET_FILE},
-                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_JSON, OPT_MOVE, OPT_START_WAIT, OPT_CONTENT};
+    static const TfyOption values[] = {OPT_CONFIG,      OPT_TLS_CERT,     OPT_TLS_KEY,     OPT_TLS_CA,   OPT_ROLES,
+                                       OPT_ONLY,        OPT_EXPIRES,      OPT_RATE,        OPT_SERVER,   OPT_RUN_ID,
+                                       OPT_DRAIN,       OPT_PROGRAM_NAME, OPT_TO,          OPT_FOLLOWER, OPT_TYPE,
+                                       OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT},
+                           flags[] = {OPT_NO_TCP,     OPT_CHECK_ONLY, OPT_JSON,   OPT_MOVE,
+                                      OPT_START_WAIT, OPT_CONTENT,    OPT_DETAILS};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!args->option[values[i]]) continue;
         words[(*count)++] = tfy__sys_printf("--%s=%s", tfy__options[values[i]].name, args->option[values[i]]);
@@ -87,7 +90,7 @@ static void add_options(const TfyArgs *args, char **words, int *count)
 static char **words_of(const TfyArgs *args, const char *program, const char *verb, int *count)
 {
     char **words =
-        tfy__sys_calloc((size_t)(2 * args->word_count + args->given_count + args->param_count) + 32, sizeof *words);
+        tfy__sys_calloc((size_t)(2 * args->word_count + args->given_count + args->param_count) + 48, sizeof *words);
     if (!words) return NULL;
     words[(*count)++] = tfy__sys_strdup(program);
     if (verb) words[(*count)++] = tfy__sys_strdup(verb);
@@ -110,7 +113,8 @@ int tfy__cmd_serve(const TfyArgs *args)
     char **words = words_of(args, "tfy-serve", NULL, &count);
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_CONFIG])
-        status = tfy__fail(EXIT_USAGE, "serve needs a program: FILE.tfy, FILE.so that `tfy build --shared` made, or --config FILE");
+        status = tfy__fail(EXIT_USAGE,
+                           "serve needs a program: FILE.tfy, FILE.so that `tfy build --shared` made, or --config FILE");
     for (int i = 0; i < args->word_count && status == EXIT_DONE && args->option[OPT_WATCH]; i++)
         if (tfy__ends_with(args->words[i], ".tfy")) words[count++] = watched(args->words[i]);
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++)
@@ -129,6 +133,25 @@ static int pass_on(const TfyArgs *args, const char *verb)
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++) words[count++] = tfy__sys_strdup(args->words[i]);
     if (status == EXIT_DONE) status = become(words);
     free_words(words, count);
+    return status;
+}
+
+int tfy__ask_server(const TfyArgs *args, const char *verb)
+{
+    if (args->option[OPT_OUTPUT])
+        return tfy__fail(EXIT_USAGE, "--output is of a database; a server has it at /v1/runs/RUN/output");
+    return pass_on(args, verb);
+}
+
+int tfy__send_server(const TfyArgs *args, const json_t *request, const char *done)
+{
+    TfyArgs own = *args;
+    char *text = json_dumps(request, JSON_COMPACT);
+    const char *words[] = {text, done};
+    own.words = words;
+    own.word_count = 2;
+    const int status = text ? pass_on(&own, "request") : tfy__fail(EXIT_BUG, "memory ran out");
+    free(text);
     return status;
 }
 
