@@ -34,6 +34,7 @@ void tfy__off_durable(TfyLoop *loop, const void *arg); /* removes the one with t
 typedef struct TfyStart {
     bool queued;    /* it is recorded and does not begin: tfy__resume lets it */
     const char *id; /* its starter's own name for it (wal/log/run_id.h); NULL: none */
+    const TfyCeiling *ceiling; /* how far it may go where the loop's options say nothing; NULL: as far as they let it */
     void (*facts)(void *arg,
                   TfyBuffer *members); /* adds members to InstructionStart (wal/rows/payload.h); NULL: none */
     void *arg;

@@ -10,6 +10,7 @@
 #include "serve/of_run.h"
 #include "serve/queue.h"
 #include "serve/questions.h"
+#include "serve/reach.h"
 #include "serve/reader.h"
 #include "serve/runs.h"
 #include "serve/start.h"
@@ -334,6 +335,22 @@ void tfy__serve_fork(TfyRequest *request)
 
 /* ---- a run with the same arguments ---- */
 
+/* What bounded the run bounds the next one. What the configuration has narrowed since holds instead. */
+static void copy_reach(TfyRequest *request, json_t *body, const json_t *ceiling)
+{
+    static const char *const names[] = {"sandbox", "network", "budget"};
+    const TfyReach *reach = tfy__reach_of(request->server->config, request->run->program);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *one = json_object(), *value = json_object_get(ceiling, names[i]);
+        TfyProblem widens = {0};
+        TfyNarrowed narrowed;
+        if (value) json_object_set(one, names[i], value);
+        if (value && tfy__reach_narrow(reach, one, &narrowed, &widens)) json_object_set(body, names[i], value);
+        tfy__problem_clear(&widens);
+        json_decref(one);
+    }
+}
+
 static json_t *copied(TfyRequest *request)
 {
     TfyLog *log = tfy__loop_log(request->server->loop);
@@ -348,6 +365,7 @@ static json_t *copied(TfyRequest *request)
         tfy__payload_open(&payload, &birth);
         body = json_pack("{s:O?, s:O?}", "args", tfy__payload_get(&payload, TFY_P_ARGS), "labels",
                          tfy__payload_get(&payload, TFY_P_LABELS));
+        if (body) copy_reach(request, body, tfy__payload_get(&payload, TFY_P_CEILING));
         tfy__payload_close(&payload);
     }
     tfy__log_outline_free(&outline);
@@ -360,8 +378,11 @@ static int start_copy(TfyRequest *request, const json_t *body, const char *key, 
     const TfyServed *of = tfy__served_named(request->server, request->run->program);
     const TfyWorkflow *workflow = of ? tfy__served_workflow(of, request->run->workflow) : NULL;
     char *args = json_dumps(json_object_get(body, "args"), JSON_COMPACT);
-    TfyStartFacts facts = {
-        .caller = &request->caller, .labels = json_object_get(body, "labels"), .program = request->run->program};
+    TfyStartFacts facts = {.caller = &request->caller,
+                           .labels = json_object_get(body, "labels"),
+                           .program = request->run->program,
+                           .narrower = body,
+                           .problem = &request->problem};
     int code = TFY_E_ABSENT;
     snprintf(error, TFY_ERROR_TEXT, "there is no workflow %.128s.%.128s", request->run->program,
              request->run->workflow);

@@ -10,6 +10,7 @@
 #include "serve/config_schedules.h"
 #include "serve/door.h"
 #include "serve/file_text.h"
+#include "serve/reach.h"
 #include "serve/rate.h"
 #include "serve/tls.h"
 #include "tfy.h"
@@ -170,9 +171,27 @@ static bool take_file(TfyReading *reading, json_t *value, const char *path, void
 
 static bool take_programs(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
-    static const TfyConfigRow rows[] = {
-        {"file", JSON_STRING, take_file}, {"limits", JSON_OBJECT, take_limits}, {.name = NULL}};
-    if (!tfy__config_named(reading, value, rows, path)) return false;
+    static const TfyConfigRow rows[] = {{"file", JSON_STRING, take_file},
+                                        {"limits", JSON_OBJECT, take_limits},
+                                        {"sandbox", JSON_STRING, tfy__reach_sandbox},
+                                        {"network", JSON_STRING, tfy__reach_network},
+                                        {"grant", JSON_ARRAY, tfy__reach_grant},
+                                        {"runners", JSON_TRUE, tfy__reach_runners},
+                                        {"budget", JSON_STRING, tfy__reach_budget},
+                                        {"root", JSON_STRING, tfy__reach_root},
+                                        {.name = NULL}};
+    const char *name;
+    json_t *program;
+    json_object_foreach(value, name, program)
+    {
+        char below[TFY_CONFIG_PATH];
+        TfyReach *reach = calloc(1, sizeof *reach);
+        snprintf(below, sizeof below, "%.400s.%.80s", path, name);
+        if (reach) LIST_APPEND(&reading->config->reaches, reach, next);
+        if (!reach || !(reach->program = strdup(name))) return tfy__config_refuse(reading, below, "memory ran out");
+        if (!json_is_object(program)) return tfy__config_refuse(reading, below, "it is not an object");
+        if (!tfy__config_object(reading, program, rows, below, reach)) return false;
+    }
     json_decref(reading->config->programs);
     reading->config->programs = json_incref(value);
     return true;
@@ -275,6 +294,7 @@ void tfy__config_free(TfyConfig *config)
         for (size_t i = 0; i < TFY_HOSTS_MOST; i++) free(config->hosts[i]);
         while (config->own_count) free(config->own[--config->own_count]);
         json_decref(config->programs);
+        for (TfyReach *reach; (reach = LIST_TAKE(&config->reaches, next));) tfy__reach_free(reach);
         for (TfyHook *hook; (hook = LIST_TAKE(&config->hooks, next));) tfy__hook_free(hook);
         for (TfySchedule *schedule; (schedule = LIST_TAKE(&config->schedules, next));) tfy__schedule_free(schedule);
         for (TfyFollowerRow *row; (row = LIST_TAKE(&config->followers, next));) tfy__follower_row_free(row);

@@ -38,6 +38,7 @@ typedef struct TfyConfig {
     LIST(TfySchedule) schedules;
     LIST(struct TfyFollowerRow) followers;
     LIST(TfyHook) hooks;
+    LIST(struct TfyReach) reaches; /* of programs */
     json_t *programs;      /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
     int64_t drain_ms;      /* how long tools under way may take to finish at the end */
     char *cert, *key, *ca; /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */

@@ -24,6 +24,7 @@
 #include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
+#include "serve/reach.h"
 #include "serve/remote.h"
 #include "serve/schedules.h"
 #include "serve/serve.h"
@@ -141,7 +142,12 @@ static bool add_configured(Main *it)
         const char *file = json_string_value(json_object_get(program, "file"));
         if (file && !tfy__served_named(&it->server, name) && !add_file(it, name, file)) return false;
     }
-    return tfy__catalog(&it->server)->count ||
+    const TfyCatalog *catalog = tfy__catalog(&it->server);
+    for (size_t i = 0; i < catalog->count; i++) {
+        const TfyReach *reach = tfy__reach_of(config, catalog->served[i]->name);
+        if (reach && !tfy__reach_fits(reach, catalog->served[i]->program, it->error)) return false;
+    }
+    return catalog->count ||
            refuse(it, "there is no program",
                   "name FILE.tfy or FILE.so, or a \"file\" of \"programs\" in the configuration");
 }
@@ -163,12 +169,17 @@ static void on_event(void *arg, const char *json, size_t len)
 /* 0, or a negative code with a sentence. */
 static int open_loop(Main *it)
 {
-    const TfyOptions options = {
-        .db_path = it->server.db, .stay = true, .served = true, .on_event = on_event, .state = &it->server};
     const TfyCatalog *catalog = tfy__catalog(&it->server);
+    const TfyReach *first = tfy__reach_of(it->server.config, catalog->served[0]->name);
+    const TfyOptions options = {.db_path = it->server.db,
+                                .root = first ? first->root : NULL,
+                                .stay = true,
+                                .served = true,
+                                .on_event = on_event,
+                                .state = &it->server};
     int code = tfy_open(&it->server.loop, catalog->served[0]->program, &options, it->error);
     for (size_t i = 0; i < catalog->count && !code; i++)
-        code = tfy_load(it->server.loop, catalog->served[i]->program, NULL, it->error);
+        code = tfy__served_load(&it->server, catalog->served[i], it->error);
     if (code) return code;
     if (!tfy__versions_open(&it->server, it->error)) return TFY_E_IO;
     tfy__leave_rootless(it->server.loop);

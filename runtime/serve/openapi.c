@@ -315,8 +315,10 @@ static json_t *start_body(const TfyServed *served, const TfyWorkflow *workflow, 
     const TfyType params = {
         .kind = TFY_RECORD, .name = workflow->name, .fields = workflow->params, .field_count = workflow->param_count};
     json_t *args = schema_of(&params, served->name, components);
-    return json_pack("{s:s, s:b, s:{s:o, s:{s:s, s:{s:s, s:i}}, s:{s:s, s:i, s:i}, s:{s:s, s:i, s:i}}, s:o}", "type",
-                     "object", "additionalProperties", 0, "properties", "args", args, "labels", "type", "object",
+    return json_pack("{s:s, s:b, s:{s:o, s:{s:[s,s,s]}, s:{s:s}, s:{s:s}, s:{s:s, s:{s:s, s:i}}, s:{s:s, s:i, s:i}, s:{s:s, "
+                     "s:i, s:i}}, s:o}",
+                     "type", "object", "additionalProperties", 0, "properties", "args", args, "sandbox", "enum", "readonly",
+                     "workspace", "open", "network", "type", "string", "budget", "type", "string", "labels", "type", "object",
                      "additionalProperties", "type", "string", "maxLength", 256, "concurrency", "type", "string",
                      "minLength", 1, "maxLength", TFY_CONCURRENCY_MOST, "priority", "type", "integer", "minimum",
                      -TFY_PRIORITY_MOST, "maximum", TFY_PRIORITY_MOST, "required",

@@ -6,6 +6,7 @@
 
 #include "serve/reader.h"
 #include "serve/runs.h"
+#include "serve/reach.h"
 
 TfyPrograms *tfy__programs_new(void)
 {
@@ -55,6 +56,13 @@ TfyServed *tfy__served_new(TfyPrograms *programs, const char *name, TfyShared *s
     snprintf(served->version, sizeof served->version, "%.12s", served->hash);
     LIST_APPEND(&programs->versions, served, next);
     return served;
+}
+
+int tfy__served_load(TfyServer *server, const TfyServed *served, char *error)
+{
+    const TfyReach *reach = tfy__reach_of(server->config, served->name);
+    const TfyLoadOptions options = {.root = reach && reach->root ? reach->root : "."};
+    return tfy_load(server->loop, served->program, &options, error);
 }
 
 bool tfy__served_activate(TfyPrograms *programs, const TfyServed *served)

@@ -37,6 +37,8 @@ void tfy__programs_close(TfyPrograms *programs);
 bool tfy__program_name_fits(const char *name);
 /* The version takes the object, and is among the versions. NULL: no memory; the object is closed then. */
 TfyServed *tfy__served_new(TfyPrograms *programs, const char *name, TfyShared *shared);
+/* Has the loop run it, in the directory that the configuration gives its name. tfy_load's code. */
+int tfy__served_load(TfyServer *server, const TfyServed *served, char *error);
 /* New runs get this version. False: no memory. */
 bool tfy__served_activate(TfyPrograms *programs, const TfyServed *served);
 /* The version with this source, whatever its name; NULL: there is none. */

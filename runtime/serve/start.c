@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "serve/body.h"
+#include "serve/reach.h"
 #include "serve/queue.h"
 #include "serve/runs.h"
 #include "wal/log/run_id.h"
@@ -184,7 +185,11 @@ int tfy__start_run(TfyServer *server, const TfyServed *of, const TfyWorkflow *wo
         return TFY_E_FULL;
     }
     facts->queued = admission == TFY_ADMIT_LATER;
-    const TfyStart start = {.queued = facts->queued, .id = key, .facts = put_facts, .arg = facts, .run = run};
+    TfyNarrowed narrowed;
+    if (!tfy__reach_narrow(tfy__reach_of(server->config, of->name), facts->narrower, &narrowed, facts->problem))
+        return TFY_E_INVALID;
+    const TfyStart start = {
+        .queued = facts->queued, .id = key, .ceiling = &narrowed.ceiling, .facts = put_facts, .arg = facts, .run = run};
     const int code = tfy__submit_start(server->loop, of->program, workflow->name, args, &start, NULL, error);
     if (code != TFY_OK) return code;
     place.lsn = tfy__log_last(tfy__loop_log(server->loop));
@@ -267,6 +272,8 @@ static bool starts(TfyRequest *request, const char *args)
     TfyStartFacts facts = {.caller = &request->caller,
                            .labels = json_object_get(request->json, "labels"),
                            .program = starting->of->name,
+                           .narrower = request->json,
+                           .problem = &request->problem,
                            .concurrency = json_string_value(json_object_get(request->json, "concurrency")),
                            .priority = json_integer_value(json_object_get(request->json, "priority"))};
     const int code =
@@ -278,7 +285,8 @@ static bool starts(TfyRequest *request, const char *args)
         return true;
     }
     if (code == TFY_E_STATE && request->key) return false;
-    if (code == TFY_E_INVALID) tell_mistakes(request, starting, json_object_get(request->json, "args"));
+    if (code == TFY_E_INVALID && !request->problem.kind)
+        tell_mistakes(request, starting, json_object_get(request->json, "args"));
     if (code == TFY_E_FULL) {
         tfy__problem(&request->problem, TFY_PROBLEM_BUSY, "%s", error);
         request->retry_after_s = 1;
@@ -289,11 +297,9 @@ static bool starts(TfyRequest *request, const char *args)
 
 static bool prepare(TfyRequest *request)
 {
-    static const TfyMemberOf members[] = {{"args", JSON_OBJECT},
-                                          {"labels", JSON_OBJECT},
-                                          {"concurrency", JSON_STRING},
-                                          {"priority", JSON_INTEGER},
-                                          {NULL, JSON_NULL}};
+    static const TfyMemberOf members[] = {
+        {"args", JSON_OBJECT},    {"labels", JSON_OBJECT},  {"concurrency", JSON_STRING}, {"priority", JSON_INTEGER},
+        {"sandbox", JSON_STRING}, {"network", JSON_STRING}, {"budget", JSON_STRING},      {NULL, JSON_NULL}};
     TfyStarting *starting = request->starting = calloc(1, sizeof *starting);
     if (!starting) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
     starting->of = find_program(request, request->names.text[0]);

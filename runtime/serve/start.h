@@ -30,7 +30,9 @@ typedef struct TfyStartFacts {
     const char *concurrency; /* runs of its workflow with the same one wait for each other (queue.h); NULL: none */
     int64_t per_key;         /* … so many at once; 0: what the workflow has */
     int64_t priority;
-    bool queued; /* tfy__start_run says so: it has not begun */
+    const json_t *narrower; /* what the start narrows (reach.h); NULL: nothing */
+    TfyProblem *problem;    /* … where that is a mistake: TFY_E_INVALID */
+    bool queued;            /* tfy__start_run says so: it has not begun */
 } TfyStartFacts;
 /* In the loop: starts a run, or queues it. key: Idempotency-Key, or NULL. Fills in its uuid. TFY_E_STATE: there is a run of
  * that key; TFY_E_FULL: there is no room, and others as tfy_submit. */

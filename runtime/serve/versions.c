@@ -77,7 +77,7 @@ static const TfyServed *load_stored(TfyServer *server, const char *name, const c
     TfyBuild build = {.what = hash, .db = server->db};
     TfyShared *shared = tfy__build(&build, error);
     TfyServed *served = shared ? tfy__served_new(server->programs, name, shared) : NULL;
-    if (served && tfy_load(server->loop, served->program, NULL, error) == TFY_OK) {
+    if (served && tfy__served_load(server, served, error) == TFY_OK) {
         free(build.messages);
         return served;
     }
@@ -251,7 +251,7 @@ const TfyServed *tfy__version_known(TfyPrograms *programs, const char *name, Tfy
 
 int64_t tfy__version_take(TfyServer *server, const TfyServed *served, const TfyCaller *caller, char *error)
 {
-    int64_t code = tfy_load(server->loop, served->program, NULL, error);
+    int64_t code = tfy__served_load(server, served, error);
     if (code == TFY_OK) code = tfy__store_program(server->loop, served->program);
     if (code < 0) return code;
     json_t *value = json_pack("{s:s}", "version", served->hash);

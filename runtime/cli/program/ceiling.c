@@ -13,22 +13,22 @@
 
 enum { RULE_BYTES = 300 };
 
-/* One rule of a list; false after a message. */
-static bool check_rule(const char *option, const char *text, size_t len)
+/* One rule of a list. */
+static bool rule_fits(const char *text, size_t len, char *error)
 {
     char rule[RULE_BYTES];
     const bool fits = snprintf(rule, sizeof rule, "%.*s", (int)len, text) < (int)sizeof rule;
     const char *wrong = fits ? tfy__proxy_rule_wrong(rule) : "it is too long";
-    if (wrong) tfy__say("--%s: '%s' names no host: %s", option, rule, wrong);
+    if (wrong) snprintf(error, TFY_ERROR_TEXT, "'%s' names no host: %s", rule, wrong);
     return !wrong;
 }
 
-static bool check_network(const char *text)
+bool tfy__network_fits(const char *text, char *error)
 {
-    if (!text || strcmp(text, "none") == 0 || strcmp(text, "any") == 0) return true;
+    if (strcmp(text, "none") == 0 || strcmp(text, "any") == 0) return true;
     for (const char *at = text;; at++) {
         const size_t len = strcspn(at, ",");
-        if (!check_rule("network", at, len)) return false;
+        if (!rule_fits(at, len, error)) return false;
         at += len;
         if (!*at) return true;
     }
@@ -42,7 +42,7 @@ static const char *exec_tool(const void *state, int index)
     return NULL;
 }
 
-static bool check_tool(const TfyProgram *program, const char *grant, size_t len)
+static bool has_tool(const TfyProgram *program, const char *grant, size_t len, char *error)
 {
     char name[RULE_BYTES];
     const char *tool;
@@ -51,13 +51,12 @@ static bool check_tool(const TfyProgram *program, const char *grant, size_t len)
         if (strlen(tool) == len && strncmp(tool, grant, len) == 0) return true;
     snprintf(name, sizeof name, "%.*s", (int)len, grant);
     const char *meant = tfy__nearest(name, exec_tool, program);
-    tfy__say("--grant %s: %s runs no tool '%s'%s%s%s", grant, program->name, name, meant ? "; did you mean '" : "",
-             meant ? meant : "", meant ? "'?" : "");
+    snprintf(error, TFY_ERROR_TEXT, "%.100s runs no tool '%.100s'%s%.100s%s", program->name, name,
+             meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     return false;
 }
 
-/* TOOL:reads=PATH, TOOL:writes=PATH, TOOL:network=RULE. */
-static bool check_grant(const TfyProgram *program, const char *grant)
+bool tfy__grant_fits(const TfyProgram *program, const char *grant, char *error)
 {
     static const char *const kinds[] = {"reads=", "writes=", "network="};
     const size_t len = strcspn(grant, ":");
@@ -65,15 +64,14 @@ static bool check_grant(const TfyProgram *program, const char *grant)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const size_t word = strlen(kinds[i]);
         if (strncmp(kind, kinds[i], word) != 0 || !kind[word] || strchr(kind, '\n')) continue;
-        if (!check_tool(program, grant, len)) return false;
-        return kinds[i][0] != 'n' || check_rule("grant", kind + word, strlen(kind + word));
+        if (program && !has_tool(program, grant, len, error)) return false;
+        return kinds[i][0] != 'n' || rule_fits(kind + word, strlen(kind + word), error);
     }
-    tfy__say("--grant takes TOOL:reads=PATH, TOOL:writes=PATH or TOOL:network=HOST:PORT, not '%s'", grant);
+    snprintf(error, TFY_ERROR_TEXT, "it is not TOOL:reads=PATH, TOOL:writes=PATH or TOOL:network=HOST:PORT");
     return false;
 }
 
-/* A path is kept as it is found now: it says the same when the run goes on elsewhere. */
-static void add_grant(TfyBuffer *lines, const char *grant)
+void tfy__grant_add(TfyBuffer *lines, const char *grant)
 {
     const char *value = strchr(grant, '=') + 1;
     char real[PATH_MAX];
@@ -109,19 +107,24 @@ bool tfy__read_ceiling(const TfyProgram *program, const TfyArgs *args, TfyOption
         return false;
     }
     if (tfy__args_choice(args, OPT_CEILING, 0) < 0 || tfy__args_choice(args, OPT_CELL_LEVEL, 0) < 0) return false;
-    if (!check_network(args->option[OPT_CEILING_NETWORK])) return false;
+    const char *network = args->option[OPT_CEILING_NETWORK];
+    if (network && !tfy__network_fits(network, error)) {
+        tfy__say("--network: %s", error);
+        return false;
+    }
     for (int i = 0; i < args->given_count; i++) {
         if (args->given[i].option != OPT_GRANT) continue;
-        if (!check_grant(program, args->given[i].value)) {
+        if (!tfy__grant_fits(program, args->given[i].value, error)) {
+            tfy__say("--grant %s: %s", args->given[i].value, error);
             tfy__buffer_free(&lines);
             return false;
         }
-        add_grant(&lines, args->given[i].value);
+        tfy__grant_add(&lines, args->given[i].value);
     }
     options->sandbox = args->option[OPT_CEILING];
     options->sandbox_level = args->option[OPT_CELL_LEVEL];
     options->runners = args->option[OPT_RUNNERS] != NULL;
-    options->network = args->option[OPT_CEILING_NETWORK];
+    options->network = network;
     options->budget = args->option[OPT_BUDGET];
     options->grants = *grants = lines.data;
     return true;

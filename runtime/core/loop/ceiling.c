@@ -22,17 +22,22 @@ TfyCeiling tfy__ceiling_option(TfyLoop *loop)
                         .runners = options->runners};
 }
 
+/* The loop's options, and what they leave open. */
+static TfyCeiling options_or(TfyLoop *loop, const TfyCeiling *other)
+{
+    TfyCeiling ceiling = tfy__ceiling_option(loop);
+    if (!ceiling.sandbox) ceiling.sandbox = other->sandbox;
+    if (!ceiling.network) ceiling.network = other->network;
+    if (!ceiling.grants) ceiling.grants = other->grants;
+    if (!ceiling.budget) ceiling.budget = other->budget;
+    ceiling.runners |= other->runners;
+    ceiling.granted = other->granted;
+    return ceiling;
+}
+
 TfyCeiling tfy__ceiling(TfyTask *task)
 {
-    TfyCeiling ceiling = tfy__ceiling_option(task->loop);
-    const TfyCeiling *began = &rest_of(task)->run->ceiling;
-    if (!ceiling.sandbox) ceiling.sandbox = began->sandbox;
-    if (!ceiling.network) ceiling.network = began->network;
-    if (!ceiling.grants) ceiling.grants = began->grants;
-    if (!ceiling.budget) ceiling.budget = began->budget;
-    ceiling.runners |= began->runners;
-    ceiling.granted = began->granted;
-    return ceiling;
+    return options_or(task->loop, &rest_of(task)->run->ceiling);
 }
 
 void tfy__ceiling_free(Run *run)
@@ -50,9 +55,9 @@ static bool copy_text(const char **place, const char *text)
     return *place || !text;
 }
 
-bool tfy__ceiling_begin(Run *run)
+bool tfy__ceiling_begin(Run *run, const TfyCeiling *given)
 {
-    const TfyCeiling now = tfy__ceiling_option(run->loop);
+    const TfyCeiling now = given ? options_or(run->loop, given) : tfy__ceiling_option(run->loop);
     run->ceiling.runners = now.runners;
     run->yolo = run->loop->options.approve_all;
     return copy_text(&run->ceiling.sandbox, now.sandbox) && copy_text(&run->ceiling.network, now.network) &&

@@ -444,7 +444,7 @@ int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, cons
     if (!run) return TFY_E_NOMEM;
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);
     run->digests_only = tfy__is_digests_only(loop->options.record_prompts);
-    if (!tfy__ceiling_begin(run)) return TFY_E_NOMEM;
+    if (!tfy__ceiling_begin(run, start->ceiling)) return TFY_E_NOMEM;
     run->max_memory = (int64_t)loop->options.max_memory;
     run->max_queue = loop->options.max_queue;
     run->rooted = loop->root_known;

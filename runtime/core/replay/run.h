@@ -151,7 +151,8 @@ int tfy__snapshot_restore(TfyLoop *loop, Run *run, const TfyHistory *history, ch
 TaskRest *tfy__task_known(Run *run, int64_t handle);
 
 /* ceiling.c */
-bool tfy__ceiling_begin(Run *run); /* of a new run; false: no memory */
+/* Of a new run. given: what its start says; NULL: nothing. False: no memory. */
+bool tfy__ceiling_begin(Run *run, const TfyCeiling *given);
 void tfy__ceiling_write(const Run *run, TfyBuffer *out, TfyMember member);
 /* json: as it was written; NULL: there is none. False: no memory. */
 bool tfy__ceiling_read(Run *run, const json_t *json);
