@@ -299,6 +299,7 @@ static void remove_work(TfyJob *job)
 {
     TfyFileJob *own = (TfyFileJob *)job;
     own->error = tfy__file_remove(own->protect, own->root_fd, own->path, &own->replaced);
+    own->replaced |= !own->error; /* also what is gone already: it may have gone just before a kill */
 }
 
 /* Appends a '/', so that the directory itself is made as a parent of that path. */

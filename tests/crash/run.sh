@@ -32,7 +32,8 @@ else
     crash_coder --kinds commit,point --every 8
     TFY_SNAPSHOT_EVERY=1 crash_coder --kinds commit,point --every 24
     crash_coder --kinds call --every 120
-    crash_land --kinds commit,point,double --every 4
+    crash_land --kinds commit,point
+    crash_land --kinds double --every 8
     crash_land --kinds call,resume --every 24
     crash_support --kinds commit,point,double --every 6
     crash_support --kinds call,resume --every 24
