@@ -183,6 +183,12 @@ static void wake_readers(TfyLoop *loop, void *arg)
     tfy__hub_wake(server->hub, tfy__log_durable(tfy__loop_log(loop)));
 }
 
+static void count_turn(void *state, int64_t took_ns)
+{
+    TfyServer *server = state;
+    tfy__times_add(&server->turns, took_ns / 1000);
+}
+
 static bool open_server(Main *it)
 {
     TfyServer *server = &it->server;
@@ -198,6 +204,7 @@ static bool open_server(Main *it)
     if (!(server->schedules = tfy__schedules_open(server, it->error))) return false;
     if (!(server->followers = tfy__followers_open(server, it->error))) return false;
     tfy__on_durable(server->loop, wake_readers, server);
+    tfy__on_turns(server->loop, count_turn, server);
     return tfy__entrance_open(server, it->error);
 }
 
