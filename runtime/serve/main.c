@@ -20,6 +20,7 @@
 #include "serve/followers.h"
 #include "serve/hooks.h"
 #include "serve/http_figures.h"
+#include "serve/listen.h"
 #include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
@@ -320,6 +321,7 @@ int main(int argc, char **argv)
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
     tfy__notify_open();
+    tfy__listen_take();
     raise_files();
     it.server.db = getenv("TFY_DB") ? getenv("TFY_DB") : ".tfy/runs.db";
     if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);
