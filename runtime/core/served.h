@@ -58,6 +58,8 @@ typedef struct TfyRunsSeen {
     void *state;
 } TfyRunsSeen;
 void tfy__on_runs(TfyLoop *loop, const TfyRunsSeen *seen);
+/* Sets a callback on the loop's thread after each turn of tfy_run: how long it took, without the time that it slept. */
+void tfy__on_turns(TfyLoop *loop, void (*turned)(void *state, int64_t took_ns), void *state);
 
 /* Shows all runs of the loop's programs that have not ended, those in no memory too, with their InstructionStart; both are
  * valid during the call. It first waits until all that was appended is durable. 0 or a negative code. */

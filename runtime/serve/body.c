@@ -3,6 +3,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "serve/body_numbers.h"
 
 /* Containers around the deepest value. It is bounded before the parser is called, which nests as deep as its input. */
 static bool is_shallow(const char *text, size_t len)
@@ -24,6 +27,23 @@ static bool is_shallow(const char *text, size_t len)
     return true;
 }
 
+/* A body that is JSON but for numbers that nobody can hold: its reader refuses those that are in the wrong place, or they are
+ * mistakes already. */
+static json_t *read_tamed(const char *text, size_t len, json_error_t *where, TfyProblem *problem)
+{
+    TfyProblem mistakes = {.kind = TFY_NO_PROBLEM};
+    char *tame = tfy__body_tame(text, len, &mistakes);
+    json_t *json = tame ? json_loadb(tame, len, JSON_REJECT_DUPLICATES, where) : NULL;
+    free(tame);
+    if (!json || !mistakes.kind) {
+        tfy__problem_clear(&mistakes);
+        return json;
+    }
+    json_decref(json);
+    *problem = mistakes;
+    return NULL;
+}
+
 json_t *tfy__body_read(const char *text, size_t len, TfyProblem *problem)
 {
     json_error_t where;
@@ -33,6 +53,8 @@ json_t *tfy__body_read(const char *text, size_t len, TfyProblem *problem)
         return NULL;
     }
     json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
+    if (!json) json = read_tamed(text, len, &where, problem);
+    if (!json && problem->kind) return NULL;
     if (!json) {
         tfy__problem(problem, TFY_PROBLEM_BAD_REQUEST, "the body is not JSON: line %d, column %d: %.200s", where.line,
                      where.column, where.text);

@@ -3,6 +3,7 @@
 
 #include "cli/frame/cli.h"
 #include "serve/admin.h"
+#include "serve/body.h"
 #include "serve/notify.h"
 
 void tfy__drain_server(TfyServer *server)
@@ -30,7 +31,9 @@ static void begin(TfyLoop *loop, void *arg)
 
 void tfy__serve_drain(TfyRequest *request)
 {
-    if (tfy__request_known(request, (const char *const[]){NULL}))
+    static const TfyMemberOf none[] = {{NULL, JSON_NULL}};
+    if (tfy__request_known(request, (const char *const[]){NULL}) &&
+        tfy__body_fits(request->json, none, &request->problem))
         tfy__admin_audit(request, "drain", NULL, NULL, begin);
     else
         tfy__request_done(request);

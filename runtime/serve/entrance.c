@@ -143,7 +143,7 @@ bool tfy__entrance_open(TfyServer *server, char *error)
     if (live < 0 || !tfy__http_listen(server->http, live, -1, error)) return false;
     for (size_t i = 0; i < config->listen_count; i++)
         if (!listen_at(server, (int)i, error)) return false;
-    return true;
+    return tfy__listen_all_asked(error);
 }
 
 /* Whoever sits at this terminal may do what they want with the process, so the code gives everything. */

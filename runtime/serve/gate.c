@@ -50,6 +50,16 @@ size_t tfy__decode_percent(char *text, size_t len, bool plus)
 
 /* ---- where a request ends ---- */
 
+/* The library appends the second line of a header in two lines to the name of the first, so that a coding or a length would be
+ * overlooked, which a proxy may have seen. */
+static bool is_folded(const char *name)
+{
+    static const char *const ends[] = {"Content-Length", "Transfer-Encoding"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strncasecmp(name, ends[i], strlen(ends[i])) == 0 && name[strlen(ends[i])]) return true;
+    return false;
+}
+
 static bool has_plain_names(const TfyRequestHead *asked, TfyProblem *problem)
 {
     for (size_t i = 0; i < asked->header_count; i++) {
@@ -59,6 +69,8 @@ static bool has_plain_names(const TfyRequestHead *asked, TfyProblem *problem)
                 return tfy__problem(problem, TFY_PROBLEM_BAD_REQUEST,
                                     "the name of a header has a blank or is not ASCII");
         if (!*name) return tfy__problem(problem, TFY_PROBLEM_BAD_REQUEST, "a header has no name");
+        if (is_folded(name))
+            return tfy__problem(problem, TFY_PROBLEM_BAD_REQUEST, "a header that says where a body ends has two lines");
     }
     return true;
 }

@@ -23,6 +23,7 @@
 #include "serve/caller.h"
 #include "serve/hooks.h"
 #include "serve/http_figures.h"
+#include "serve/listen.h"
 #include "serve/of_run.h"
 #include "serve/tls.h"
 #include "serve/serve.h"
@@ -35,8 +36,9 @@ enum {
     MEMORY = 24 << 10,    /* of a connection, for its head … */
     HEAD_MOST = 16 << 10, /* … which may have so many bytes */
     WAIT_MOST_S = 60,
-    LINES_MOST = 20, /* about refusals, a second */
-    LAST_MS = 5000,  /* the end waits so long for clients that do not read their answers */
+    LINES_MOST = 20,      /* about refusals, a second */
+    LAST_MS = 5000,       /* the end waits so long for clients that do not read their answers */
+    ARRIVING_US = 200000, /* … and, where others go on listening, for requests of those who were let in last */
 };
 
 /* One socket, with a thread of the library's. */
@@ -544,6 +546,7 @@ void tfy__http_quit(struct TfyHttp *http)
         const MHD_socket listener = MHD_quiesce_daemon(http->listeners[i].daemon);
         if (listener != MHD_INVALID_SOCKET) close(listener);
     }
+    if (tfy__listen_handed()) usleep(ARRIVING_US);
     const struct timespec until = tfy__deadline(LAST_MS);
     pthread_mutex_lock(&http->mutex);
     while (http->away) pthread_cond_wait(&http->idle, &http->mutex);

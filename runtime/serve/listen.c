@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,7 +15,10 @@
 
 #include "tfy.h"
 
-enum { BACKLOG = 1024 };
+enum { BACKLOG = 1024, HANDED_FIRST = 3, HANDED_MOST = TFY_LISTEN_MOST };
+
+/* By those who started the process; -1: it was asked for. */
+static int handed[HANDED_MOST], handed_count;
 
 static int fail(int fd, char *error, const char *where, const char *why)
 {
@@ -23,12 +27,60 @@ static int fail(int fd, char *error, const char *where, const char *why)
     return -1;
 }
 
+/* ---- handed over ---- */
+
+void tfy__listen_take(void)
+{
+    const char *count = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+    if (count && pid && strtoll(pid, NULL, 10) == getpid()) {
+        for (int fd = HANDED_FIRST; fd < HANDED_FIRST + atoi(count) && handed_count < HANDED_MOST; fd++) {
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+            fcntl(fd, F_SETFL, O_NONBLOCK);
+            handed[handed_count++] = fd;
+        }
+    }
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDNAMES");
+}
+
+bool tfy__listen_handed(void)
+{
+    return handed_count;
+}
+
+static bool is_at(int fd, const struct sockaddr *address, socklen_t len)
+{
+    struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
+    socklen_t own_len = sizeof own;
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&own, &own_len) != 0 || own.ss_family != address->sa_family)
+        return false;
+    if (own.ss_family != AF_UNIX) return own_len == len && memcmp(&own, address, len) == 0;
+    return strcmp(((struct sockaddr_un *)&own)->sun_path, ((const struct sockaddr_un *)address)->sun_path) == 0;
+}
+
+/* -1: none was handed over for that address. */
+static int take_handed(const struct sockaddr *address, socklen_t len)
+{
+    for (int i = 0; i < handed_count; i++) {
+        const int fd = handed[i];
+        if (!is_at(fd, address, len)) continue;
+        handed[i] = -1;
+        return fd;
+    }
+    return -1;
+}
+
+/* ---- Unix ---- */
+
 int tfy__listen_unix(const char *path, int mode, char *error)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat st;
     if (snprintf(address.sun_path, sizeof address.sun_path, "%s", path) >= (int)sizeof address.sun_path)
         return fail(-1, error, path, "the path is too long");
+    const int given = take_handed((struct sockaddr *)&address, sizeof address);
+    if (given >= 0) return given;
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) unlink(path);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && chmod(path, (mode_t)mode) == 0 &&
@@ -82,6 +134,8 @@ static void tell(int fd, char actual[TFY_ADDRESS_SIZE])
 
 static int open_tcp(const struct addrinfo *info)
 {
+    const int given = take_handed(info->ai_addr, info->ai_addrlen);
+    if (given >= 0) return given;
     const int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
     if (fd < 0) return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -107,4 +161,21 @@ int tfy__listen_tcp(const char *address, char actual[TFY_ADDRESS_SIZE], char *er
     if (fd < 0) return fail(-1, error, address, strerror(reason));
     tell(fd, actual);
     return fd;
+}
+
+bool tfy__listen_all_asked(char *error)
+{
+    char actual[TFY_ADDRESS_SIZE];
+    struct sockaddr_un path;
+    for (int i = 0; i < handed_count; i++) {
+        socklen_t len = sizeof path;
+        if (handed[i] < 0) continue;
+        tell(handed[i], actual);
+        memset(&path, 0, sizeof path);
+        (void)getsockname(handed[i], (struct sockaddr *)&path, &len);
+        snprintf(error, TFY_ERROR_TEXT, "the socket %.200s was handed over, and \"listen\" does not have it",
+                 path.sun_family == AF_UNIX ? path.sun_path : actual);
+        return false;
+    }
+    return true;
 }

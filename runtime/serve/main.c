@@ -21,6 +21,7 @@
 #include "serve/followers.h"
 #include "serve/hooks.h"
 #include "serve/http_figures.h"
+#include "serve/listen.h"
 #include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
@@ -196,6 +197,12 @@ static void wake_readers(TfyLoop *loop, void *arg)
     tfy__hub_wake(server->hub, tfy__log_durable(tfy__loop_log(loop)));
 }
 
+static void count_turn(void *state, int64_t took_ns)
+{
+    TfyServer *server = state;
+    tfy__times_add(&server->turns, took_ns / 1000);
+}
+
 static bool open_server(Main *it)
 {
     TfyServer *server = &it->server;
@@ -211,6 +218,7 @@ static bool open_server(Main *it)
     if (!(server->schedules = tfy__schedules_open(server, it->error))) return false;
     if (!(server->followers = tfy__followers_open(server, it->error))) return false;
     tfy__on_durable(server->loop, wake_readers, server);
+    tfy__on_turns(server->loop, count_turn, server);
     return tfy__entrance_open(server, it->error);
 }
 
@@ -326,6 +334,7 @@ int main(int argc, char **argv)
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
     tfy__notify_open();
+    tfy__listen_take();
     raise_files();
     it.server.db = getenv("TFY_DB") ? getenv("TFY_DB") : ".tfy/runs.db";
     if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);

@@ -26,6 +26,8 @@ static void add_own(TfyServer *server, TfyBuffer *out)
                        "# TYPE tfy_schedule_late_seconds gauge\ntfy_schedule_late_seconds %.3f\n",
                        tfy__schedules_late_s(server->schedules));
     tfy__queue_figures(server->queue, out);
+    tfy__times_text(&server->turns, "tfy_loop_turn_seconds",
+                    "How long a turn of the loop took, without the time that it slept.", out);
     tfy__http_figures_text(server->figures, out);
     tfy__followers_figures(server->followers, head, out);
     tfy__buffer_printf(out,

@@ -17,9 +17,28 @@
 
 /* ---- schemas ---- */
 
+/* Readers of the document want these two shorter: a reference may have a description beside it, and what may be anything may
+ * be nothing, too. */
+static void shorten(json_t *schema)
+{
+    json_t *all = json_object_get(schema, "allOf"), *any = json_object_get(schema, "anyOf"), *part;
+    size_t i;
+    if (json_array_size(all) == 1) {
+        json_object_update_missing(schema, json_array_get(all, 0));
+        json_object_del(schema, "allOf");
+    }
+    json_array_foreach(any, i, part)
+    {
+        if (json_object_size(part)) continue;
+        json_object_del(schema, "anyOf");
+        return;
+    }
+}
+
 /* Named types of a program are components named PROGRAM.TYPE, so references are written anew. */
 static void point_to_components(json_t *schema, const char *program)
 {
+    shorten(schema);
     const char *name, *ref = json_string_value(json_object_get(schema, "$ref"));
     json_t *part;
     size_t i;
@@ -264,12 +283,23 @@ static json_t *body_of(const TfyRoute *route)
     return reference("Any");
 }
 
-static bool makes_run(const TfyRoute *route)
+static bool is_among(const TfyRoute *route, const char *const *ids)
 {
-    static const char *const of[] = {"start", "fork", "again", "trigger"};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (strcmp(of[i], route->id) == 0) return true;
+    for (; *ids; ids++)
+        if (strcmp(*ids, route->id) == 0) return true;
     return false;
+}
+
+/* The same key, sent again, is answered with the run that it started. */
+static bool has_key(const TfyRoute *route)
+{
+    return is_among(route, (const char *const[]){"start", "again", "trigger", NULL});
+}
+
+static bool creates(const TfyRoute *route)
+{
+    return has_key(route) ||
+           is_among(route, (const char *const[]){"fork", "hook", "enter", "login", "grant", "deploy", NULL});
 }
 
 static json_t *content_of(const TfyRoute *route)
@@ -280,16 +310,32 @@ static json_t *content_of(const TfyRoute *route)
     return type ? json_pack("{s:{s:{s:s}}}", type, "schema", "type", "string") : content(reference(answer_of(route)));
 }
 
+static json_t *good_answer(const TfyRoute *route)
+{
+    return json_pack("{s:s, s:o}", "description", route->summary, "content", content_of(route));
+}
+
+static json_t *answers_of(const TfyRoute *route)
+{
+    json_t *answers = json_pack("{s:o, s:o}", "4XX", problem_answer(), "5XX", problem_answer());
+    if (creates(route)) json_object_set_new(answers, "201", good_answer(route));
+    if (is_among(route, (const char *const[]){"drain", NULL}))
+        json_object_set_new(answers, "202", good_answer(route));
+    else if (!creates(route) || has_key(route) || is_among(route, (const char *const[]){"hook", "deploy", NULL}))
+        json_object_set_new(answers, "200", good_answer(route)); /* it was there before */
+    return answers;
+}
+
 static json_t *operation(const TfyRoute *route)
 {
-    const bool starts = makes_run(route);
     json_t *parameters = path_parameters(route->pattern);
     add_query(route, parameters);
-    if (starts && strcmp(route->id, "fork") != 0) add_start_headers(parameters);
+    if (has_key(route)) add_start_headers(parameters);
     if (strcmp(route->id, "answer") == 0) add_seen_header(parameters);
-    return json_pack("{s:s, s:s, s:o, s:{s:{s:s, s:o}, s:o}}", "operationId", route->id, "summary", route->summary,
-                     "parameters", parameters, "responses", starts ? "201" : "200", "description", route->summary,
-                     "content", content_of(route), "default", problem_answer());
+    json_t *made = json_pack("{s:s, s:s, s:o, s:o}", "operationId", route->id, "summary", route->summary, "parameters",
+                             parameters, "responses", answers_of(route));
+    if (route->role == TFY_ROLE_NONE) json_object_set_new(made, "security", json_array());
+    return made;
 }
 
 static void add_routes(json_t *paths)
@@ -339,12 +385,12 @@ static void add_workflow(const TfyServed *served, const TfyWorkflow *workflow, j
     snprintf(path, sizeof path, "/v1/programs/%s/workflows/%s/runs", served->name, workflow->name);
     snprintf(id, sizeof id, "start_%s_%s", served->name, workflow->name);
     add_start_headers(parameters);
-    json_t *made =
-        json_pack("{s:s, s:s, s:o, s:{s:b, s:o}, s:{s:{s:s, s:o}, s:{s:s, s:o}, s:o}}", "operationId", id, "summary",
-                  workflow->doc ? workflow->doc : "start a run", "parameters", parameters, "requestBody", "required", 1,
-                  "content", content(start_body(served, workflow, components)), "responses", "201", "description",
-                  "it has started", "content", content(json_incref(run)), "200", "description",
-                  "the key's run, which had started before", "content", content(run), "default", problem_answer());
+    json_t *made = json_pack("{s:s, s:s, s:o, s:{s:b, s:o}, s:{s:{s:s, s:o}, s:{s:s, s:o}, s:o, s:o}}", "operationId",
+                             id, "summary", workflow->doc ? workflow->doc : "start a run", "parameters", parameters,
+                             "requestBody", "required", 1, "content", content(start_body(served, workflow, components)),
+                             "responses", "201", "description", "it has started", "content", content(json_incref(run)),
+                             "200", "description", "the key's run, which had started before", "content", content(run),
+                             "4XX", problem_answer(), "5XX", problem_answer());
     json_object_set_new(paths, path, json_pack("{s:o}", "post", made));
 }
 
@@ -362,9 +408,11 @@ static char *document(const TfyServer *server, const TfyCaller *caller)
     add_routes(paths);
     const TfyCatalog *catalog = tfy__catalog(server);
     for (size_t i = 0; i < catalog->count; i++) add_program(catalog->served[i], caller, paths, components);
-    json_t *whole =
-        json_pack("{s:s, s:{s:s, s:s}, s:[{s:s}], s:o, s:{s:o}}", "openapi", "3.1.0", "info", "title", "tfy", "version",
-                  tfy_version(), "servers", "url", "/", "paths", paths, "components", "schemas", components);
+    json_t *whole = json_pack(
+        "{s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:[{s:s}], s:[{s:[]}, {s:[]}], s:o, s:{s:o, s:{s:{s:s, s:s}, s:{s:s}}}}",
+        "openapi", "3.1.0", "info", "title", "tfy", "version", tfy_version(), "license", "name", "MIT", "identifier",
+        "MIT", "servers", "url", "/", "security", "token", "certificate", "paths", paths, "components", "schemas",
+        components, "securitySchemes", "token", "type", "http", "scheme", "bearer", "certificate", "type", "mutualTLS");
     char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
     json_decref(whole);
     return text;

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "cli/frame/cli.h"
 #include "serve/rate.h"
+#include "serve/times.h"
 #include "wal/rows/payload.h"
 
 enum { LEVELS = 2 * TFY_PRIORITY_MOST + 1, ADMIT_MOST = 256, QUEUED_USUAL = 10000 };
@@ -28,9 +29,9 @@ typedef struct Key {
 typedef struct Entry {
     TfyLink link; /* in entries, by its run */
     struct Lane *lane;
-    struct Entry *prev, *next; /* while it waits: those of its priority */
-    Key *key;                  /* NULL: none */
-    int64_t per_key, lsn;
+    struct Entry *prev, *next;      /* while it waits: those of its priority */
+    Key *key;                       /* NULL: none */
+    int64_t per_key, lsn, asked_ms; /* asked_ms: wall clock: when it was recorded */
     int32_t priority;
     bool waits;
     char run[37];
@@ -55,6 +56,7 @@ struct TfyQueue {
     TfyTable entries;
     bool posted;        /* the loop will look who may begin */
     _Atomic bool rated; /* somebody waits for a rate */
+    TfyTimes waits;     /* from a start to its beginning */
     Entry **found;      /* while the log is read */
     uint32_t found_count, found_room;
 };
@@ -147,7 +149,11 @@ static Entry *entry_new(struct TfyQueue *queue, const TfyQueued *start)
     Lane *lane = lane_of(queue, start->program, start->workflow);
     Entry *entry = lane && tfy__table_reserve(&queue->entries) ? calloc(1, sizeof *entry) : NULL;
     if (!entry) return NULL;
-    *entry = (Entry){.lane = lane, .per_key = start->per_key, .lsn = start->lsn, .priority = (int32_t)start->priority};
+    *entry = (Entry){.lane = lane,
+                     .per_key = start->per_key,
+                     .lsn = start->lsn,
+                     .asked_ms = start->asked_ms,
+                     .priority = (int32_t)start->priority};
     snprintf(entry->run, sizeof entry->run, "%s", start->run);
     if (start->concurrency && !(entry->key = key_join(lane, start->concurrency))) {
         free(entry);
@@ -285,6 +291,7 @@ static void run_begins(void *arg, const char *run)
     if (!entry || !entry->waits) return;
     leave_lane(entry);
     begin(entry, true);
+    tfy__times_add(&queue->waits, 1000 * (tfy__wall_ms(queue->server->loop) - entry->asked_ms));
     tfy__tail_begun(queue->server->tail, run, entry->lsn);
 }
 
@@ -312,6 +319,7 @@ TfyAdmission tfy__queue_ask(struct TfyQueue *queue, const TfyQueued *start)
 void tfy__queue_add(struct TfyQueue *queue, const TfyQueued *start, TfyAdmission admission)
 {
     const Lane *lane = lane_of(queue, start->program, start->workflow);
+    if (admission == TFY_ADMIT_NOW) tfy__times_add(&queue->waits, 0);
     if (admission == TFY_ADMIT_NOW && lane && !has_limits(&lane->limits) && !start->per_key) return;
     Entry *entry = entry_new(queue, start);
     if (!entry) return; /* it is in the log, and is found at the next start */
@@ -336,6 +344,8 @@ void tfy__queue_figures(const struct TfyQueue *queue, TfyBuffer *out)
         if (has_limits(&lane->limits) || lane->queued)
             tfy__buffer_printf(out, "tfy_queue_length{workflow=\"%s.%s\"} %lld\n", lane->program, lane->workflow,
                                (long long)lane->queued);
+    tfy__times_text(&queue->waits, "tfy_start_wait_seconds", "Time from a start's record to the beginning of its run.",
+                    out);
 }
 
 /* ---- out of the log ---- */
@@ -353,7 +363,8 @@ static void see(void *arg, const TfyLogRun *run, const TfyLogRecord *birth)
                              .concurrency = tfy__payload_text(&payload, TFY_P_CONCURRENCY),
                              .per_key = json_integer_value(tfy__payload_get(&payload, TFY_P_PER_KEY)),
                              .priority = json_integer_value(tfy__payload_get(&payload, TFY_P_PRIORITY)),
-                             .lsn = birth->lsn};
+                             .lsn = birth->lsn,
+                             .asked_ms = birth->ts_ms};
     const bool waits = run->parked_ms == TFY_QUEUED_MS;
     const Lane *lane = start.program && start.workflow ? lane_of(queue, start.program, start.workflow) : NULL;
     const bool counts = lane && (waits || has_limits(&lane->limits) || start.per_key);

@@ -20,10 +20,10 @@ enum {
 /* A start, as far as the queue knows it. */
 typedef struct TfyQueued {
     const char *program, *workflow;
-    const char *run;         /* uuid */
-    const char *concurrency; /* NULL: none */
-    int64_t per_key;         /* of its own: so many with its concurrency; 0: what the workflow has */
-    int64_t priority, lsn;
+    const char *run;                 /* uuid */
+    const char *concurrency;         /* NULL: none */
+    int64_t per_key;                 /* of its own: so many with its concurrency; 0: what the workflow has */
+    int64_t priority, lsn, asked_ms; /* asked_ms: wall clock: when it was recorded */
 } TfyQueued;
 
 /* The loop must be open. NULL: error (TFY_ERROR_TEXT bytes) says why. */

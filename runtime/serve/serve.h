@@ -30,6 +30,7 @@
 #include "serve/gate.h"
 #include "serve/problem.h"
 #include "serve/route.h"
+#include "serve/times.h"
 #include "serve/who.h"
 
 enum {
@@ -98,12 +99,13 @@ typedef struct TfyRequest {
 
 struct TfyServer {
     TfyLoop *loop;
-    const char *db;           /* the database's path */
+    const char *db; /* the database's path */
     struct TfyPrograms *programs;
-    pthread_mutex_t documents; /* held for: */
-    char *openapi;             /* the whole document; owned … */
+    pthread_mutex_t documents;           /* held for: */
+    char *openapi;                       /* the whole document; owned … */
     const struct TfyCatalog *openapi_of; /* … and what it was made of */
     struct TfyHttpFigures *figures;
+    TfyTimes turns; /* of the loop */
     struct TfyHttp *http;
     struct TfyReaders *readers;
     struct TfyTail *tail;
@@ -120,9 +122,9 @@ struct TfyServer {
     TfyTable starting;           /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;
     _Atomic(TfyLoop *) running; /* the loop, for signal handlers, until it is closed */
-    pthread_mutex_t posting; /* held for: */
-    bool closed;             /* the loop is, or is about to be */
-    _Atomic int64_t asked_ms; /* when the loop was asked whether it turns; 0: it has answered */
+    pthread_mutex_t posting;    /* held for: */
+    bool closed;                /* the loop is, or is about to be */
+    _Atomic int64_t asked_ms;   /* when the loop was asked whether it turns; 0: it has answered */
 };
 
 /* ---- request.c ---- */

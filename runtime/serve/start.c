@@ -193,6 +193,7 @@ int tfy__start_run(TfyServer *server, const TfyServed *of, const TfyWorkflow *wo
     const int code = tfy__submit_start(server->loop, of->program, workflow->name, args, &start, NULL, error);
     if (code != TFY_OK) return code;
     place.lsn = tfy__log_last(tfy__loop_log(server->loop));
+    place.asked_ms = tfy__wall_ms(server->loop);
     tfy__queue_add(server->queue, &place, admission);
     return TFY_OK;
 }

@@ -89,7 +89,9 @@ void tfy__serve_leave(TfyRequest *request)
 /* A person on this machine, or an admin, sends a browser in. */
 void tfy__serve_login(TfyRequest *request)
 {
+    static const TfyMemberOf none[] = {{NULL, JSON_NULL}};
     char code[TFY_SECRET_SIZE];
+    if (!tfy__body_fits(request->json, none, &request->problem)) return;
     if (!tfy__door_code(request->server->door, &request->caller, code)) {
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the system gives no random numbers");
         return;

@@ -5,7 +5,7 @@
 #   ```tfy              a whole file: tfyc must accept it
 #   ```tfy refused      tfyc must refuse it with exit status 65
 #   ```tfy NAME.tfy     the same two (`NAME.tfy refused`), and the file is kept under that name for the blocks behind it
-#   ```c NAME, ```make NAME, ```meson NAME, ```json NAME, ```ini NAME, ```script NAME    kept under that name
+#   ```c NAME, ```make NAME, ```meson NAME, ```json NAME, ```yaml NAME, ```conf NAME, ```ini NAME, ```script NAME    kept under that name
 #   ```sh               commands that must succeed; what they print is not compared
 #   ```console          a transcript: lines with `$ ` are commands, the others what they print on stdout and stderr
 #   ```text             only to be read
@@ -126,7 +126,7 @@ for info in "$blocks"/*.info; do
             esac
         done
         keep "$file" && compile "$file" $wanted ;;
-    c | make | meson | json | ini | script) keep "${2:?a block of $1 needs a name}" ;;
+    c | make | meson | json | yaml | conf | ini | script) keep "${2:?a block of $1 needs a name}" ;;
     sh) commands ;;
     console) transcript ;;
     text) ;;

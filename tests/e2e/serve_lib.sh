@@ -41,3 +41,5 @@ with sqlite3.connect(path) as db:
     assert db.execute("UPDATE schedule SET done_s=? WHERE name=?", (int(time.time() // 3600 * 3600 - 3600 * float(hours)), name)).rowcount == 1
 XX
 }
+# shown NAME: keeps the block of that name of docs/serving.md.
+shown() { awk -v name="$1" '/^```/ { inside = !inside && $2 == name; next } inside' "$here/../../docs/serving.md" >"$1"; [ -s "$1" ]; }

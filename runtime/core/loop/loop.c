@@ -459,6 +459,12 @@ void tfy__on_runs(TfyLoop *loop, const TfyRunsSeen *seen)
     loop->runs_seen = *seen;
 }
 
+void tfy__on_turns(TfyLoop *loop, void (*turned)(void *state, int64_t took_ns), void *state)
+{
+    loop->turned = turned;
+    loop->turned_state = state;
+}
+
 /* ---- the phases of a turn, in their order ---- */
 
 typedef struct Turn {
@@ -722,6 +728,14 @@ static bool alive(TfyLoop *loop, int *code)
     return !*code && loop->options.wait_people;
 }
 
+/* The clock was last read when the turn began, or when it woke up. */
+static void tell_turn(TfyLoop *loop)
+{
+    const int64_t since_ns = loop->now_ns;
+    tfy__loop_clock(loop);
+    loop->turned(loop->turned_state, loop->now_ns - since_ns);
+}
+
 int tfy_run(TfyLoop *loop)
 {
     while (!loop->failure) {
@@ -733,6 +747,7 @@ int tfy_run(TfyLoop *loop)
         int code = 0;
         if (idle(loop) && !alive(loop, &code)) return code;
         turn(loop, true);
+        if (loop->turned) tell_turn(loop);
     }
     return loop->failure;
 }

@@ -105,9 +105,11 @@ struct TfyLoop {
             void *arg;
         } moved[TFY_ON_DURABLE_MOST]; /* … when any are */
         int64_t seen;                 /* the durable lsn at the last call */
-    } posts;          /* by other threads (post.c) */
+    } posts;                          /* by other threads (post.c) */
 
-    TfyRunsSeen runs_seen; /* by a server */
+    TfyRunsSeen runs_seen;                        /* by a server */
+    void (*turned)(void *state, int64_t took_ns); /* NULL: nobody wants to know */
+    void *turned_state;
 
     void *poller;
     Watch *watches;
