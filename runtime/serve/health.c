@@ -21,7 +21,10 @@ bool tfy__health_turns(TfyServer *server)
 
 void tfy__serve_health(TfyRequest *request)
 {
-    if (!tfy__health_turns(request->server))
+    const bool turns = tfy__health_turns(request->server);
+    if (!turns && request->server->draining)
+        tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "the loop has ended, and the process is about to");
+    else if (!turns)
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the loop has not turned for %d s", LATE_MS / 1000);
     else
         tfy__request_json(request, 200, json_pack("{s:s}", "status", "ok"));
