@@ -16,13 +16,15 @@ bool tfy__health_turns(TfyServer *server)
     const int64_t asked = server->asked_ms;
     if (asked) return tfy__monotonic_ms() - asked < LATE_MS;
     server->asked_ms = tfy__monotonic_ms();
-    const int code = tfy__command_post(server, note_turn, server);
-    return code == TFY_OK || code == TFY_E_STATE; /* it ends in order, and this is one of the last requests */
+    return tfy__command_post(server, note_turn, server) == TFY_OK;
 }
 
 void tfy__serve_health(TfyRequest *request)
 {
-    if (!tfy__health_turns(request->server))
+    const bool turns = tfy__health_turns(request->server);
+    if (!turns && request->server->draining)
+        tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "the loop has ended, and the process is about to");
+    else if (!turns)
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the loop has not turned for %d s", LATE_MS / 1000);
     else
         tfy__request_json(request, 200, json_pack("{s:s}", "status", "ok"));

@@ -154,3 +154,13 @@ run tfy publish --to redis://127.0.0.1:1 --content
 check "texts are a matter of OTLP" sh -c 'grep -q "built without" err || grep -q -- "--content is for otlp+http://" err'
 run tfy publish --to "$to?x=1"
 check "an address has no parameters" ended 64 "'x' is not known"
+
+# ---- as others read it ----
+
+modules=$here/../../build/npm/node_modules
+node=$(ls "$modules"/node-linux-*/bin/node 2>/dev/null | head -n 1)
+if [ -n "$node" ] && [ -e "$modules/@opentelemetry/otlp-transformer" ]; then
+    check "the published definitions read everything" "$node" "$here/publish_otlp.mjs" sent "$(cd "$modules" && pwd)"
+else
+    echo "skipped: the definitions of OpenTelemetry are not installed ('./dev test' installs them)"
+fi
