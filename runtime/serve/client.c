@@ -151,8 +151,11 @@ static int status_of(long status)
 {
     switch (status) {
     case 400:
+    case 401:
     case 403:
     case 409:
+    case 412:
+    case 413:
     case 422: return EXIT_USAGE;
     case 404: return EXIT_MISSING;
     case 429:

@@ -124,6 +124,11 @@ elsewhere inspect "$six"
 check "a viewer looks" ended 0
 elsewhere kill "$six"
 check "... and changes nothing" ended 64 "operator"
+echo tfy_seer_00000000000000000000000000000000 >other.token
+chmod 600 other.token
+export TFY_TOKEN_FILE="$PWD/other.token"
+elsewhere ps
+check "a token that nobody knows" ended 64 "the token is not known"
 unset TFY_TOKEN_FILE
 elsewhere ps
 check "without a token it says how" ended 69 TFY_TOKEN_FILE
