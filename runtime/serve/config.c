@@ -134,6 +134,7 @@ static bool take_hosts(TfyReading *reading, json_t *value, const char *path, voi
 
 /* ---- "programs" ---- */
 
+/* Whoever asks for it reads it there. */
 static bool take_flag(TfyReading *reading, json_t *value, const char *path, void *arg)
 {
     return true;
@@ -245,7 +246,8 @@ static bool take_drain(TfyReading *reading, json_t *value, const char *path, voi
 
 static bool read_file(TfyReading *reading)
 {
-    static const TfyConfigRow rows[] = {{"listen", JSON_ARRAY, take_listen},
+    static const TfyConfigRow rows[] = {{"$schema", JSON_STRING, take_flag}, /* for editors: docs/serve.schema.json */
+                                        {"listen", JSON_ARRAY, take_listen},
                                         {"hosts", JSON_ARRAY, take_hosts},
                                         {"programs", JSON_OBJECT, take_programs},
                                         {"schedules", JSON_OBJECT, tfy__config_schedules},
