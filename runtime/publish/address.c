@@ -68,18 +68,6 @@ static bool take_parts(TfyAddress *address, CURLU *url, char *error)
     return true;
 }
 
-static bool has_kind(const TfyAddress *address, char *error)
-{
-    static const char *const schemes[] = {"https", "http", "redis", "nats", "otlp+http", "otlp+https"};
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (strcmp(schemes[i], address->scheme) == 0) return true;
-    snprintf(error, TFY_ERROR_TEXT,
-             "'%.40s://' is not a kind of target; there are https://, http://, redis://, nats://, otlp+http:// and "
-             "otlp+https://",
-             address->scheme);
-    return false;
-}
-
 /* libcurl takes what has no scheme for http. */
 static bool is_printable(const char *text)
 {
@@ -97,10 +85,22 @@ bool tfy__address_read(TfyAddress *address, const char *text, char *error)
     if (!fine)
         refuse(error, "it is not an address such as redis://127.0.0.1:6379");
     else
-        fine = take_parts(address, url, error) && has_kind(address, error);
+        fine = take_parts(address, url, error);
     curl_url_cleanup(url);
     if (!fine) tfy__address_free(address);
     return fine;
+}
+
+bool tfy__address_known(const TfyAddress *address, char *error)
+{
+    static const char *const schemes[] = {"https", "http", "redis", "nats", "otlp+http", "otlp+https"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strcmp(schemes[i], address->scheme) == 0) return true;
+    snprintf(error, TFY_ERROR_TEXT,
+             "'%.40s://' is not a kind of target; there are https://, http://, redis://, nats://, otlp+http:// and "
+             "otlp+https://",
+             address->scheme);
+    return false;
 }
 
 void tfy__address_free(TfyAddress *address)

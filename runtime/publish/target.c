@@ -27,8 +27,9 @@ static bool has_scheme(const TfyTargetKind *kind, const char *scheme)
 const TfyTargetKind *tfy__target_kind(const TfyAddress *address, char *error)
 {
     const TfyTargetKind *const *kind = kinds;
+    if (!tfy__address_known(address, error)) return NULL;
     while (*kind && !has_scheme(*kind, address->scheme)) kind++;
-    CHECK(*kind); /* an address of another scheme is none */
+    CHECK(*kind);
     if (!(*kind)->package) return *kind;
     snprintf(error, TFY_ERROR_TEXT, "this tfy was built without %s: install the package, and build it again",
              (*kind)->package);
