@@ -6,6 +6,7 @@
 #   found by: unit NAME…      these programs of tests/unit, such as unit_wal_log
 #   found by: crash WORD…     tests/crash/run.sh with these words behind the build
 #   found by: cell            tests/cell/run.sh
+#   found by: server          tests/crash/serve.py, every third commit and four trials of random moments
 #   found by: labels          tests/diff/labels.sh with 10,000 programs
 # README.md says what each one breaks and which are missed.
 # The last line is "N passed, N failed": found and missed; those that are known to be missed (missed.txt) pass when they are missed.
@@ -55,6 +56,10 @@ search_by()
     cell)
         build tfy tfyc tfy-cell runtime/libtfy.a tests/cell/cell_attack tests/cell/cell_trials || return 70
         sh tests/cell/run.sh build
+        ;;
+    server)
+        build tfy tfy-serve tfyc tfy-cell runtime/libtfy.a || return 70
+        python3 tests/crash/serve.py build --every 3 --moments 4
         ;;
     labels)
         build tests/interp/interp tests/diff/diff_gen || return 70

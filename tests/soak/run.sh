@@ -17,6 +17,7 @@
 #   leaks    the same with the sanitizer for leaks: nothing may be lost on the way out
 #   compact  every program of the language's tests killed, compacted, resumed and compared, at SOAK_COMPACT ("3 5 … 29") stops; and so carried to another database, and forked,
 #            and resumed with a changed program, with its beginning and without
+#   serve    SIGKILL of a server at every commit, and at SOAK_MOMENTS (500) times four moments, while clients use it
 #   cell     the attacks on cells, and SOAK_CELLS (1000) cells of which a process is killed at random: nothing is left
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
 # Without a part: all, in this order.
@@ -90,6 +91,12 @@ soak_crash()
     for program in team desk coder reader; do "crash_$program" --results "$results" --kinds commit,point; done
     unset TFY_SNAPSHOT_EVERY
     label=@$commit
+}
+
+soak_serve()
+{
+    once_for serve commits python3 "$root/tests/crash/serve.py" "$root/build"
+    once_for serve moments python3 "$root/tests/crash/serve.py" "$root/build" --every 1000 --moments "${SOAK_MOMENTS:-500}"
 }
 
 soak_calls()
@@ -260,13 +267,13 @@ soak_model()
     done
 }
 
-[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact cell model
+[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact serve cell model
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | cell | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact, cell and model" >&2; exit 64 ;;
+    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | serve | cell | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact, serve, cell and model" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
