@@ -3,7 +3,7 @@
 # both looks, none of more than 100 kB, and each in the guide.
 . "$here/lib.sh"
 root=$(cd "$here/../.." && pwd)
-for name in runs run steps travel machine inbox programs compare overview; do
+for name in runs run steps travel machine inbox programs compare schedules overview; do
     for look in light dark; do echo "$name-$look.png"; done
 done | sort >wanted
 ls "$root/docs/pictures" >there

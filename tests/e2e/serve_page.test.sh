@@ -40,7 +40,11 @@ workflow counting(n: int) -> int {
     return i
 }
 END
-serves shop.tfy
+cat >serve.json <<'END'
+{"schedules": {"nightly": {"cron": "30 2 * * *", "zone": "Europe/Berlin", "start": "shop.counting", "args": {"n": 1}},
+               "gone": {"cron": "@daily", "start": "shop.nothing"}}}
+END
+serves shop.tfy --config serve.json
 ask http://x/
 check "the page is there" has_header 'content-type: text/html'
 check "... packed" has_header 'content-encoding: gzip'

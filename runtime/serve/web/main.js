@@ -11,8 +11,9 @@ import { Programs } from './views/programs.js';
 import { Compare } from './views/compare.js';
 import { MachineScreen } from './views/machine.js';
 import { Overview } from './views/overview.js';
+import { Schedules } from './views/schedules.js';
 
-const screens = { runs: Runs, run: Run, inbox: Inbox, programs: Programs, compare: Compare, machine: MachineScreen, overview: Overview };
+const screens = { runs: Runs, run: Run, inbox: Inbox, programs: Programs, compare: Compare, machine: MachineScreen, schedules: Schedules, overview: Overview };
 /** Screens that are part of another one. */
 const parents = { run: 'runs', compare: 'runs', machine: 'programs' };
 
@@ -36,7 +37,7 @@ function StreamState() {
 }
 
 const keyHelp = [['/', 'key.search'], ['j k', 'key.rows'], ['Enter', 'key.open'], ['x', 'key.choose'], ['g r', 'runs.title'],
-    ['g i', 'inbox.title'], ['g p', 'programs.title'], ['g o', 'overview.title'], [', .', 'key.travel'], ['?', 'key.help']];
+    ['g i', 'inbox.title'], ['g p', 'programs.title'], ['g s', 'schedules.title'], ['g o', 'overview.title'], [', .', 'key.travel'], ['?', 'key.help']];
 
 function Help({ close }) {
     return html`<${Dialog} title=${t('key.title')} close=${close}><dl class="keys">${keyHelp.map(([key, text]) =>
@@ -71,7 +72,7 @@ function Frame() {
     useEffect(() => {
         if (count) say(t('inbox.waiting', { n: count }));
     }, [count]);
-    useKeys({ '?': () => setHelp(true), 'g r': () => go('runs'), 'g i': () => go('inbox'), 'g p': () => go('programs'), 'g o': () => go('overview') });
+    useKeys({ '?': () => setHelp(true), 'g r': () => go('runs'), 'g i': () => go('inbox'), 'g p': () => go('programs'), 'g s': () => go('schedules'), 'g o': () => go('overview') });
     const choose = async (event) => {
         await chooseLanguage(event.target.value);
         redraw((n) => n + 1);
@@ -84,7 +85,7 @@ function Frame() {
     <header class="top"><a class="brand" href="#/runs"><img src="/web/icon.svg" alt="" width="24" height="24" />tfy</a>
         <nav aria-label=${t('nav')}>${link('runs', t('runs.title'))}
             ${link('inbox', html`${t('inbox.title')}${count > 0 && html` <span class="count">${count}${more ? '+' : ''}</span>`}`)}
-            ${link('programs', t('programs.title'))}${link('overview', t('overview.title'))}</nav>
+            ${link('programs', t('programs.title'))}${link('schedules', t('schedules.title'))}${link('overview', t('overview.title'))}</nav>
         <span class="room"></span>
         <label class="small"><input type="checkbox" checked=${isUtc()} onChange=${(event) => {
         setUtc(event.target.checked);

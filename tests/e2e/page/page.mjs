@@ -86,7 +86,7 @@ await until(async () => (await api(`/v1/runs/${asking.id}`)).attention === 'ques
 
 const screens = { runs: 'runs', filtered: 'runs?state=failed&label=team=web', nothing: 'runs?q=nosuchword', inbox: 'inbox', programs: 'programs',
     run: `run/${pair.id}?step=1.1/1`, steps: `run/${declined}?tab=steps`, travel: `run/${declined}?tab=travel&at=record-3`, log: `run/${declined}?tab=records`,
-    machine: `machine/shop?point=order/tool/price/1`, own: `run/${counting.id}?tab=machine`, overview: 'overview', output: `run/${declined}?tab=output`, tasks: `run/${pair.id}?tab=tasks`, compare: `compare?a=${declined}&b=${asking.id}`, missing: 'run/ffffffff' };
+    machine: `machine/shop?point=order/tool/price/1`, own: `run/${counting.id}?tab=machine`, schedules: 'schedules', overview: 'overview', output: `run/${declined}?tab=output`, tasks: `run/${pair.id}?tab=tasks`, compare: `compare?a=${declined}&b=${asking.id}`, missing: 'run/ffffffff' };
 
 for (const look of [{ width: 1280 }, { width: 320, dark: true }]) {
     const page = await open('programs', look);
@@ -264,6 +264,24 @@ await trial('the overview counts what ended', async () => {
     const said = await page.innerText('.facts.large');
     await page.context().close();
     return (stats.count > 3 && stats.failed >= 1 && said.includes(String(stats.failed))) || `${JSON.stringify(stats)} ${said}`;
+});
+await trial('a schedule is paused and continued, started now, and one whose workflow is gone is off', async () => {
+    const page = await open('schedules'), row = page.locator('tr', { hasText: 'nightly' });
+    const doIt = async (button) => {
+        await row.getByRole('button', { name: button }).click();
+        await page.locator('dialog button.primary').click();
+        await page.locator('dialog').waitFor({ state: 'detached' });
+    };
+    await doIt('Pause');
+    await row.getByText('paused').waitFor();
+    if (!(await api('/v1/schedules')).schedules.find((one) => one.name === 'nightly').paused) return 'it is not paused';
+    await doIt('Continue');
+    await row.locator('.badge.running').waitFor();
+    await doIt('Start now');
+    if (!await until(async () => (await api('/v1/runs?label.tfy.schedule=nightly')).runs.length === 1)) return 'no run started';
+    const gone = await page.locator('tr', { hasText: 'gone' }).innerText();
+    await page.context().close();
+    return (gone.includes('off') && gone.includes('nothing')) || gone;
 });
 await trial('boxes of a graph stand below what leads to them, and none on another', async () => {
     const { layOut } = await import(`${web}layout.js`), boxes = Array.from({ length: 60 }, () => ({ width: 150, height: 40 })), edges = [];

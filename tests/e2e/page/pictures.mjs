@@ -39,6 +39,7 @@ const screens = {
     inbox: ['inbox', 'main button'],
     programs: ['programs', 'form, main button'],
     compare: [`compare?a=${others[0].id}&b=${others[1].id}`, 'main table, main ol'],
+    schedules: ['schedules', 'main table'],
     overview: ['overview', 'svg, main table'],
 };
 

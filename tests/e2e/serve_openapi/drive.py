@@ -77,6 +77,12 @@ stuck = good("POST", "/v1/programs/desk/workflows/waits/runs", {})
 bad("POST", "/v1/runs/" + stuck["id"] + "/steps/1/1/resolve", {"how": "done", "value": 1})
 good("POST", "/v1/runs/" + stuck["id"] + "/cancel", {})
 
+many = [good("POST", "/v1/programs/desk/workflows/waits/runs", {})["id"] for _ in range(2)]
+good("POST", "/v1/bulk", {"do": "cancel", "runs": many + ["01a2063c-0000-7000-8000-000000000000"]})
+good("POST", "/v1/bulk", {"do": "again", "filter": {"state": "cancelled"}, "dry_run": True})
+good("POST", "/v1/bulk", {"do": "signal", "runs": many, "signal": {"name": "go"}})
+bad("POST", "/v1/bulk", {"do": "cancel", "filter": {}})
+
 schedule = "/v1/schedules/nightly/"
 for what in ("trigger", "pause", "unpause"):
     good("POST", schedule + what, {})
