@@ -341,6 +341,10 @@ static void hint_for(Parser *p, Diag *diag, Token found)
         diag_hint(p->build.diags, diag, "did you mean '%s'?", meant);
         diag_fix(diag, token_span(before), meant);
     }
+    if (before.kind == TOK_ID && before.len == 3 && memcmp(text_of(p, before), "not", 3) == 0) {
+        diag_hint(p->build.diags, diag, "'not' is written '!'");
+        diag_fix(diag, token_span(before), "!");
+    }
     if (found.kind == TOK_LSQ && parse_wants(p, TOK_TASK))
         diag_hint(p->build.diags, diag, "the type of a list is written list<int>, that of a map map<string, int>");
     if (found.kind == TOK_QUEST) diag_hint(p->build.diags, diag, "a choice is written 'if c { a } else { b }'");
