@@ -65,12 +65,6 @@ static json_t *get(const Words *words, TfyBuffer *path, int *status)
     return json;
 }
 
-static const char *text_of(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "";
-}
-
 /* ---- ps ---- */
 
 /* What a list is asked for; false after a message. */
@@ -118,13 +112,13 @@ static void print_row(const json_t *run, int columns)
 {
     TfyBuffer line = {0}, what = {0}, clean = {0};
     char started[32], took[32] = "";
-    const int64_t from = time_of(text_of(run, "started")), to = time_of(text_of(run, "ended"));
-    const char *attention = text_of(run, "attention");
+    const int64_t from = time_of(tfy__json_text(run, "started")), to = time_of(tfy__json_text(run, "ended"));
+    const char *attention = tfy__json_text(run, "attention");
     tfy__db_time(from, started);
     if (to) snprintf(took, sizeof took, "%.1f s", (double)(to - from) / 1000);
-    tfy__buffer_printf(&line, "%-36s  %-9s  %-19s  %9s  ", text_of(run, "id"),
-                       strcmp(attention, "in_doubt") == 0 ? "doubt" : text_of(run, "state"), started, took);
-    tfy__buffer_printf(&what, "%s.%s", text_of(run, "program"), text_of(run, "workflow"));
+    tfy__buffer_printf(&line, "%-36s  %-9s  %-19s  %9s  ", tfy__json_text(run, "id"),
+                       strcmp(attention, "in_doubt") == 0 ? "doubt" : tfy__json_text(run, "state"), started, took);
+    tfy__buffer_printf(&what, "%s.%s", tfy__json_text(run, "program"), tfy__json_text(run, "workflow"));
     if (strcmp(attention, "question") == 0) tfy__buffer_text(&what, " asks");
     add_labels(&what, json_object_get(run, "labels"));
     if (!what.failed) tfy__screen_clean(&clean, what.data);
@@ -201,7 +195,7 @@ static bool add_run(const Words *words, TfyBuffer *path, const char *run, const 
         TfyBuffer newest = {0};
         tfy__buffer_text(&newest, "/v1/runs?limit=1");
         page = get(words, &newest, status);
-        run = text_of(json_array_get(json_object_get(page, "runs"), 0), "id");
+        run = tfy__json_text(json_array_get(json_object_get(page, "runs"), 0), "id");
         if (*status == EXIT_DONE && !*run) *status = tfy__fail(EXIT_MISSING, "the server has no runs yet");
     }
     tfy__buffer_text(path, "/v1/runs/");
@@ -245,17 +239,18 @@ static const char *only_task(const json_t *report, const char *waits, const char
     int count = 0;
     json_array_foreach(json_object_get(report, "tasks"), i, one)
     {
-        if (strcmp(text_of(one, "waits_for"), waits) != 0 || (task && strcmp(text_of(one, "task"), task) != 0))
+        if (strcmp(tfy__json_text(one, "waits_for"), waits) != 0 ||
+            (task && strcmp(tfy__json_text(one, "task"), task) != 0))
             continue;
         if (*step && *step != tfy__json_number(one, "step")) continue;
-        found = text_of(one, "task");
+        found = tfy__json_text(one, "task");
         if (!count++) *step = tfy__json_number(one, "step");
     }
     if (count == 1) return found;
     if (count)
-        tfy__say("%d tasks of run %s wait for that; name one with --task", count, text_of(report, "run"));
+        tfy__say("%d tasks of run %s wait for that; name one with --task", count, tfy__json_text(report, "run"));
     else
-        tfy__say("run %s waits for no such thing%s%s", text_of(report, "run"), task ? " in task " : "",
+        tfy__say("run %s waits for no such thing%s%s", tfy__json_text(report, "run"), task ? " in task " : "",
                  task ? task : "");
     return "";
 }
@@ -274,14 +269,15 @@ static bool add_step(const Words *words, TfyBuffer *path, const json_t *request,
 {
     const char *task = json_string_value(json_object_get(request, "task"));
     int64_t step = json_integer_value(json_object_get(request, "step"));
-    json_t *report = report_of(words, text_of(request, "run"), status);
+    json_t *report = report_of(words, tfy__json_text(request, "run"), status);
     if (!report) return false;
     const char *of = only_task(report, question ? "approval" : "resolve", task, &step);
     if (!*of) *status = EXIT_USAGE;
     if (question)
-        tfy__buffer_printf(path, "/v1/questions/%s/%s/%lld/answer", text_of(report, "run"), of, (long long)step);
+        tfy__buffer_printf(path, "/v1/questions/%s/%s/%lld/answer", tfy__json_text(report, "run"), of, (long long)step);
     else
-        tfy__buffer_printf(path, "/v1/runs/%s/steps/%s/%lld/resolve", text_of(report, "run"), of, (long long)step);
+        tfy__buffer_printf(path, "/v1/runs/%s/steps/%s/%lld/resolve", tfy__json_text(report, "run"), of,
+                           (long long)step);
     json_decref(report);
     return *status == EXIT_DONE;
 }
@@ -289,7 +285,7 @@ static bool add_step(const Words *words, TfyBuffer *path, const json_t *request,
 /* Where the request goes, and what it sends there; NULL: *status says why not. */
 static json_t *route_of(const Words *words, const json_t *request, TfyBuffer *path, int *status)
 {
-    const char *what = text_of(request, "do"), *run = text_of(request, "run");
+    const char *what = tfy__json_text(request, "do"), *run = tfy__json_text(request, "run");
     if (strcmp(what, "signal") == 0)
         return add_run(words, path, run, "/signals", status)
                    ? part(request, (const char *const[]){"name", "value", "id", NULL})
