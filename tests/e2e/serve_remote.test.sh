@@ -86,6 +86,10 @@ five=$(start shop.order --who eve)
 asks "$five" "charge eve?"
 elsewhere ps --state unfinished --workflow order --limit 1
 check "ps chooses" sh -c "[ \$(wc -l <out) = 2 ] && grep -q $five out"
+elsewhere ps --limit some
+check "... by what it knows" ended 64 "--limit"
+elsewhere ps --state asleep
+check "... alone" ended 64 "is not the state of a run"
 elsewhere ps --state stopped
 check "... and says what there cannot be" ended 64 "never stopped"
 elsewhere kill "$five"

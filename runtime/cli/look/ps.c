@@ -444,8 +444,8 @@ int tfy__cmd_ps(const TfyArgs *args)
 {
     Listing listing = {.args = args, .columns = tfy__terminal_columns(STDOUT_FILENO)};
     TfyArgs own = *args;
-    if (args->option[OPT_SERVER]) return tfy__ask_server(args, "ps");
     int status = check_options(args, &listing.limit);
+    if (args->option[OPT_SERVER]) return status == EXIT_DONE ? tfy__ask_server(args, "ps") : status;
     own.db = NULL; /* its path changes from one database to the next */
     if (status == EXIT_DONE && (own.db = strdup(tfy__db_path(args)))) status = tfy__db_each(&own, add_source, &listing);
     if (listing.source_count) {
