@@ -1,5 +1,6 @@
 /* command.c: what changes something. The thread of HTTP leaves a command behind, the loop carries it out, and what it
  * records is durable before the answer leaves. */
+#include "core/loop.h"
 #include "serve/serve.h"
 
 void tfy__command_refuse(TfyRequest *request)
@@ -32,11 +33,23 @@ void tfy__command_read(TfyLoop *loop, void *arg)
         tfy__command_refuse(request);
 }
 
+/* What is appended now would wait for room, and its answer with it. */
+static bool has_room(TfyLoop *loop, TfyRequest *request)
+{
+    if (!tfy__log_full(tfy__loop_log(loop))) return true;
+    request->retry_after_s = 1;
+    return tfy__problem(&request->problem, TFY_PROBLEM_LOG_FULL, "the disk is full; runs pause");
+}
+
 static void obey(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
     if (!loop || request->server->draining) {
         tfy__command_refuse(request);
+        return;
+    }
+    if (!has_room(loop, request)) {
+        tfy__request_done(request);
         return;
     }
     void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
