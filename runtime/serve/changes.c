@@ -280,7 +280,9 @@ void tfy__serve_answer(TfyRequest *request)
         changed(request);
     } else if (request->problem.kind) {
         tfy__request_done(request);
-    } else if (code == TFY_E_STATE || code == TFY_E_ABSENT || code == TFY_E_DIVERGED) {
+    } else if (code == TFY_E_STATE || code == TFY_E_ABSENT) {
+        ask_reader(request, tfy__serve_unready);
+    } else if (code == TFY_E_DIVERGED) {
         ask_reader(request, tfy__serve_unanswered);
     } else {
         if (code == TFY_E_INVALID) tfy__problem(&request->problem, TFY_PROBLEM_UNKNOWN_ANSWER, "%s", error);

@@ -3,14 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "serve/changes.h"
 #include "serve/of_run.h"
 #include "serve/reader.h"
 #include "serve/runs.h"
 #include "wal/history/history.h"
 #include "wal/rows/payload.h"
 
-enum { LIMIT_USUAL = 50, LIMIT_MOST = 200 };
+enum { LIMIT_USUAL = 50, LIMIT_MOST = 200, READY_MS = 5000, READY_LOOK_NS = 5000000 };
 
 const char *const tfy__questions_parameters[] = {"run", "limit", "cursor", NULL};
 
@@ -221,9 +223,10 @@ static const char *part(const json_t *answer, const char *name)
     return text ? text : "?";
 }
 
-void tfy__serve_unanswered(TfyRequest *request)
+/* Why an answer was not taken. */
+static void tell_unanswered(TfyRequest *request, json_t *question)
 {
-    json_t *question = settled_question(request), *answer = json_object_get(question, "answer");
+    json_t *answer = json_object_get(question, "answer");
     if (answer) {
         tfy__problem(&request->problem, TFY_PROBLEM_ANSWERED, "%.80s answered '%.200s' at %s", part(answer, "by"),
                      part(answer, "answer"), part(answer, "at"));
@@ -237,6 +240,36 @@ void tfy__serve_unanswered(TfyRequest *request)
     } else {
         tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "task %.40s asks nothing at step %.20s",
                      request->names.text[1], request->names.text[2]);
+    }
+}
+
+void tfy__serve_unanswered(TfyRequest *request)
+{
+    json_t *question = settled_question(request);
+    tell_unanswered(request, question);
+    json_decref(question);
+}
+
+static void answer_again(TfyRequest *request)
+{
+    request->then = tfy__serve_answer;
+    tfy__command_ask(request->server, request);
+}
+
+void tfy__serve_unready(TfyRequest *request)
+{
+    json_t *question = settled_question(request);
+    const bool open = question && !json_object_get(question, "answer") && !request->run->ended;
+    const int64_t now = tfy__monotonic_ms();
+    if (!request->until_ms) request->until_ms = now + READY_MS;
+    if (!open) {
+        tell_unanswered(request, question);
+    } else if (now < request->until_ms) {
+        nanosleep(&(struct timespec){.tv_nsec = READY_LOOK_NS}, NULL);
+        request->pass = answer_again;
+    } else {
+        tfy__problem(&request->problem, TFY_PROBLEM_BUSY, "run %s is not where it asks yet", request->run->id);
+        request->retry_after_s = 1;
     }
     json_decref(question);
 }

@@ -13,5 +13,8 @@ void tfy__serve_question(TfyRequest *request);
 /* In a reader: an answer came to no open question, or to another one than it names. Says as the problem who answered
  * before, or what is asked now. */
 void tfy__serve_unanswered(TfyRequest *request);
+/* The same where the loop does not know the question: a run that is being taken up may not have come to it yet, and is asked again
+ * for some seconds. */
+void tfy__serve_unready(TfyRequest *request);
 
 #endif
