@@ -54,7 +54,7 @@ config "\"bus\": {\"to\": \"$to/bus2\", \"secret_file\": \"hook.key\"}"
 kill -HUP "$server"
 check "another address is taken at once" within 10 of bus to "$to/bus2"
 order dan
-check "... with the place of before" within 10 arrived /bus2 dan
+check "... with the place of before" within 30 arrived /bus2 dan
 check "... and nothing from before that" sh -c '! grep "\"/bus2\"" hooked | grep -q "ann\|bob"'
 check "one that is not asked for any more ends" within 10 gone ends
 kill -KILL "$server"
