@@ -85,11 +85,7 @@ static void choose(void *arg, const TfyRunShown *shown)
     if (!tfy__may(request->server, &request->caller, request->route->role, &about, &problem)) {
         refuse_run(bulk, shown->id, problem.kind, problem.detail);
     } else if (bulk->count < RUNS_MOST) {
-        TfyRunFound *run = &bulk->runs[bulk->count++];
-        snprintf(run->id, sizeof run->id, "%s", shown->id);
-        snprintf(run->program, sizeof run->program, "%s", shown->program);
-        snprintf(run->workflow, sizeof run->workflow, "%s", shown->workflow);
-        run->ended = shown->ended_ms;
+        tfy__run_found_note(&bulk->runs[bulk->count++], shown);
     }
     tfy__problem_clear(&problem);
 }
@@ -203,10 +199,7 @@ static void change_one(TfyRequest *request)
 static void change_next(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
-    if (!loop || request->server->draining) {
-        tfy__command_refuse(request);
-        return;
-    }
+    if (!tfy__command_may(loop, request)) return;
     if (request->bulk->at == request->bulk->count) {
         end(request);
         return;

@@ -33,25 +33,23 @@ void tfy__command_read(TfyLoop *loop, void *arg)
         tfy__command_refuse(request);
 }
 
-/* What is appended now would wait for room, and its answer with it. */
-static bool has_room(TfyLoop *loop, TfyRequest *request)
+bool tfy__command_may(TfyLoop *loop, TfyRequest *request)
 {
+    if (!loop || request->server->draining) {
+        tfy__command_refuse(request);
+        return false;
+    }
     if (!tfy__log_full(tfy__loop_log(loop))) return true;
     request->retry_after_s = 1;
-    return tfy__problem(&request->problem, TFY_PROBLEM_LOG_FULL, "the disk is full; runs pause");
+    tfy__problem(&request->problem, TFY_PROBLEM_LOG_FULL, "the disk is full; runs pause");
+    tfy__request_done(request);
+    return false;
 }
 
 static void obey(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
-    if (!loop || request->server->draining) {
-        tfy__command_refuse(request);
-        return;
-    }
-    if (!has_room(loop, request)) {
-        tfy__request_done(request);
-        return;
-    }
+    if (!tfy__command_may(loop, request)) return;
     void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
     request->then = NULL;
     serve(request);

@@ -85,10 +85,7 @@ static void move_next(TfyLoop *loop, void *arg)
     TfyRequest *request = arg;
     TfyMove *move = request->move;
     char error[TFY_ERROR_TEXT] = "";
-    if (!loop || request->server->draining) {
-        tfy__command_refuse(request);
-        return;
-    }
+    if (!tfy__command_may(loop, request)) return;
     if (move->at == move->count) {
         end(request);
         return;

@@ -7,15 +7,20 @@
 #include "serve/reader.h"
 #include "serve/runs.h"
 
-static void note(void *arg, const TfyRunShown *shown)
+void tfy__run_found_note(TfyRunFound *run, const TfyRunShown *shown)
 {
-    TfyRunFound *run = arg;
     snprintf(run->id, sizeof run->id, "%s", shown->id);
     snprintf(run->program, sizeof run->program, "%s", shown->program);
     snprintf(run->workflow, sizeof run->workflow, "%s", shown->workflow);
     snprintf(run->by, sizeof run->by, "%s", shown->by);
-    run->labels = shown->labels ? json_deep_copy(shown->labels) : NULL;
     run->ended = shown->ended_ms;
+}
+
+static void note(void *arg, const TfyRunShown *shown)
+{
+    TfyRunFound *run = arg;
+    tfy__run_found_note(run, shown);
+    run->labels = shown->labels ? json_deep_copy(shown->labels) : NULL;
 }
 
 void tfy__run_found_free(TfyRunFound *run)

@@ -15,6 +15,8 @@ typedef struct TfyRunFound {
 /* In a reader: finds the run by its id or a unique start of it, as request->run. False: the problem says why not. */
 bool tfy__run_find(TfyRequest *request, const char *id);
 void tfy__run_found_free(TfyRunFound *run);
+/* Notes all but the labels. */
+void tfy__run_found_note(TfyRunFound *run, const TfyRunShown *shown);
 
 /* In a reader: finds the run that the first name of the path means, decides whether the caller may do what the route does
  * to it, and passes the request to the loop. */

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "serve/reach.h"
 #include "serve/reader.h"
 #include "serve/runs.h"
-#include "serve/reach.h"
 
 TfyPrograms *tfy__programs_new(void)
 {

@@ -5,11 +5,11 @@
  * request --server URL JSON DONE      what a person asks of a run (cli/answer/request.h), and what is said when it is taken */
 #include "serve/remote.h"
 
+#include <curl/curl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -20,6 +20,7 @@
 #include "cli/look/inspect.h"
 #include "observe/screen.h"
 #include "serve/client.h"
+#include "value/json.h"
 
 enum { PAGE = 200, COLUMNS_USUAL = 200 };
 
@@ -36,11 +37,12 @@ typedef struct Words {
 
 static void add_escaped(TfyBuffer *out, const char *text)
 {
-    for (; *text; text++) {
-        const bool plain = (*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'z') ||
-                           (*text >= 'A' && *text <= 'Z') || *text == '-' || *text == '_' || *text == '.';
-        tfy__buffer_printf(out, plain ? "%c" : "%%%02X", (unsigned char)*text);
-    }
+    char *escaped = curl_easy_escape(NULL, text, 0);
+    if (escaped)
+        tfy__buffer_text(out, escaped);
+    else
+        out->failed = true;
+    curl_free(escaped);
 }
 
 /* Asks, and takes over the answer. NULL: *status says why, after a message. */
@@ -87,17 +89,12 @@ static bool is_wanted(const Words *words, const json_t *run)
     return !words->state || strcmp(words->state, "unfinished") != 0 || json_is_null(json_object_get(run, "ended"));
 }
 
-/* Milliseconds of "2026-11-23T02:29:11.004Z"; 0: it is none. */
-static int64_t time_of(const char *text)
+/* 0: it is none. */
+static int64_t time_of(const json_t *run, const char *name)
 {
-    struct tm parts = {0};
-    int ms = 0;
-    if (sscanf(text, "%d-%d-%dT%d:%d:%d.%dZ", &parts.tm_year, &parts.tm_mon, &parts.tm_mday, &parts.tm_hour,
-               &parts.tm_min, &parts.tm_sec, &ms) < 6)
-        return 0;
-    parts.tm_year -= 1900;
-    parts.tm_mon--;
-    return (int64_t)timegm(&parts) * 1000 + ms;
+    const char *text = tfy__json_text(run, name);
+    int64_t ms;
+    return tfy__read_time(text, strlen(text), &ms) ? ms : 0;
 }
 
 static void add_labels(TfyBuffer *out, const json_t *labels)
@@ -111,13 +108,14 @@ static void add_labels(TfyBuffer *out, const json_t *labels)
 static void print_row(const json_t *run, int columns)
 {
     TfyBuffer line = {0}, what = {0}, clean = {0};
-    char started[32], took[32] = "";
-    const int64_t from = time_of(tfy__json_text(run, "started")), to = time_of(tfy__json_text(run, "ended"));
+    char started[32];
+    const int64_t from = time_of(run, "started");
     const char *attention = tfy__json_text(run, "attention");
     tfy__db_time(from, started);
-    if (to) snprintf(took, sizeof took, "%.1f s", (double)(to - from) / 1000);
-    tfy__buffer_printf(&line, "%-36s  %-9s  %-19s  %9s  ", tfy__json_text(run, "id"),
-                       strcmp(attention, "in_doubt") == 0 ? "doubt" : tfy__json_text(run, "state"), started, took);
+    tfy__buffer_printf(&line, "%-36s  %-9s  %-19s", tfy__json_text(run, "id"),
+                       strcmp(attention, "in_doubt") == 0 ? "doubt" : tfy__json_text(run, "state"), started);
+    tfy__db_add_took(&line, from, time_of(run, "ended"));
+    tfy__buffer_text(&line, "  ");
     tfy__buffer_printf(&what, "%s.%s", tfy__json_text(run, "program"), tfy__json_text(run, "workflow"));
     if (strcmp(attention, "question") == 0) tfy__buffer_text(&what, " asks");
     add_labels(&what, json_object_get(run, "labels"));

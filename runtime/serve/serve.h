@@ -190,6 +190,9 @@ int tfy__command_post(TfyServer *server, TfyPosted call, void *arg);
 void tfy__command_close(TfyServer *server); /* closes the loop, whoever may still want to post something */
 /* Hands the request to the loop, which calls request->then, or what its route says. */
 void tfy__command_ask(TfyServer *server, TfyRequest *request);
+/* In the loop: whether it may carry out a change now. False: it ends, or the disk is full (what was appended now would wait for
+ * room, and its answer with it); the request is answered so. */
+bool tfy__command_may(TfyLoop *loop, TfyRequest *request);
 void tfy__command_refuse(TfyRequest *request); /* the loop has ended, and does nothing more */
 /* Has the loop call one of these two when all that was appended so far is durable: the answer, which is there, leaves; or a
  * reader goes on with request->then. */

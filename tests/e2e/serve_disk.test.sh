@@ -23,6 +23,8 @@ tries=0
 until order && [ "$status" = 503 ] || [ $((tries += 1)) -gt 200 ]; do [ "$status" = 201 ] && member id >>started; done
 check "a full disk refuses starts" says 503 '"type":"/problems/log-full"'
 check "... and says when to ask again" has_header 'Retry-After: [0-9]+'
+post /v1/bulk '{"do":"again","filter":{"state":"completed"}}'
+check "... and many at once" says 503 '"type":"/problems/log-full"'
 ask http://x/readyz
 check "the server is not ready then" says 503 /problems/log-full
 ask http://x/v1/runs

@@ -29,7 +29,7 @@
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(TRUST) | OPT(JSON) | OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                              \
     ROW(graph, "graph", "FILE.tfy|RUN", "print the states of every workflow, and the edges between them",              \
-        OPT(GRAPH_FORMAT) | OPT(JSON) | OPT(DIR) | OPT(DB) | OPT(DIAGNOSTICS), 1, 1)                                \
+        OPT(GRAPH_FORMAT) | OPT(JSON) | OPT(DIR) | OPT(DB) | OPT(DIAGNOSTICS), 1, 1)                                   \
     ROW(fmt, "fmt", "[FILE.tfy|DIR ...]",                                                                              \
         "write programs in the canonical form; - formats standard input to standard output",                           \
         OPT(CHECK) | OPT(DIFF) | OPT(DIAGNOSTICS), 0, -1)                                                              \
@@ -57,15 +57,15 @@
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true)                \
     ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server have this version of a program",                       \
         OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1)                                                   \
-    ROW(drain, "drain", "", "end a server once the tools under way have finished", OPT(DB) | OPT(SERVER), 0, 0)                                                                                                         \
+    ROW(drain, "drain", "", "end a server once the tools under way have finished", OPT(DB) | OPT(SERVER), 0, 0)        \
     ROW(token, "token", "create|list|revoke|login [NAME]",                                                             \
         "say who may come to a server, and with which roles; login prints an address for a browser",                   \
         OPT(DB) | OPT(ROLES) | OPT(ONLY) | OPT(EXPIRES) | OPT(RATE) | OPT(JSON), 1, 2)                                 \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(SERVER) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) |  \
-        OPT(JSON), 0, 0)                                                                                                             \
+        OPT(JSON), 0, 0)                                                                                               \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
-        OPT(DB) | OPT(SERVER) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1)                                                        \
+        OPT(DB) | OPT(SERVER) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1)                                          \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
         TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DRY_RUN) | OPT(DIR), 0, -1)                                          \
     OWN(replay, "replay", "RUN [FILE.c ...]", "run a history again without performing effects, and compare",           \
@@ -98,10 +98,10 @@
         TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2)                                                       \
     ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING | OPT(WHY), 1, 1)             \
     ROW(signal, "signal", "RUN NAME [JSON]", "send a run a signal, with a value or with null",                         \
-        TFY__SENDING | OPT(ID), 2, 3)                                                                               \
-    ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__SENDING | OPT(TASK) | OPT(FORCE), 1, 1)        \
+        TFY__SENDING | OPT(ID), 2, 3)                                                                                  \
+    ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__SENDING | OPT(TASK) | OPT(FORCE), 1, 1)           \
     ROW(resolve, "resolve", "RUN STEP", "say what happened to a step that is in doubt",                                \
-        TFY__SENDING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2)                                        \
+        TFY__SENDING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2)                                           \
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
         TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \

@@ -2,6 +2,7 @@
 #include "cli/look/db.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,4 +152,20 @@ void tfy__db_time(int64_t ms, char text[32])
     const time_t seconds = (time_t)(ms / 1000);
     struct tm parts;
     if (!localtime_r(&seconds, &parts) || strftime(text, 32, "%Y-%m-%d %H:%M:%S", &parts) == 0) strcpy(text, "?");
+}
+
+void tfy__db_add_took(TfyBuffer *out, int64_t started_ms, int64_t ended_ms)
+{
+    const int64_t ms = ended_ms - started_ms, seconds = ms / 1000;
+    char text[32] = "";
+    if (ended_ms && ms < 0)
+        snprintf(text, sizeof text, "?"); /* the clock was set back meanwhile: the duration is unknown */
+    else if (ended_ms && seconds < 1000)
+        snprintf(text, sizeof text, "%.1f s", (double)ms / 1000);
+    else if (ended_ms && seconds < 86400)
+        snprintf(text, sizeof text, "%" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600, seconds / 60 % 60,
+                 seconds % 60);
+    else if (ended_ms)
+        snprintf(text, sizeof text, "%" PRId64 " d %" PRId64 " h", seconds / 86400, seconds / 3600 % 24);
+    tfy__buffer_printf(out, "  %9s", text);
 }

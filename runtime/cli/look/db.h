@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "cli/frame/cli.h"
 #include "cli/look/source_map.h"
 #include "cli/program/reading.h"
@@ -48,5 +49,7 @@ uint32_t tfy__db_task_born(const TfyHistory *history, int64_t lsn);
 
 /* Formats "2026-11-20 10:15:20" in the local time zone, for people. */
 void tfy__db_time(int64_t ms, char text[32]);
+/* Appends how long it took, in eleven columns; ended_ms 0: it has not ended, and nothing is shown. */
+void tfy__db_add_took(TfyBuffer *out, int64_t started_ms, int64_t ended_ms);
 
 #endif

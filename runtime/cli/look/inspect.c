@@ -1,8 +1,8 @@
 /* inspect.c: tfy inspect: the state of a run, computed from its records alone; it runs no code of the program.
  *
- * It first builds the report as JSON (the output of --json), then prints the same as text for people: the arguments,
- * the result, the plan, the last confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits
- * for; and the commands to type next. */
+ * The report is JSON (the output of --json), which inspect_print.c prints as text for people: the arguments, the result, the plan,
+ * the last confirmed step, the last commit, a patch that waits; every task with its place in the source and what it waits for;
+ * and the commands to type next. */
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"
@@ -12,19 +12,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/look/ceiling_text.h"
 #include "cli/look/inspect.h"
 #include "cli/look/live.h"
-#include "cli/look/output.h"
 #include "cli/look/signal_type.h"
 #include "cli/program/result.h"
 #include "base/buffer.h"
-#include "observe/screen.h"
 #include "value/json.h"
 #include "wal/rows/payload.h"
 #include "wal/history/asked.h"
 #include "wal/history/history.h"
-
 
 /* The state while a report is being built. */
 typedef struct Inspection {

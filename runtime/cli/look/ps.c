@@ -8,7 +8,6 @@
 #include "cli/look/db.h"
 #include "cli/make/serve.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,22 +222,6 @@ static void add_arguments(TfyBuffer *out, const TfyLogRecord *birth)
     tfy__payload_close(&payload);
 }
 
-static void add_took(TfyBuffer *out, const TfyLogRun *run)
-{
-    const int64_t ms = run->ended_ms - run->started_ms, seconds = ms / 1000;
-    char text[32] = "";
-    if (run->ended_ms && ms < 0)
-        snprintf(text, sizeof text, "?"); /* the clock was set back meanwhile: the duration is unknown */
-    else if (run->ended_ms && seconds < 1000)
-        snprintf(text, sizeof text, "%.1f s", (double)ms / 1000);
-    else if (run->ended_ms && seconds < 86400)
-        snprintf(text, sizeof text, "%" PRId64 ":%02" PRId64 ":%02" PRId64, seconds / 3600, seconds / 60 % 60,
-                 seconds % 60);
-    else if (run->ended_ms)
-        snprintf(text, sizeof text, "%" PRId64 " d %" PRId64 " h", seconds / 86400, seconds / 3600 % 24);
-    tfy__buffer_printf(out, "  %9s", text);
-}
-
 /* On a narrow terminal "11-20 10:15" of "2026-11-20 10:15:20". */
 static bool cuts_time(const Listing *listing)
 {
@@ -295,7 +278,7 @@ static void print_row(Listing *listing, uint32_t i, const Program *program, cons
         tfy__buffer_printf(&out, "%.11s", started + 5);
     else
         tfy__buffer_printf(&out, "%-19s", started);
-    add_took(&out, run);
+    tfy__db_add_took(&out, run->started_ms, run->ended_ms);
     if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, program->hash);
     tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", listing->names[i]);
     add_bounds(&what, &bounds);
