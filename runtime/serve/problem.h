@@ -17,6 +17,7 @@
     P(ANSWERED, 409, "answered", "It was answered before")                                                             \
     P(ENDED, 409, "ended", "It has ended")                                                                             \
     P(NOT_IN_DOUBT, 409, "not-in-doubt", "Nobody doubts what happened")                                                \
+    P(IN_USE, 409, "in-use", "Runs still need it")                                                                     \
     P(QUEUED, 409, "queued", "It has not begun")                                                                       \
     P(TAKEN, 409, "taken", "There is one of this name")                                                                \
     P(AMBIGUOUS, 409, "ambiguous", "Several fit")                                                                      \

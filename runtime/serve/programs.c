@@ -80,6 +80,18 @@ bool tfy__served_activate(TfyPrograms *programs, const TfyServed *served)
     return true;
 }
 
+bool tfy__served_retire(TfyPrograms *programs, const TfyServed *served)
+{
+    TfyCatalog *old = programs->newest;
+    TfyCatalog *new = calloc(1, sizeof *new + old->count * sizeof *new->served);
+    if (!new) return false;
+    for (size_t i = 0; i < old->count; i++)
+        if (old->served[i] != served) new->served[new->count++] = old->served[i];
+    new->older = old;
+    programs->newest = new;
+    return true;
+}
+
 const TfyServed *tfy__served_from(const TfyPrograms *programs, const char *source)
 {
     const TfyServed *served = programs->versions.first;

@@ -41,6 +41,8 @@ TfyServed *tfy__served_new(TfyPrograms *programs, const char *name, TfyShared *s
 int tfy__served_load(TfyServer *server, const TfyServed *served, char *error);
 /* New runs get this version. False: no memory. */
 bool tfy__served_activate(TfyPrograms *programs, const TfyServed *served);
+/* New runs get no version of this program any more. False: no memory. */
+bool tfy__served_retire(TfyPrograms *programs, const TfyServed *served);
 /* The version with this source, whatever its name; NULL: there is none. */
 const TfyServed *tfy__served_from(const TfyPrograms *programs, const char *source);
 

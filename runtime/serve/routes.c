@@ -13,6 +13,7 @@
 #include "serve/page.h"
 #include "serve/programs.h"
 #include "serve/questions.h"
+#include "serve/retire.h"
 #include "serve/run_history.h"
 #include "serve/runs.h"
 #include "serve/schedules.h"
@@ -40,6 +41,8 @@ const TfyRoute tfy__routes[] = {
      "compile a new version of a program, which new runs get", TFY_DEPLOY_BODY},
     {TFY_POST, "/v1/programs/{p}/move", ADMIN, TFY_BY_READER, tfy__serve_move, "move",
      "let runs of older versions continue with the active one", 0},
+    {TFY_DELETE, "/v1/programs/{p}/versions/{v}", ADMIN, TFY_BY_LOOP, tfy__serve_retire, "retire",
+     "let no new runs start with the active version of a program", 0},
     {TFY_GET, "/v1/programs/{p}/graph", VIEWER, TFY_BY_READER, tfy__serve_graph, "graph",
      "the states of a program's workflows, with how often and how long runs were there", 0},
     {TFY_GET, "/v1/stats", VIEWER, TFY_BY_READER, tfy__serve_stats, "stats",

@@ -20,6 +20,7 @@
 typedef struct Deploys {
     char name[64];
     char newest[33], file[33]; /* hashes; "": none */
+    bool retired;              /* what was deployed last is not served any more: neither of the two counts */
 } Deploys;
 
 typedef struct Known {
@@ -51,8 +52,11 @@ static bool see_deploy(void *arg, const TfyLogRecord *record)
     json_t *value = tfy__payload_get(&payload, TFY_P_VALUE), *via = tfy__payload_get(&payload, TFY_P_VIA);
     const char *hash = json_string_value(json_object_get(value, "version")),
                *how = json_string_value(json_object_get(via, "how"));
+    const bool deployed = what && strcmp(what, "deploy") == 0, retired = what && strcmp(what, "retire") == 0;
     Deploys *deploys =
-        what && strcmp(what, "deploy") == 0 && name && hash && strlen(hash) == 32 ? deploys_of(known, name) : NULL;
+        (deployed || retired) && name && hash && strlen(hash) == 32 ? deploys_of(known, name) : NULL;
+    if (deploys && retired && !*deploys->newest) deploys->retired = true;
+    if (retired || (deploys && deploys->retired)) deploys = NULL;
     if (deploys && !*deploys->newest) memcpy(deploys->newest, hash, 33);
     if (deploys && !*deploys->file && how && strcmp(how, "file") == 0) memcpy(deploys->file, hash, 33);
     tfy__payload_close(&payload);
@@ -117,7 +121,7 @@ static bool settle(TfyServer *server, const TfyServed *served, const Deploys *de
 {
     TfyCaller caller = {.how = "file"};
     tfy__user_name(geteuid(), caller.name, sizeof caller.name);
-    if (!deploys || !is_source_of(server, deploys->file, served))
+    if (!deploys || deploys->retired || !is_source_of(server, deploys->file, served))
         return tfy__version_take(server, served, &caller, error) >= 0;
     if (!is_source_of(server, deploys->newest, served)) activate_stored(server, served->name, deploys->newest);
     return true;
@@ -133,7 +137,7 @@ static bool settle_all(TfyServer *server, Known *known, char *error)
         if (!settle(server, named->served[i], deploys, error)) return false;
     }
     for (uint32_t j = 0; j < known->count; j++)
-        if (!tfy__served_named(server, known->all[j].name))
+        if (!known->all[j].retired && !tfy__served_named(server, known->all[j].name))
             activate_stored(server, known->all[j].name, known->all[j].newest);
     return true;
 }

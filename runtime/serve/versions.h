@@ -3,6 +3,8 @@
  *   - The record Admin "deploy" says since when a version is the one that new runs get. A file of the command line is
  *     news when it is not what it was at its last deploy. If it is, the newest deploy counts, so a restart keeps what was
  *     deployed over HTTP.
+ *   - The record Admin "retire" takes the deploys before it back: the program is not served. Its file, where one is named,
+ *     is news.
  *   - An older version is loaded while it has runs that have not ended: at the start, from the source that the log
  *     has, and then as long as the server runs. */
 #ifndef SERVE_VERSIONS_H

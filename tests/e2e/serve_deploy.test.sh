@@ -270,3 +270,61 @@ status=$(curl -sS -o out -w '%{http_code}' -X PUT -H "Authorization: Bearer $tok
 check "only an admin deploys" says 403
 ends
 
+
+# ---- what is retired ----
+rm -f "$TFY_DB"*
+cat >gone.tfy <<'XX'
+workflow main() -> string { return "built" }
+workflow waits() -> string {
+    let size: string = yield signal("size")
+    return size
+}
+XX
+retire() { ask -X DELETE "http://x/v1/programs/$1/versions/$2"; }
+gone() { post "/v1/programs/gone/workflows/$1/runs" '{"args":{}}' -H 'Prefer: wait=10'; }
+serves shop.tfy --no-tcp
+deploy gone gone.tfy
+built=$(member version)
+post /v1/programs/gone/workflows/waits/runs '{"args":{}}'
+id=$(member id)
+retire gone "$built"
+check "a program with a run that has not ended is not retired" says 409 '"type":"/problems/in-use"'
+go "$id"
+retire gone ffffffffffff
+check "... nor another version of it" says 404 "new runs of gone get $built"
+retire nothing "$built"
+check "... nor a program that is not there" says 404 "there is no program 'nothing'"
+retire gone "$built"
+check "one whose runs have ended is" says 200 "\"version\":\"$built\""
+check "... durably" has_header 'Tfy-Lsn: [0-9]+'
+gone main
+check "... so that nothing starts of it" says 404 "there is no program 'gone'"
+ask http://x/v1/programs
+check "... nor is it listed" sh -c '! grep -q gone out'
+ask "http://x/v1/runs/$id"
+check "... but its runs are" is state completed
+ask 'http://x/v1/audit?limit=1'
+check "... and who did it" says 200 '"what":"retire"'
+kill -9 "$server"
+wait "$server" 2>/dev/null
+serves shop.tfy --no-tcp
+gone main
+check "a restart keeps it so" says 404
+ask http://x/v1/programs/shop
+check "... and the others as they were" says 200 '"active":true'
+deploy gone gone.tfy
+check "it can be deployed again" says 201 "\"version\":\"$built\""
+gone main
+check "... and is served" says 200 '"result":"built"'
+ends
+serves shop.tfy --no-tcp
+gone main
+check "... after a restart, too" says 200 '"result":"built"'
+ask http://x/v1/programs/shop
+retire shop "$(member version)"
+check "a program of the command line is retired" says 200
+ends
+serves shop.tfy --no-tcp
+ask http://x/v1/programs/shop
+check "... until its file is named again" says 200 '"active":true'
+ends

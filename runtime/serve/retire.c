@@ -1,0 +1,85 @@
+/* retire.c: see retire.h. */
+#include "serve/retire.h"
+
+#include "core/served.h"
+#include "serve/admin.h"
+#include "serve/programs.h"
+#include "serve/schedules.h"
+
+/* Runs of one program that have not ended. */
+typedef struct Live {
+    int64_t program; /* its row */
+    long count;
+} Live;
+
+static void count_run(void *state, const TfyLogRun *run, const TfyLogRecord *birth)
+{
+    Live *live = state;
+    (void)birth;
+    live->count += run->program == live->program;
+}
+
+/* Those of all versions: without the program, a restart would not take them up. */
+static bool is_used(TfyRequest *request, const TfyServed *served)
+{
+    TfyServer *server = request->server;
+    Live live = {.count = 0};
+    for (const TfyServed *of = server->programs->versions.first; of; of = of->next) {
+        if (strcmp(of->name, served->name) != 0) continue;
+        live.program = tfy__store_program(server->loop, of->program);
+        if (live.program < 0 || tfy__see_unfinished(server->loop, count_run, &live) != TFY_OK)
+            return !tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the log cannot be read");
+    }
+    if (!live.count) return false;
+    return !tfy__problem(&request->problem, TFY_PROBLEM_IN_USE,
+                         "%ld runs of %s have not ended; wait for them, or cancel them", live.count, served->name);
+}
+
+/* The active version that the path names. NULL: the problem says why there is none. */
+static const TfyServed *find_version(TfyRequest *request)
+{
+    const char *program = request->names.text[0], *version = request->names.text[1];
+    const TfyServed *served = tfy__served_named(request->server, program);
+    if (!served)
+        tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "there is no program '%.80s'", program);
+    else if (strcmp(served->version, version) != 0)
+        tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND,
+                     "new runs of %s get %s; an older version is left out by itself once its runs have ended", program,
+                     served->version);
+    else
+        return served;
+    return NULL;
+}
+
+/* The record is durable. */
+static void answer(TfyLoop *loop, void *arg)
+{
+    TfyRequest *request = arg;
+    if (!loop) {
+        tfy__command_refuse(request);
+        return;
+    }
+    tfy__request_json(request, 200,
+                      json_pack("{s:s, s:s}", "program", request->names.text[0], "version", request->names.text[1]));
+    tfy__request_done(request);
+}
+
+void tfy__serve_retire(TfyRequest *request)
+{
+    TfyServer *server = request->server;
+    const TfyServed *served =
+        tfy__request_known(request, (const char *const[]){NULL}) ? find_version(request) : NULL;
+    if (!served || is_used(request, served)) {
+        tfy__request_done(request);
+        return;
+    }
+    if (!tfy__served_retire(server->programs, served)) {
+        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+        tfy__request_done(request);
+        return;
+    }
+    if (server->schedules) tfy__schedules_look(server->schedules);
+    json_t *value = json_pack("{s:s}", "version", served->hash);
+    tfy__admin_audit(request, "retire", served->name, value, answer);
+    json_decref(value);
+}
