@@ -499,6 +499,9 @@ int tfy_submit(TfyLoop *loop, const char *workflow, const char *args_json, int64
 typedef struct TfyLoadOptions {
     /* the root directory of its files, canvas and exec; NULL: that of the program that the loop was opened for */
     const char *root;
+    /* where the values of its secrets are, as TfyOptions.secrets, and in its place; the text stays valid as long as the loop
+     * is open. NULL: as there */
+    const char *secrets;
 } TfyLoadOptions;
 
 /* Another program whose runs this loop runs: it submits, resumes and wakes them like those of the program that it was

@@ -207,7 +207,8 @@ const char *tfy__llm_option(TfyLoop *loop), *tfy__models_option(TfyLoop *loop); 
 bool tfy__keeps_prompts(TfyTask *task); /* whether the log keeps what the task's run sends to models */
 size_t tfy__output_most(TfyLoop *loop),
     tfy__file_most(TfyLoop *loop);               /* bytes kept of an output or a body; of a file */
-const char *tfy__secrets_option(TfyLoop *loop);  /* TfyOptions.secrets or NULL */
+/* Where the values of a program's secrets are, or NULL. */
+const char *tfy__secrets_option(TfyLoop *loop, const TfyProgram *program);
 const char *tfy__secrets_command(TfyLoop *loop); /* TfyOptions.secrets_from or NULL */
 /* How far tools may go, whatever the program says. Each member: NULL: as the program says. */
 typedef struct TfyCeiling {

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* two places of the cache, two of secrets, the file with a model's key */
-#define CLOSED_MAX 5
+/* two places of the cache, the file with a model's key, the credentials of systemd */
+#define CLOSED_MAX 4
 /* of this process; in the cache, if `tfy run` compiled it */
 #define OWN_PROGRAM "/proc/self/exe"
 
@@ -24,7 +24,7 @@ struct TfyProtect {
     TfyLoop *loop; /* has the names of the program's files, which never change */
     int root_fd;
     char *db_dir, *db_name; /* owned; NULL: a log in memory */
-    /* paths that are neither read nor written, with everything below; owned; NULL: none */
+    /* paths that are neither read nor written, with everything below, as the secrets of each program; owned; NULL: none */
     char *closed[CLOSED_MAX];
 };
 
@@ -58,17 +58,16 @@ TfyProtect *tfy__protect_new(TfyLoop *loop, int root_fd)
 {
     TfyProtect *protect = tfy__sys_calloc(1, sizeof *protect);
     if (!protect) return NULL;
-    const char *secrets = tfy__secrets_option(loop), *key = getenv("TFY_LLM_KEY_FILE");
+    const char *key = getenv("TFY_LLM_KEY_FILE");
     const char *credentials = getenv("CREDENTIALS_DIRECTORY");
     protect->loop = loop;
     protect->root_fd = root_fd;
     protect->closed[0] = joined(getenv("XDG_CACHE_HOME"), "tfy");
     protect->closed[1] = joined(getenv("HOME"), ".cache/tfy");
-    protect->closed[2] = secrets ? tfy__sys_strdup(secrets) : NULL;
-    protect->closed[3] = key && *key ? tfy__sys_strdup(key) : NULL;
-    protect->closed[4] = joined(credentials, ".");
-    if (set_database(protect, tfy__lock_path(loop)) && !(secrets && !protect->closed[2]) &&
-        !(credentials && *credentials == '/' && !protect->closed[4]))
+    protect->closed[2] = key && *key ? tfy__sys_strdup(key) : NULL;
+    protect->closed[3] = joined(credentials, ".");
+    if (set_database(protect, tfy__lock_path(loop)) &&
+        !(credentials && *credentials == '/' && !protect->closed[3]))
         return protect;
     tfy__protect_free(protect);
     return NULL;
@@ -106,7 +105,7 @@ static bool is_root_in(const char *path, const char *dir)
 
 int tfy__protect_root(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
-    const char *secrets = tfy__secrets_option(loop), *credentials = getenv("CREDENTIALS_DIRECTORY");
+    const char *secrets = tfy__secrets_option(loop, program), *credentials = getenv("CREDENTIALS_DIRECTORY");
     const char *path = tfy__program_root(loop, program);
     if (is_root_in(path, secrets) || is_root_in(path, credentials)) {
         snprintf(error_text, TFY_ERROR_TEXT,
@@ -128,10 +127,32 @@ int tfy__protect_root(TfyLoop *loop, const TfyProgram *program, char *error_text
     return TFY_E_INVALID;
 }
 
+/* The paths that are closed, wherever they lead. */
+static void each_closed(const TfyProtect *protect, void (*visit)(void *arg, const char *path), void *arg)
+{
+    const TfyProgram *program;
+    const char *secrets;
+    for (int i = 0; i < CLOSED_MAX; i++)
+        if (protect->closed[i]) visit(arg, protect->closed[i]);
+    for (uint32_t i = 0; (program = tfy__program_at(protect->loop, i)); i++)
+        if ((secrets = tfy__secrets_option(protect->loop, program))) visit(arg, secrets);
+}
+
 static void visit_real(const char *path, void (*visit)(void *arg, const char *path), void *arg)
 {
     char real[PATH_MAX];
     if (realpath(path, real)) visit(arg, real);
+}
+
+typedef struct Visit {
+    void (*visit)(void *arg, const char *path);
+    void *arg;
+} Visit;
+
+static void visit_closed(void *arg, const char *path)
+{
+    const Visit *visit = arg;
+    visit_real(path, visit->visit, visit->arg);
 }
 
 void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg, const char *path), void *arg)
@@ -140,8 +161,7 @@ void tfy__protect_each_closed(const TfyProtect *protect, void (*visit)(void *arg
     DIR *dir = len ? opendir(protect->db_dir) : NULL;
     struct dirent *entry;
     char path[PATH_MAX];
-    for (int i = 0; i < CLOSED_MAX; i++)
-        if (protect->closed[i]) visit_real(protect->closed[i], visit, arg);
+    each_closed(protect, visit_closed, &(Visit){visit, arg});
     while (dir && (entry = readdir(dir))) {
         const char *name = entry->d_name;
         if (strncmp(name, protect->db_name, len) != 0 || (name[len] && name[len] != '-')) continue;
@@ -233,14 +253,6 @@ static bool is_program(const struct stat *entry)
     return stat(OWN_PROGRAM, &own) == 0 && same_file(&own, entry);
 }
 
-static bool is_closed(const TfyProtect *protect, const struct stat *entry)
-{
-    struct stat info;
-    for (int i = 0; i < CLOSED_MAX; i++)
-        if (protect->closed[i] && stat(protect->closed[i], &info) == 0 && same_file(&info, entry)) return true;
-    return false;
-}
-
 /* One of the log's names in its own directory. */
 static bool is_log_name(const TfyProtect *protect, const struct stat *dir, const char *name)
 {
@@ -274,6 +286,13 @@ static void look_at(void *arg, const char *path)
     Wanted *wanted = arg;
     struct stat info;
     wanted->found |= stat(path, &info) == 0 && same_file(&info, wanted->entry);
+}
+
+static bool is_closed(const TfyProtect *protect, const struct stat *entry)
+{
+    Wanted wanted = {entry, false};
+    each_closed(protect, look_at, &wanted);
+    return wanted.found;
 }
 
 static bool is_obeyed(const TfyProtect *protect, const struct stat *entry)

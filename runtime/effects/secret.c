@@ -21,9 +21,9 @@
 static bool find_value(TfySecrets *secrets, const TfyCall *call, TfySecret *secret)
 {
     TfyLoop *loop = call->loop;
-    const char *path = tfy__secrets_option(loop), *command = tfy__secrets_command(loop);
-    TfySought sought = {.name = secret->name, .error = secrets->error};
-    const bool known = tfy__secret_look(loop, &sought);
+    const char *path = tfy__secrets_option(loop, tfy__program_of(call->task)), *command = tfy__secrets_command(loop);
+    TfySought sought = {.name = secret->name, .given = path, .error = secrets->error};
+    const bool known = tfy__secret_look(&sought);
     if (!known && command && !tfy__secret_ask(call, &sought)) {
         secrets->waits = true;
         snprintf(secrets->error, sizeof secrets->error, "the secret %s is being asked for", secret->name);
@@ -128,14 +128,14 @@ const char *tfy__secrets_named(TfySecrets *secrets, const TfyCall *call, const c
 
 /* ---- what is known from the start ---- */
 
-static bool learn_all(TfyLoop *loop, const char *const *names)
+static bool learn_all(const char *const *names, const char *given)
 {
     char error[TFY_ERROR_TEXT];
     bool fine = true;
     for (; names && *names && fine; names++) {
-        TfySought sought = {.name = *names, .error = error};
+        TfySought sought = {.name = *names, .given = given, .error = error};
         TfySecret secret = {.value = NULL};
-        if (!tfy__secret_look(loop, &sought) || !sought.value) continue;
+        if (!tfy__secret_look(&sought) || !sought.value) continue;
         snprintf(secret.name, sizeof secret.name, "%s", *names);
         secret.value = sought.value;
         secret.len = sought.len;
@@ -148,7 +148,7 @@ static bool learn_all(TfyLoop *loop, const char *const *names)
 
 int tfy__secrets_prepare(TfyLoop *loop, const TfyProgram *program, char *error_text)
 {
-    if (learn_all(loop, program->secrets)) return TFY_OK;
+    if (learn_all(program->secrets, tfy__secrets_option(loop, program))) return TFY_OK;
     snprintf(error_text, TFY_ERROR_TEXT, "memory ran out while a secret was read");
     return TFY_E_NOMEM;
 }

@@ -125,9 +125,9 @@ static void find_variable(TfySought *sought)
     sought->len = strlen(plain);
 }
 
-bool tfy__secret_look(TfyLoop *loop, TfySought *sought)
+bool tfy__secret_look(TfySought *sought)
 {
-    const char *given = tfy__secrets_option(loop), *credentials = getenv("CREDENTIALS_DIRECTORY");
+    const char *given = sought->given, *credentials = getenv("CREDENTIALS_DIRECTORY");
     sought->value = NULL;
     sought->error[0] = '\0';
     sought->no_room = 0;

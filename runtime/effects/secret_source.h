@@ -20,6 +20,7 @@
 /* One secret that is looked for. */
 typedef struct TfySought {
     const char *name;
+    const char *given; /* the file or directory that the person names; NULL: none */
     char *value; /* owned by the caller, NUL-terminated; NULL: it was not found */
     size_t len;  /* bytes of value */
     char *error; /* TFY_ERROR_TEXT bytes: why it cannot be had; "": nothing is wrong */
@@ -29,7 +30,7 @@ typedef struct TfySought {
 enum { TFY_SECRET_MAX = 64 << 10 }; /* bytes of a value that is read from a file of its own or from a command */
 
 /* Looks in the files and the variable. True: it is found, or an error says why it cannot be had. */
-bool tfy__secret_look(TfyLoop *loop, TfySought *sought);
+bool tfy__secret_look(TfySought *sought);
 
 /* Asks the command. False: it has not answered yet, and the call waits (tfy__call_no_room with error 0). There is a
  * command (tfy__secrets_command). */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEADLINE_MS = 60000, DESCRIPTORS = 8 };
+enum { DESCRIPTORS = 8 };
 
 bool tfy__build_dir(char dir[48])
 {
@@ -53,13 +53,16 @@ static bool refuse(char *error, const char *sentence)
 static bool compile(TfyBuild *build, const char *object, char *error)
 {
     const char *const words[] = {"tfy", "build", build->what, "--shared", "-o", object, "--db", build->db, NULL};
-    TfyProcess process = {.words = words, .deadline_ms = DEADLINE_MS, .born = build->born, .arg = build->arg};
+    TfyProcess process = {.words = words, .deadline_ms = build->most_ms, .born = build->born, .arg = build->arg};
     int status;
     const TfyProcessEnd end = tfy__process_run(&process, &status);
     build->messages = take_messages(&process);
     tfy__process_free(&process);
     if (end == TFY_PROCESS_NONE) return refuse(error, "tfy cannot be started");
-    if (end == TFY_PROCESS_LATE) return refuse(error, "it was not compiled within a minute");
+    if (end == TFY_PROCESS_LATE) {
+        snprintf(error, TFY_ERROR_TEXT, "it was not compiled within %.1f s", (double)build->most_ms / 1000);
+        return false;
+    }
     return status == 0 || refuse(error, "it does not compile");
 }
 

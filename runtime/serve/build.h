@@ -1,5 +1,5 @@
-/* build.h: compiles a program into a shared object and loads it: `tfy build --shared` in a process of its own, with a minute
- * and a GiB of memory. */
+/* build.h: compiles a program into a shared object and loads it: `tfy build --shared` in a process of its own, with a bound
+ * of time and a GiB of memory. */
 #ifndef SERVE_BUILD_H
 #define SERVE_BUILD_H
 
@@ -9,6 +9,7 @@
 typedef struct TfyBuild {
     const char *what; /* FILE.tfy; FILE.json with all files of a program; or the hash of one that the database has */
     const char *db;
+    int most_ms; /* how long it may take */
     /* as in TfyProcess */
     bool (*born)(void *arg, pid_t pid);
     void *arg;

@@ -1,8 +1,10 @@
 /* config.c: see config.h. */
 #include "serve/config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "serve/config_followers.h"
 #include "serve/config_rows.h"
@@ -180,6 +182,7 @@ static bool take_programs(TfyReading *reading, json_t *value, const char *path, 
                                         {"runners", JSON_TRUE, tfy__reach_runners},
                                         {"budget", JSON_STRING, tfy__reach_budget},
                                         {"root", JSON_STRING, tfy__reach_root},
+                                        {"secrets", JSON_STRING, tfy__reach_secrets},
                                         {.name = NULL}};
     const char *name;
     json_t *program;
@@ -242,6 +245,29 @@ static bool take_drain(TfyReading *reading, json_t *value, const char *path, voi
     return tfy__config_duration(reading, value, path, drain_most_ms, &reading->config->drain_ms);
 }
 
+static bool take_models(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    if (access(json_string_value(value), R_OK) != 0)
+        return tfy__config_refuse(reading, path, "it cannot be read: %s", strerror(errno));
+    return tfy__config_text(reading, &reading->config->models, value);
+}
+
+static bool take_search(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    reading->config->no_search = json_is_false(value);
+    return true;
+}
+
+static const int64_t compile_most_ms = 3600000;
+
+static bool take_compile(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    int64_t ms;
+    if (!tfy__config_duration(reading, value, path, compile_most_ms, &ms)) return false;
+    reading->config->compile_ms = (int)ms;
+    return ms >= 1000 || tfy__config_refuse(reading, path, "a program is given a second at least");
+}
+
 /* ---- the file ---- */
 
 static bool read_file(TfyReading *reading)
@@ -255,6 +281,9 @@ static bool read_file(TfyReading *reading)
                                         {"hooks", JSON_OBJECT, tfy__config_hooks},
                                         {"tls", JSON_OBJECT, take_tls},
                                         {"drain", JSON_STRING, take_drain},
+                                        {"compile", JSON_STRING, take_compile},
+                                        {"models", JSON_STRING, take_models},
+                                        {"search", JSON_TRUE, take_search},
                                         {.name = NULL}};
     json_error_t where;
     json_t *json = json_loadb(reading->text, reading->len, JSON_REJECT_DUPLICATES, &where);
@@ -264,7 +293,7 @@ static bool read_file(TfyReading *reading)
     }
     const bool fits = json_is_object(json) ? tfy__config_object(reading, json, rows, "$", NULL)
                                            : tfy__config_refuse(reading, "$", "it is not an object");
-    json_decref(json);
+    reading->config->given = json;
     return fits;
 }
 
@@ -274,6 +303,7 @@ TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, cha
     TfyReading reading = {.config = config, .name = name, .text = text, .len = len, .error = error};
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (config) config->drain_ms = TFY_DRAIN_MS;
+    if (config) config->compile_ms = TFY_COMPILE_MS;
     if (config && read_file(&reading)) return config;
     tfy__config_free(config);
     return NULL;
@@ -295,6 +325,8 @@ void tfy__config_free(TfyConfig *config)
         for (size_t i = 0; i < config->listen_count; i++) free_listen(&config->listen[i]);
         for (size_t i = 0; i < TFY_HOSTS_MOST; i++) free(config->hosts[i]);
         while (config->own_count) free(config->own[--config->own_count]);
+        free(config->models);
+        json_decref(config->given);
         json_decref(config->programs);
         for (TfyReach *reach; (reach = LIST_TAKE(&config->reaches, next));) tfy__reach_free(reach);
         for (TfyHook *hook; (hook = LIST_TAKE(&config->hooks, next));) tfy__hook_free(hook);

@@ -8,6 +8,7 @@
 #define SERVE_CONFIG_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "base/list.h"
 #include "serve/gate.h"
@@ -28,7 +29,7 @@ typedef struct TfyListen {
     const char *hosts[TFY_HOSTS_MOST * 2 + 8]; /* names that callers may use for it; ends with NULL */
 } TfyListen;
 
-enum { TFY_DRAIN_MS = 30000 }; /* where nobody says otherwise */
+enum { TFY_DRAIN_MS = 30000, TFY_COMPILE_MS = 60000 }; /* where nobody says otherwise */
 
 typedef struct TfyConfig {
     struct TfyConfig *older; /* the one that it replaced */
@@ -39,7 +40,11 @@ typedef struct TfyConfig {
     LIST(struct TfyFollowerRow) followers;
     LIST(TfyHook) hooks;
     LIST(struct TfyReach) reaches; /* of programs */
+    json_t *given;         /* the file, whole; owned; NULL: there is none */
     json_t *programs;      /* {"shop": {"limits": {"order": {"not_by_starter": true}}}}; NULL: none */
+    char *models;          /* the file of models; NULL: as `tfy run` finds it */
+    bool no_search;        /* words are not kept for `q` */
+    int compile_ms;        /* how long a program may take to be compiled */
     int64_t drain_ms;      /* how long tools under way may take to finish at the end */
     char *cert, *key, *ca; /* files in PEM; ca: of those who may sign certificates of clients; NULL: none */
     struct TfyTls *tls;    /* tls.h: … read; NULL: no TLS */
@@ -60,6 +65,10 @@ typedef struct TfyServeFlags {
 /* NULL: error (TFY_ERROR_TEXT bytes) says why, "serve.json:3: $.hosts: …". */
 TfyConfig *tfy__config_read(const TfyServeFlags *flags, char *error);
 void tfy__config_free(TfyConfig *config); /* and the older ones */
+
+/* Prints what holds, the file and the command line and what nobody said, as a file that says it. There are no secrets in it:
+ * they are in files of their own. False: it cannot be written. */
+bool tfy__config_print(const TfyConfig *config, const TfyServeFlags *flags, FILE *out);
 
 /* The same from the text of a file, without its certificates and secrets: for tests. name: of the file, for messages. */
 TfyConfig *tfy__config_parse(const char *name, const char *text, size_t len, char *error);

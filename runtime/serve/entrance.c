@@ -8,6 +8,7 @@
 #include "cli/frame/cli.h"
 #include "serve/admin.h"
 #include "serve/bounds.h"
+#include "serve/browser.h"
 #include "serve/hooks.h"
 #include "serve/listen.h"
 #include "serve/notify.h"
@@ -16,6 +17,8 @@
 #include "wal/history/fork.h"
 #include "wal/history/history.h"
 #include "wal/rows/payload.h"
+
+enum { LOGIN_SIZE = sizeof ((TfyServer *)0)->base + TFY_SECRET_SIZE + 16 };
 
 static _Atomic bool again; /* SIGHUP came */
 static TfyServer *the_server;
@@ -146,30 +149,45 @@ bool tfy__entrance_open(TfyServer *server, char *error)
     return tfy__listen_all_asked(error);
 }
 
-/* Whoever sits at this terminal may do what they want with the process, so the code gives everything. */
-static void tell_login(TfyServer *server)
+/* The address that lets a browser in. Whoever starts this process may do what they want with it, so the code gives
+ * everything. */
+static bool login_address(TfyServer *server, char address[LOGIN_SIZE])
 {
     TfyCaller caller = {.how = "terminal", .roles = TFY_ROLE_ALL};
     char code[TFY_SECRET_SIZE];
     tfy__user_name(geteuid(), caller.name, sizeof caller.name);
-    if (tfy__door_code(server->door, &caller, code))
-        tfy__say_text("open %s/#login=%s (once, within ten minutes; `tfy token login` prints another)\n", server->base,
-                      code);
+    if (!tfy__door_code(server->door, &caller, code)) return false;
+    snprintf(address, LOGIN_SIZE, "%s/#login=%s", server->base, code);
+    return true;
 }
 
-void tfy__entrance_tell(TfyServer *server)
+/* With a code of its own: that of the terminal is still good then. */
+static void open_browser(TfyServer *server)
 {
+    char address[LOGIN_SIZE];
+    if (!*server->base)
+        tfy__say("--open: there is no address that a browser could open");
+    else if (!login_address(server, address) || !tfy__browser_open(server->db, address))
+        tfy__say("--open: xdg-open cannot be started; open %s yourself, with a code of `tfy token login`", server->base);
+}
+
+void tfy__entrance_tell(TfyServer *server, bool opens)
+{
+    char address[LOGIN_SIZE];
     tfy__notify("READY=1");
     if (*server->base)
         tfy__say("serving %s at %s-live/http and %s", server->db, server->db, server->base);
     else
         tfy__say("serving %s at %s-live/http", server->db, server->db);
-    if (*server->base && isatty(STDERR_FILENO)) tell_login(server);
+    if (*server->base && isatty(STDERR_FILENO) && login_address(server, address))
+        tfy__say_text("open %s (once, within ten minutes; `tfy token login` prints another)\n", address);
+    if (opens) open_browser(server);
 }
 
 void tfy__entrance_quit(TfyServer *server)
 {
     if (server->http) tfy__listen_live_end(server->db);
+    if (server->http) tfy__browser_end(server->db);
     if (server->http) tfy__http_quit(server->http);
     tfy__http_close(server->http);
     tfy__bounds_close(server->bounds);

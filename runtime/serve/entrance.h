@@ -10,8 +10,8 @@ bool tfy__entrance_read(TfyServer *server, const TfyServeFlags *flags, char *err
 bool tfy__entrance_open(TfyServer *server, char *error);
 /* From a signal handler: the configuration is read again soon. */
 void tfy__entrance_again(void);
-/* Prints where it is, and on a terminal a line that lets a browser in. */
-void tfy__entrance_tell(TfyServer *server);
+/* Prints where it is, and on a terminal a line that lets a browser in. opens: a browser is started with it. */
+void tfy__entrance_tell(TfyServer *server, bool opens);
 void tfy__entrance_quit(TfyServer *server);  /* takes no more requests, and answers those under way */
 void tfy__entrance_close(TfyServer *server); /* … and after all that answers them has ended */
 

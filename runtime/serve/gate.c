@@ -158,6 +158,20 @@ static bool has_origin(const TfyGate *gate, const char *origin, const char *sche
     return allowed && strncmp(origin, scheme, len) == 0 && is_one_of(origin + len, strlen(origin + len), gate->hosts);
 }
 
+static bool has_value(const TfyRequestHead *asked, const char *name, const char *value)
+{
+    const char *has = tfy__header(asked, name);
+    return has && strcmp(has, value) == 0;
+}
+
+/* Somebody has followed a link to the page, from a mail or a chat: it is the same for everybody and says nothing, and the
+ * cookie is not sent with that request. */
+static bool follows_link(const TfyRequestHead *asked)
+{
+    return strcmp(asked->method, "GET") == 0 && strcmp(asked->target, "/") == 0 && !tfy__header(asked, "Origin") &&
+           has_value(asked, "Sec-Fetch-Mode", "navigate") && has_value(asked, "Sec-Fetch-Dest", "document");
+}
+
 /* A page of somebody else's in the person's browser. Programs send neither header. */
 static bool is_from_us(const TfyGate *gate, const TfyRequestHead *asked, TfyProblem *problem)
 {
@@ -165,7 +179,7 @@ static bool is_from_us(const TfyGate *gate, const TfyRequestHead *asked, TfyProb
     const bool ours = !origin || (gate->hosts && (has_origin(gate, origin, "https://", gate->tls || gate->proxy) ||
                                                   has_origin(gate, origin, "http://", !gate->tls)));
     if (!ours) return tfy__problem(problem, TFY_PROBLEM_FORBIDDEN, "another page asks");
-    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 && !follows_link(asked))
         return tfy__problem(problem, TFY_PROBLEM_FORBIDDEN, "another site asks");
     return true;
 }

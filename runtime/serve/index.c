@@ -107,6 +107,7 @@ typedef struct Known {
 struct TfyIndexer {
     sqlite3 *db;
     TfyLog *log;   /* whose records are read … */
+    bool words;    /* those of runs are kept, to be searched for */
     TfyLog *names; /* … and whose programs and earlier records are looked up meanwhile */
     sqlite3_stmt *statements[STATEMENTS];
     _Atomic int64_t cursor;
@@ -266,7 +267,7 @@ static TfyCounts *of_run(TfyIndexer *indexer, const Known *known, const TfyLogRe
 
 static void add_words(TfyIndexer *indexer, int64_t id, bool after, const char *bytes, size_t len)
 {
-    sqlite3_stmt *stmt = statement(indexer, ADD_WORDS);
+    sqlite3_stmt *stmt = indexer->words ? statement(indexer, ADD_WORDS) : NULL;
     if (!stmt || !len) return;
     sqlite3_bind_int64(stmt, 1, 2 * id + after);
     sqlite3_bind_text(stmt, 2, bytes, (int)(len < WORDS_MOST ? len : WORDS_MOST), SQLITE_STATIC);
@@ -652,7 +653,7 @@ static bool make(TfyIndexer *indexer, const char *path)
                    SQLITE_OK;
     if (ok) {
         sqlite3_bind_blob(stmt, 1, tfy__log_uuid(indexer->log), 16, SQLITE_STATIC);
-        sqlite3_bind_int(stmt, 2, TFY_INDEX_VERSION);
+        sqlite3_bind_int64(stmt, 2, indexer->words ? TFY_INDEX_VERSION : -TFY_INDEX_VERSION);
         ok = sqlite3_step(stmt) == SQLITE_DONE;
     }
     sqlite3_finalize(stmt);
@@ -667,7 +668,8 @@ static bool take(TfyIndexer *indexer, const char *path)
     if (access(path, F_OK) != 0 || tfy__index_file_open(path, false, &indexer->db) != SQLITE_OK) return false;
     if (tfy__index_file_meta(indexer->db, &meta) != SQLITE_OK) return false;
     indexer->cursor = meta.cursor;
-    return meta.version == TFY_INDEX_VERSION && memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 &&
+    return meta.version == (indexer->words ? TFY_INDEX_VERSION : -TFY_INDEX_VERSION) &&
+           memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 &&
            meta.cursor <= tfy__log_last(indexer->log) && tfy__index_file_is_whole(indexer->db);
 }
 
@@ -701,10 +703,11 @@ static bool open_file(TfyIndexer *indexer, const char *db_path, char *error)
     return false;
 }
 
-TfyIndexer *tfy__indexer_open(const char *db_path, char *error)
+TfyIndexer *tfy__indexer_open(const char *db_path, bool words, char *error)
 {
     TfyIndexer *indexer = calloc(1, sizeof *indexer);
     if (indexer) indexer->stuck = -1;
+    if (indexer) indexer->words = words;
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (indexer && open_logs(indexer, db_path, error) && open_file(indexer, db_path, error)) return indexer;
     tfy__indexer_close(indexer);

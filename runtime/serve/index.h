@@ -22,7 +22,7 @@ enum {
 typedef struct TfyIndexer TfyIndexer;
 
 /* Opens it for the one that follows. NULL: error (TFY_ERROR_TEXT bytes) says why. */
-TfyIndexer *tfy__indexer_open(const char *db_path, char *error);
+TfyIndexer *tfy__indexer_open(const char *db_path, bool words, char *error);
 /* Follows up to so many records. Returns their number, or a negative code. */
 int tfy__indexer_follow(TfyIndexer *indexer);
 /* Whether the run with that uuid is in the index, and has ended. */

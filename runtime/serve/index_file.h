@@ -10,7 +10,7 @@ enum { TFY_INDEX_VERSION = 4 };
 
 typedef struct TfyIndexMeta {
     uint8_t db[16]; /* of the log */
-    int64_t version;
+    int64_t version; /* TFY_INDEX_VERSION; below 0: the same without words to search for */
     int64_t made;   /* a number of this making */
     int64_t cursor; /* the newest record that is in it */
 } TfyIndexMeta;

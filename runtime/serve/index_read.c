@@ -326,7 +326,7 @@ void tfy__index_reader_close(TfyIndexReader *reader)
 
 static bool read_meta(TfyIndexReader *reader, TfyIndexMeta *meta)
 {
-    return tfy__index_file_meta(reader->db, meta) == SQLITE_OK && meta->version == TFY_INDEX_VERSION;
+    return tfy__index_file_meta(reader->db, meta) == SQLITE_OK && llabs(meta->version) == TFY_INDEX_VERSION;
 }
 
 int64_t tfy__index_made(TfyIndexReader *reader)

@@ -39,7 +39,8 @@ enum { FILES = 4096 };
 
 typedef struct Words {
     TfyServeFlags flags;
-    bool check;
+    bool check, print; /* only the configuration */
+    bool open;         /* a browser */
     const char *watch[TFY_WATCH_MOST];
     int watch_count;
 } Words;
@@ -119,7 +120,7 @@ static bool add_program(Main *it, const char *word)
 static bool add_file(Main *it, const char *name, const char *file)
 {
     TfyShared *shared = NULL;
-    TfyBuild build = {.what = file, .db = it->server.db};
+    TfyBuild build = {.what = file, .db = it->server.db, .most_ms = it->server.config->compile_ms};
     if (!tfy__program_name_fits(name)) return refuse(it, name, "a program cannot have this name");
     if (tfy__ends_with(file, ".so")) {
         if (tfy_shared_open(&shared, file, it->error) != TFY_OK) return false;
@@ -174,6 +175,7 @@ static int open_loop(Main *it)
     const TfyReach *first = tfy__reach_of(it->server.config, catalog->served[0]->name);
     const TfyOptions options = {.db_path = it->server.db,
                                 .root = first ? first->root : NULL,
+                                .models = it->server.config->models,
                                 .stay = true,
                                 .served = true,
                                 .on_event = on_event,
@@ -263,7 +265,7 @@ static int serve(Main *it, const Words *words)
         return close_all(it, code ? tfy__exit_status(code) : EXIT_MISSING);
     }
     catch_signals(&it->server);
-    tfy__entrance_tell(&it->server);
+    tfy__entrance_tell(&it->server, words->open);
     code = tfy_run(it->server.loop);
     if (code != TFY_E_STATE && code != 0) {
         tfy__say("%s", tfy__failure(it->server.loop));
@@ -287,6 +289,8 @@ static bool take_option(Main *it, Words *words, int option)
     case 'A': flags->ca = optarg; return true;
     case 'D': flags->drain = optarg; return true;
     case 'x': words->check = true; return true;
+    case 'p': words->print = true; return true;
+    case 'o': words->open = true; return true;
     case 'w':
         if (words->watch_count == TFY_WATCH_MOST) return false;
         words->watch[words->watch_count++] = optarg;
@@ -310,6 +314,8 @@ static bool take_words(Main *it, Words *words, int argc, char **argv)
                                             {"tls-ca", required_argument, NULL, 'A'},
                                             {"drain", required_argument, NULL, 'D'},
                                             {"check", no_argument, NULL, 'x'},
+                                            {"print-config", no_argument, NULL, 'p'},
+                                            {"open", no_argument, NULL, 'o'},
                                             {"watch", required_argument, NULL, 'w'},
                                             {NULL, 0, NULL, 0}};
     int option;
@@ -342,7 +348,9 @@ int main(int argc, char **argv)
     if (argc > 1 && tfy__is_remote_command(argv[1])) return tfy__remote_command(argc - 1, argv + 1);
     if (!take_words(&it, &words, argc, argv)) return EXIT_USAGE;
     if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);
-    if (words.check) return close_all(&it, EXIT_DONE);
+    if (words.print && !tfy__config_print(it.server.config, &words.flags, stdout))
+        return close_all(&it, tfy__fail(EXIT_MISSING, "the configuration cannot be printed"));
+    if (words.check || words.print) return close_all(&it, EXIT_DONE);
     if (!add_programs(&it, argv + optind, argc - optind) || !add_configured(&it)) {
         tfy__say("%s", *it.error ? it.error : "memory ran out");
         return close_all(&it, EXIT_MISSING);

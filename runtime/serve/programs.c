@@ -61,7 +61,8 @@ TfyServed *tfy__served_new(TfyPrograms *programs, const char *name, TfyShared *s
 int tfy__served_load(TfyServer *server, const TfyServed *served, char *error)
 {
     const TfyReach *reach = tfy__reach_of(server->config, served->name);
-    const TfyLoadOptions options = {.root = reach && reach->root ? reach->root : "."};
+    const TfyLoadOptions options = {.root = reach && reach->root ? reach->root : ".",
+                                    .secrets = reach ? reach->secrets : NULL};
     return tfy_load(server->loop, served->program, &options, error);
 }
 

@@ -1,11 +1,13 @@
 /* reach.c: see reach.h. */
 #include "serve/reach.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "cli/program/ceiling.h"
@@ -14,7 +16,8 @@
 
 void tfy__reach_free(TfyReach *reach)
 {
-    char *texts[] = {reach->program, reach->sandbox, reach->network, reach->grants, reach->budget, reach->root};
+    char *texts[] = {reach->program, reach->sandbox, reach->network, reach->grants, reach->budget, reach->root,
+                     reach->secrets};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free(texts[i]);
     free(reach);
 }
@@ -97,6 +100,14 @@ bool tfy__reach_root(TfyReading *reading, json_t *value, const char *path, void 
     if (stat(json_string_value(value), &st) != 0 || !S_ISDIR(st.st_mode))
         return tfy__config_refuse(reading, path, "there is no such directory");
     return tfy__config_text(reading, &reach->root, value);
+}
+
+bool tfy__reach_secrets(TfyReading *reading, json_t *value, const char *path, void *arg)
+{
+    TfyReach *reach = arg;
+    if (access(json_string_value(value), R_OK) != 0)
+        return tfy__config_refuse(reading, path, "it cannot be read: %s", strerror(errno));
+    return tfy__config_text(reading, &reach->secrets, value);
 }
 
 const TfyReach *tfy__reach_of(const TfyConfig *config, const char *program)

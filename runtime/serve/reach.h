@@ -1,5 +1,5 @@
 /* reach.h: how far the tools of a program may go on this server, and what it may ask of models: "sandbox", "network", "grant",
- * "runners" and "budget" of a program in the configuration, as these options of `tfy run`. A start may narrow them for its
+ * "runners", "budget" and "secrets" of a program in the configuration, as these options of `tfy run`. A start may narrow them for its
  * run, and never widens them. What holds is recorded with the run, and stays with it. */
 #ifndef SERVE_REACH_H
 #define SERVE_REACH_H
@@ -12,7 +12,8 @@ typedef struct TfyReach {
     struct TfyReach *next; /* of the configuration's */
     char *program;          /* all texts are owned; NULL: nothing is said */
     char *sandbox, *network, *grants, *budget;
-    char *root; /* the directory that its runs work in */
+    char *root;    /* the directory that its runs work in */
+    char *secrets; /* where the values of its secrets are */
     bool runners;
 } TfyReach;
 
@@ -24,6 +25,7 @@ bool tfy__reach_network(TfyReading *reading, json_t *value, const char *path, vo
 bool tfy__reach_grant(TfyReading *reading, json_t *value, const char *path, void *arg);
 bool tfy__reach_runners(TfyReading *reading, json_t *value, const char *path, void *arg);
 bool tfy__reach_budget(TfyReading *reading, json_t *value, const char *path, void *arg);
+bool tfy__reach_secrets(TfyReading *reading, json_t *value, const char *path, void *arg);
 bool tfy__reach_root(TfyReading *reading, json_t *value, const char *path, void *arg);
 
 /* NULL: the configuration says nothing about it. */

@@ -66,18 +66,8 @@ bool tfy__request_choice(TfyRequest *request, const char *name, const char *cons
 bool tfy__request_time(TfyRequest *request, const char *name, int64_t *ms)
 {
     const char *text = tfy__request_parameter(request, name);
-    struct tm time = {0};
-    int millis = 0, used = 0;
     *ms = 0;
-    if (!text) return true;
-    const int got = sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-                           &time.tm_min, &time.tm_sec, &used);
-    const char *rest = got == 6 ? text + used : "";
-    if (*rest == '.' && sscanf(rest, ".%3d%n", &millis, &used) == 1) rest += used;
-    time.tm_year -= 1900;
-    time.tm_mon -= 1;
-    *ms = (int64_t)timegm(&time) * 1000 + millis;
-    return strcmp(rest, "Z") == 0 ||
+    return !text || tfy__read_time(text, strlen(text), ms) ||
            tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "%s is a time such as 2026-11-23T02:29:11Z", name);
 }
 

@@ -67,8 +67,7 @@ static void answer(TfyLoop *loop, void *arg)
 void tfy__serve_retire(TfyRequest *request)
 {
     TfyServer *server = request->server;
-    const TfyServed *served =
-        tfy__request_known(request, (const char *const[]){NULL}) ? find_version(request) : NULL;
+    const TfyServed *served = tfy__request_known(request, (const char *const[]){NULL}) ? find_version(request) : NULL;
     if (!served || is_used(request, served)) {
         tfy__request_done(request);
         return;

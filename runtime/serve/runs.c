@@ -249,6 +249,9 @@ bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted)
         !tfy__request_time(request, "before", &wanted->before_ms))
         return false;
     wanted->limit = (uint32_t)limit;
+    if (wanted->words && !request->server->searches)
+        return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST,
+                            "this server keeps no words to search for; its configuration says \"search\": false");
     return tfy__cursor_read(request, 'r', &wanted->below);
 }
 

@@ -118,6 +118,7 @@ struct TfyServer {
     struct TfyBounds *bounds;
     _Atomic(TfyConfig *) config; /* the newest */
     char user[64], root[64];     /* the names of those whom its own socket lets in; a look-up reads files */
+    bool searches;               /* the index keeps words to search for */
     char base[128];              /* where a browser finds it, "http://127.0.0.1:8433"; "": nowhere */
     TfyTable starting;           /* of TfyStarting: on the way to the disk; the loop's own */
     _Atomic bool draining;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "serve/arguments.h"
 #include "serve/body.h"
 #include "serve/reach.h"
 #include "serve/queue.h"
@@ -51,53 +52,6 @@ static const TfyWorkflow *find_workflow(TfyRequest *request, const TfyServed *of
     tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "%s has no workflow '%.80s'%s", of->name, name,
                  tfy__meant(name, names).text);
     return NULL;
-}
-
-/* ---- arguments ---- */
-
-static json_t *only(const json_t *args, const char *name)
-{
-    json_t *one = json_object(), *value = json_object_get(args, name);
-    if (value) json_object_set(one, name, value);
-    return one;
-}
-
-/* Why a parameter does not fit, each by itself, so that all mistakes are told at once. */
-static void tell_mistakes(TfyRequest *request, const TfyStarting *starting, const json_t *args)
-{
-    const TfyWorkflow *workflow = starting->workflow;
-    const char *names[64] = {NULL}, *given;
-    json_t *value;
-    for (uint32_t i = 0; i < workflow->param_count; i++) {
-        TfyWorkflow alone = *workflow;
-        TfyBuffer out = {0};
-        char error[TFY_ERROR_TEXT] = "", path[128];
-        alone.params = &workflow->params[i];
-        alone.param_count = 1;
-        if (i < 63) names[i] = workflow->params[i].name;
-        json_t *one = only(args, workflow->params[i].name);
-        char *text = one ? json_dumps(one, JSON_COMPACT) : NULL;
-        if (text && tfy__encode_arguments(request->server->loop, &alone, text, &out, error) == TFY_E_INVALID) {
-            char *colon = error[0] == '$' ? strstr(error, ": ") : NULL;
-            snprintf(path, sizeof path, "$.args.%.100s", workflow->params[i].name);
-            if (colon) *colon = '\0';
-            if (colon && error[1]) snprintf(path, sizeof path, "$.args%.110s", error + 1);
-            tfy__body_mistake(&request->problem, path, "%s", colon ? colon + 2 : error);
-        }
-        free(text);
-        json_decref(one);
-        tfy__buffer_free(&out);
-    }
-    json_object_foreach((json_t *)args, given, value)
-    {
-        char path[128];
-        bool known = false;
-        for (uint32_t i = 0; i < workflow->param_count; i++) known |= strcmp(workflow->params[i].name, given) == 0;
-        snprintf(path, sizeof path, "$.args.%.100s", given);
-        if (!known)
-            tfy__body_mistake(&request->problem, path, "%s has no such parameter%s", workflow->name,
-                              tfy__meant(given, names).text);
-    }
 }
 
 /* ---- labels ---- */
@@ -287,7 +241,8 @@ static bool starts(TfyRequest *request, const char *args)
     }
     if (code == TFY_E_STATE && request->key) return false;
     if (code == TFY_E_INVALID && !request->problem.kind)
-        tell_mistakes(request, starting, json_object_get(request->json, "args"));
+        tfy__arguments_mistakes(server->loop, starting->workflow, json_object_get(request->json, "args"),
+                                &request->problem);
     if (code == TFY_E_FULL) {
         tfy__problem(&request->problem, TFY_PROBLEM_BUSY, "%s", error);
         request->retry_after_s = 1;
@@ -314,7 +269,8 @@ static bool prepare(TfyRequest *request)
     return tfy__request_known(request, (const char *const[]){NULL}) &&
            tfy__body_fits(request->json, members, &request->problem) &&
            labels_fit(json_object_get(request->json, "labels"), request->ours, &request->problem) &&
-           place_fits(request->json, &request->problem);
+           place_fits(request->json, &request->problem) &&
+           tfy__arguments_known(starting->workflow, json_object_get(request->json, "args"), &request->problem);
 }
 
 /* The uuid that the key stands for. */
@@ -333,7 +289,8 @@ static bool keep_args(TfyRequest *request, const char *args)
     char error[TFY_ERROR_TEXT];
     if (tfy__encode_arguments(request->server->loop, starting->workflow, args, &starting->args, error) == TFY_OK)
         return true;
-    tell_mistakes(request, starting, json_object_get(request->json, "args"));
+    tfy__arguments_mistakes(request->server->loop, starting->workflow, json_object_get(request->json, "args"),
+                            &request->problem);
     return tfy__problem(&request->problem, TFY_PROBLEM_ARGUMENTS, "%s", error);
 }
 

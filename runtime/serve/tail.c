@@ -170,7 +170,8 @@ struct TfyTail *tfy__tail_open(TfyServer *server, char *error)
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!tail) return NULL;
     tail->server = server;
-    tail->indexer = tfy__indexer_open(server->db, error);
+    server->searches = !server->config->no_search; /* a new configuration takes a new start for it */
+    tail->indexer = tfy__indexer_open(server->db, server->searches, error);
     pthread_mutex_init(&tail->mutex, NULL);
     tfy__cond_init(&tail->more);
     tfy__cond_init(&tail->moved);

@@ -78,7 +78,7 @@ static const TfyServed *load_stored(TfyServer *server, const char *name, const c
     char error[TFY_ERROR_TEXT] = "memory ran out";
     const TfyServed *known = tfy__served_from(server->programs, source);
     if (known) return known;
-    TfyBuild build = {.what = hash, .db = server->db};
+    TfyBuild build = {.what = hash, .db = server->db, .most_ms = server->config->compile_ms};
     TfyShared *shared = tfy__build(&build, error);
     TfyServed *served = shared ? tfy__served_new(server->programs, name, shared) : NULL;
     if (served && tfy__served_load(server, served, error) == TFY_OK) {

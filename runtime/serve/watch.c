@@ -100,7 +100,7 @@ static void compile(Watched *item)
 {
     TfyServer *server = item->watch->server;
     char error[TFY_ERROR_TEXT];
-    TfyBuild build = {.what = item->file, .db = server->db, .born = born, .arg = item->watch};
+    TfyBuild build = {.what = item->file, .db = server->db, .most_ms = server->config->compile_ms, .born = born, .arg = item->watch};
     TfyShared *shared = tfy__build(&build, error);
     Built *built = shared ? malloc(sizeof *built) : NULL;
     if (!shared) {

@@ -282,6 +282,19 @@ raw "GET /healthz HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example${end}"
 check "a page of somebody else's is refused" refused 403
 raw "GET /healthz HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: cross-site${end}"
 check "... and so is another site" refused 403
+linked() { raw "$1 HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: $2\r\nSec-Fetch-Dest: $3\r\nConnection: close\r\n${4:-}\r\n"; }
+linked "GET /" navigate document
+check "a link of another site leads to the page" grep -q "^HTTP/1.1 200" out
+linked "GET /" navigate iframe
+check "... and not into a frame" refused 403
+linked "GET /" no-cors script
+check "... nor is it read as something else" refused 403
+linked "GET /v1/runs" navigate document
+check "... nor does it lead anywhere else" refused 403
+linked "POST /" navigate document "Content-Type: application/json\r\nContent-Length: 2\r\n"
+check "... nor does a form" refused 403
+linked "GET /" navigate document "Origin: https://evil.example\r\n"
+check "... nor a page that says whose it is" refused 403
 
 # ---- the document ----
 

@@ -129,6 +129,17 @@ post /v1/programs/shop/workflows/order/runs '{"args": {"customer": 1, "count": 9
 check "numbers that nobody can hold are named, all at once" sh -c 'grep -qF "\$.args.gift" out && grep -qF "\$.args.weight" out'
 post /v1/programs/shop/workflows/order/runs '{"args": {"count": 9223372036854775808}, "priority": 9223372036854775808}'
 check "... wherever they are" says 422 '$.priority'
+rest='"customer":"ann","count":1,"weight":1.5,"gift":true,"stock":{},"wait":"1s","due":"2026-11-23T02:29:11Z","rest":{"any":{"thing":1}}'
+nested() { post /v1/programs/shop/workflows/order/runs "{\"args\":{$rest,\"size\":$1,\"items\":[{\"name\":\"tea\",\"n\":1,\"price\":2.5$2}]}}"; }
+nested '"small"' ''
+check "a record that is whole" says 201
+nested '"small"' ',"pirce":2'
+check "a member that no record has is refused at its place" says 422 '"path":"$.args.items[0].pirce"'
+check "... with what may be meant" says 422 "did you mean 'price'?"
+nested '{"case":"made","width":3,"heigth":4}' ',"more":2'
+check "... in a case, too, all at once" sh -c 'grep -qF "\$.args.size.heigth" out && grep -qF "\$.args.items[0].more" out'
+nested '{"case":"made","width":3}' ''
+check "... which may have what is its own" says 201
 ask "http://x/v1/runs?limit=1"
 check "the server is well" says 200
 ends

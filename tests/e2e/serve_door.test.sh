@@ -401,3 +401,25 @@ check "a configuration is there" ended 64 'nothing.json: No such file'
 serves shop.tfy --no-tcp
 check "a server can do without TCP" sh -c 'grep -q "/http$" served'
 ends
+
+# ---- a browser ----
+mkdir bin
+printf '#!/bin/sh\ncp -p "$1" "%s"\necho "$@" >"%s"\n' "$PWD/opened" "$PWD/words" >bin/xdg-open
+chmod +x bin/xdg-open
+PATH="$PWD/bin:$PATH" serves shop.tfy --listen 127.0.0.1:0 --open
+check "--open starts the browser" within 10 test -s words
+check "... with a file that nobody else reads" test "$(stat -c %a opened)" = 600
+check "... and no code among its words" sh -c '! grep -q login words'
+url=$(sed -n 's/.*0;url=\([^#]*\)#login=.*/\1/p' opened)
+code=$(sed -n 's/.*0;url=[^#]*#login=\([^"]*\)".*/\1/p' opened)
+enter() { curl -sS -o out -w '%{http_code}' -H 'Content-Type: application/json' -d "{\"code\":\"$code\"}" "${url%/}/v1/session"; }
+check "... from where the code lets in" test "$(enter)" = 201
+check "... once" test "$(enter)" = 401
+ends
+check "... and the file goes with the server" test ! -e "$TFY_DB-live/open.html"
+rm bin/xdg-open
+if ! command -v xdg-open >/dev/null; then
+    serves shop.tfy --listen 127.0.0.1:0 --open
+    check "without xdg-open it says so, and serves" within 10 grep -q 'xdg-open cannot be started; open http' served
+    ends
+fi

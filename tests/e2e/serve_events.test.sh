@@ -40,6 +40,8 @@ in_order() { ids "$1" | sort -nu | cmp -s - "$1.ids"; }
 checked_ids() { ids "$1" >"$1.ids" && in_order "$1"; }
 
 serves shop.tfy
+ask 'http://x/v1/events?live=x'
+check "live is 0 or 1" says 400 'live is one of 0, 1'
 listen live 40 live=1
 within live "event: hello"
 check "a stream begins with what it is of" sh -c 'grep -q "^data: {\"db\":\"[0-9a-f-]*\",\"epoch\":1,\"head\":2}" live'

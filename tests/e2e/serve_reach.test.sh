@@ -92,6 +92,85 @@ start 2 ',"budget":"calls=9","network":"any"'
 check "several mistakes are told at once, each with its path" sh -c 'grep -q "\$.budget" out && grep -q "\$.network" out'
 ends
 
+# ---- secrets of a program ----
+cat >asks.tfy <<'END'
+tool reveal() -> ExecResult idempotent = exec ["sh", "-c", "printf %s $KEY | wc -c"] env { "KEY": secret("KEY") }
+workflow main() -> string {
+    let done = yield reveal()
+    return done.out.trim()
+}
+workflow look(path: string) -> string { return yield read_file(path) }
+END
+cp asks.tfy others.tfy
+echo '// another one' >>others.tfy
+(umask 077 && echo KEY=four >first.keys && echo KEY=eleven--and >second.keys)
+config '{"programs": {"asks": {"file": "asks.tfy", "secrets": "first.keys"}, "others": {"file": "others.tfy", "secrets": "second.keys"}}}'
+serves --config serve.json --no-tcp
+reveal() { post "/v1/programs/$1/workflows/main/runs" '{"args":{}}' -H 'Prefer: wait=20'; }
+reveal asks
+check "a program has its secrets" is result 4
+reveal others
+check "... and another one its own" is result 11
+post /v1/programs/others/workflows/look/runs '{"args":{"path":"first.keys"}}' -H 'Prefer: wait=20'
+check "nobody reads those of another one" sh -c 'grep -q "belongs to the runtime" out && ! grep -q four out'
+post /v1/programs/others/workflows/look/runs '{"args":{"path":"second.keys"}}' -H 'Prefer: wait=20'
+check "... nor its own" says 200 "belongs to the runtime"
+ends
+wrong '{"programs": {"shop": {"secrets": "nowhere"}}}' '$.programs.shop.secrets: it cannot be read: No such file or directory'
+
+# ---- what holds for all ----
+cat >models.json <<'END'
+{"models": {"default": {"api": "chat", "url": "http://127.0.0.1:1/v1", "model": "any"}}}
+END
+config '{"models": "models.json", "search": false, "drain": "90s", "compile": "2s", "programs": {"shop": {"file": "shop.tfy"}},
+  "followers": {"bus": {"to": "nats://127.0.0.1:4222"}}}'
+run tfy serve --print-config --config serve.json --listen 127.0.0.1:8434
+check "--print-config prints what holds" printed '"drain": "90s"'
+check "... with what nobody said" printed '"compile": "2s"'
+check "... and what the command line says" printed '"address": "127.0.0.1:8434"'
+cp out printed.json
+run tfy serve --print-config --config printed.json
+check "... as a file that says the same" cmp out printed.json
+sed -i '/followers/d; s/},$/}}/' serve.json
+serves --config serve.json --no-tcp
+ask 'http://x/v1/runs?q=ann'
+check "a server that is not to search keeps no words" says 400 '\"search\": false'
+ask 'http://x/v1/runs?state=completed'
+check "... and lists runs" says 200 '"runs"'
+post /v1/programs/shop/workflows/model/runs '{"args":{}}' -H 'Prefer: wait=20'
+check "the models are those of its file" says 200 '127.0.0.1:1'
+ends
+
+# ---- a compiler that hangs ----
+mkdir bin
+cat >bin/slow <<'END'
+#!/bin/sh
+[ ! -e hang ] || exec sleep 3471
+exec gcc "$@"
+END
+chmod +x bin/slow
+hangs() { pgrep -f "^sleep 3471" >/dev/null; }
+export CC="$PWD/bin/slow"
+serves --config serve.json --no-tcp
+sed -i "s|\[ ! -e hang|[ ! -e '$PWD/hang'|" bin/slow
+touch hang
+deploying() { curl -sS --unix-socket "$TFY_DB-live/http" -o deployed -w '%{http_code}' -X PUT -H 'Content-Type: application/json' -d '{"files":[{"path":"x.tfy","text":"workflow main() -> int { return 5 }"}]}' http://x/v1/programs/late >answered; }
+deploying &
+deploys=$!
+within 10 hangs
+ask http://x/v1/programs
+check "while a compiler hangs, others are answered" says 200 '"name":"shop"'
+check "... and it does hang" hangs
+wait "$deploys"
+check "its time is bounded" grep -qx 422 answered
+check "... which is told" grep -q 'it was not compiled within 2.0 s' deployed
+check "... and nothing of it is left" within 5 sh -c '! pgrep -f "^sleep 3471" >/dev/null'
+rm hang
+deploying
+check "the same can be deployed later" grep -qx 201 answered
+ends
+unset CC
+
 # ---- mistakes ----
 wrong '{"programs": {"shop": {"sandbox": "shut"}}}' 'serve.json:1: $.programs.shop.sandbox: it is readonly, workspace or open'
 wrong '{"programs": {"shop": {"sandbox": true}}}' '$.programs.shop.sandbox'
@@ -101,6 +180,9 @@ wrong '{"programs": {"shop": {"grant": ["attempt:eats=x"]}}}' '$.programs.shop.g
 wrong '{"programs": {"shop": {"grant": [1]}}}' '$.programs.shop.grant[0]'
 wrong '{"programs": {"shop": {"budget": "5"}}}' '$.programs.shop.budget'
 wrong '{"programs": {"shop": {"root": "nowhere"}}}' '$.programs.shop.root: there is no such directory'
+wrong '{"models": "nowhere.json"}' '$.models: it cannot be read'
+wrong '{"search": "yes"}' '$.search'
+wrong '{"compile": "500ms"}' '$.compile: a program is given a second at least'
 wrong '{"programs": {"shop": {"runners": "yes"}}}' '$.programs.shop.runners'
 config '{"programs": {"shop": {"grant": ["attemp:reads=/srv"]}}}'
 run tfy serve --config serve.json --no-tcp shop.tfy

@@ -59,8 +59,8 @@ for file in guide-*.json; do
     check "the guide's $file fits" [ "$(judged "$file")" = fits ]
 done
 good '{}'
-good '{"$schema": "https://json-schema.org/x", "drain": "20s"}'
-good '{"programs": {"shop": {"file": "shop.tfy", "root": "elsewhere", "sandbox": "readonly", "network": "a.example:443", "grant": ["exec:reads=/srv"], "runners": true, "budget": "cost=5", "limits": {"order": {"max_running": 1, "max_queued": 2, "per_key": 3, "rate": "5/s", "not_by_starter": true}}}}}'
+good '{"$schema": "https://json-schema.org/x", "drain": "20s", "compile": "2m", "search": false, "models": "github.key"}'
+good '{"programs": {"shop": {"file": "shop.tfy", "root": "elsewhere", "sandbox": "readonly", "network": "a.example:443", "grant": ["exec:reads=/srv"], "runners": true, "budget": "cost=5", "secrets": "github.key", "limits": {"order": {"max_running": 1, "max_queued": 2, "per_key": 3, "rate": "5/s", "not_by_starter": true}}}}}'
 good '{"listen": [{"address": "127.0.0.1:8433"}, {"unix": "/run/x.sock", "proxy": true, "user_header": "X-User", "groups_header": "X-Groups", "groups": {"ops": ["operator"]}}], "hosts": ["tfy.example.org"]}'
 good '{"schedules": {"nightly": {"cron": "30 2 * * *", "zone": "Europe/Berlin", "start": "shop.order", "args": {"n": 1}, "overlap": "skip", "catch_up": "1h", "jitter": "1m"}}}'
 good '{"followers": {"traces": {"to": "otlp+http://127.0.0.1:4318", "type": ["Approval"], "content": true}}}'
@@ -87,3 +87,7 @@ bad '{"hooks": {"github": {"scheme": "github", "secret_file": "github.key"}}}'
 bad '{"hooks": {"github": {"scheme": "gitlab", "secret_file": "github.key", "start": "shop.order"}}}'
 bad '{"tls": {"cert": "x.pem"}}'
 bad '{"drain": 20}'
+bad '{"compile": 20}'
+bad '{"search": "no"}'
+bad '{"models": {}}'
+bad '{"programs": {"shop": {"secrets": true}}}'

@@ -122,7 +122,12 @@ void tfy__timer_del(TfyLoop *loop, uint64_t handle)
         if (loop->timers[i].id == handle) loop->timers[i].id = 0;
 }
 
-const char *tfy__secrets_option(TfyLoop *loop)
+const TfyProgram *tfy__program_of(TfyTask *task)
+{
+    return NULL;
+}
+
+const char *tfy__secrets_option(TfyLoop *loop, const TfyProgram *program)
 {
     return NULL;
 }

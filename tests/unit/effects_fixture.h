@@ -114,7 +114,7 @@ void tfy__watch_del(TfyLoop *loop, int64_t handle)
     watch->handler = NULL;
 }
 
-const char *tfy__secrets_option(TfyLoop *loop)
+const char *tfy__secrets_option(TfyLoop *loop, const TfyProgram *program)
 {
     return NULL;
 }

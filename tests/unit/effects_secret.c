@@ -19,7 +19,12 @@
 
 static const char *secrets_file;
 
-const char *tfy__secrets_option(TfyLoop *loop)
+const TfyProgram *tfy__program_of(TfyTask *task)
+{
+    return NULL;
+}
+
+const char *tfy__secrets_option(TfyLoop *loop, const TfyProgram *program)
 {
     return secrets_file;
 }

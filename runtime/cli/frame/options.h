@@ -133,6 +133,8 @@
     O(TLS_CA, "tls-ca", "FILE",                                                                                        \
       "who signs certificates of clients, in PEM; a client is the tfy:NAME of its certificate")                        \
     O(CHECK_ONLY, "check", NULL, "read the configuration, say what is wrong with it, and exit")                        \
+    O(PRINT_CONFIG, "print-config", NULL, "print the configuration as it holds, without secrets, and exit")            \
+    O(OPEN, "open", NULL, "open the page in a browser")                                                                \
     O(ROLES, "roles", "LIST", "what it may do: viewer, approver, operator, admin, with commas between them")           \
     O(ONLY, "only", "GLOBS", "the workflows that it sees, such as shop.*,ci.main (else all)")                          \
     O(EXPIRES, "expires", "TIME", "how long it is good, such as 30d (else until it is revoked)")                       \

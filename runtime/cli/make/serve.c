@@ -69,8 +69,8 @@ static void add_options(const TfyArgs *args, char **words, int *count)
                                        OPT_ONLY,        OPT_EXPIRES,      OPT_RATE,        OPT_SERVER,   OPT_RUN_ID,
                                        OPT_DRAIN,       OPT_PROGRAM_NAME, OPT_TO,          OPT_FOLLOWER, OPT_TYPE,
                                        OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT},
-                           flags[] = {OPT_NO_TCP,     OPT_CHECK_ONLY, OPT_JSON,   OPT_MOVE,
-                                      OPT_START_WAIT, OPT_CONTENT,    OPT_DETAILS};
+                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_PRINT_CONFIG, OPT_OPEN,   OPT_JSON,
+                                      OPT_MOVE,   OPT_START_WAIT, OPT_CONTENT,      OPT_DETAILS};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!args->option[values[i]]) continue;
         words[(*count)++] = tfy__sys_printf("--%s=%s", tfy__options[values[i]].name, args->option[values[i]]);
@@ -112,7 +112,8 @@ int tfy__cmd_serve(const TfyArgs *args)
     int count = 0;
     char **words = words_of(args, "tfy-serve", NULL, &count);
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
-    if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_CONFIG])
+    if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_PRINT_CONFIG] &&
+        !args->option[OPT_CONFIG])
         status = tfy__fail(EXIT_USAGE,
                            "serve needs a program: FILE.tfy, FILE.so that `tfy build --shared` made, or --config FILE");
     for (int i = 0; i < args->word_count && status == EXIT_DONE && args->option[OPT_WATCH]; i++)

@@ -82,10 +82,6 @@ const char *tfy__lock_path(TfyLoop *loop)
 {
     return loop->lock_path;
 }
-const char *tfy__secrets_option(TfyLoop *loop)
-{
-    return loop->options.secrets;
-}
 const char *tfy__secrets_command(TfyLoop *loop)
 {
     return loop->options.secrets_from;

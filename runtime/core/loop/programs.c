@@ -101,6 +101,7 @@ static int load_new(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptio
     Loaded *loaded = code ? NULL : tfy__loaded_new(loop, program);
     if (!loaded) return code ? code : TFY_E_NOMEM;
     loaded->root = root;
+    loaded->secrets = options ? options->secrets : NULL;
     code = tfy__loop_prepare(loop, program, error_text);
     if (!code) return code;
     LIST_REMOVE(&loop->programs, loaded, next);
@@ -108,13 +109,18 @@ static int load_new(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptio
     return code;
 }
 
-static int check_same(TfyLoop *loop, const Loaded *same, const TfyProgram *program, const TfyLoadOptions *options,
+/* The program that the loop was opened for may be given other secrets than the loop's. */
+static int check_same(TfyLoop *loop, Loaded *same, const TfyProgram *program, const TfyLoadOptions *options,
                       char *error_text)
 {
     Root *root = same->root;
     const int code = options && options->root ? tfy__root_open(loop, options->root, &root, error_text) : TFY_OK;
     if (code) return code;
-    if (same->program == program && same->root == root) return TFY_OK;
+    if (same->program == program && same->root == root) {
+        if (!options || !options->secrets || options->secrets == same->secrets) return TFY_OK;
+        same->secrets = options->secrets;
+        return tfy__loop_prepare(loop, program, error_text);
+    }
     snprintf(error_text, TFY_ERROR_TEXT, "the loop has a program with the source of %s, which works in %.300s",
              program->name, same->root->at.path);
     return TFY_E_STATE;
@@ -130,7 +136,7 @@ int tfy_load(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptions *opt
                  program->name, program->tfyc, tfy_version());
         return TFY_E_INVALID;
     }
-    const Loaded *same = by_source(loop, program->source);
+    Loaded *same = by_source(loop, program->source);
     const int code =
         same ? check_same(loop, same, program, options, error_text) : load_new(loop, program, options, error_text);
     return tfy__explained(code, error_text);
@@ -141,6 +147,12 @@ int tfy_load(TfyLoop *loop, const TfyProgram *program, const TfyLoadOptions *opt
 bool tfy__is_served(TfyLoop *loop)
 {
     return loop->options.served;
+}
+
+const char *tfy__secrets_option(TfyLoop *loop, const TfyProgram *program)
+{
+    const Loaded *loaded = tfy__loaded_as(loop, program);
+    return loaded && loaded->secrets ? loaded->secrets : loop->options.secrets;
 }
 
 const TfyProgram *tfy__program_of(TfyTask *task)

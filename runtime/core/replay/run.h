@@ -27,6 +27,7 @@ typedef struct Loaded {
     TfyLoop *loop;
     const TfyProgram *program;
     Root *root;     /* where its runs work; NULL: a replay, which has none */
+    const char *secrets; /* where the values of its secrets are; NULL: as TfyOptions says */
     int64_t row;    /* its row in the log; 0: not known yet */
     bool snapshots; /* its runs can be written to a snapshot, and restored */
     bool parks;     /* … and leave memory: it opens no descriptors */
