@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buffer.h"
+#include "base/check.h"
 #include "serve/audit.h"
 #include "serve/child.h"
 #include "serve/machine.h"
@@ -92,97 +93,12 @@ static json_t *problem_answer(void)
 
 /* ---- what all routes share ---- */
 
-static const char shared[] =
-    "{\"Problem\":{\"type\":\"object\",\"required\":[\"type\",\"title\",\"status\",\"request\"],\"properties\":{"
-    "\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},"
-    "\"detail\":{\"type\":\"string\"},\"request\":{\"type\":\"string\"},\"errors\":{\"type\":\"array\",\"items\":{"
-    "\"type\":\"object\",\"required\":[\"path\",\"detail\"],\"properties\":{\"path\":{\"type\":\"string\"},"
-    "\"detail\":{\"type\":\"string\"}}}}}},"
-    "\"Run\":{\"type\":\"object\",\"required\":[\"id\",\"program\",\"version\",\"workflow\",\"state\",\"attention\","
-    "\"by\","
-    "\"started\",\"ended\",\"labels\",\"tokens\",\"cost\",\"records\"],\"properties\":{\"id\":{\"type\":\"string\","
-    "\"format\":\"uuid\"},"
-    "\"program\":{\"type\":[\"string\",\"null\"]},\"version\":{\"type\":[\"string\",\"null\"]},\"workflow\":{\"type\":["
-    "\"string\",\"null\"]},"
-    "\"state\":{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"]},"
-    "\"attention\":{\"enum\":[\"question\",\"in_doubt\",\"deadlock\",\"diverged\",null]},\"by\":{\"type\":[\"string\","
-    "\"null\"]},"
-    "\"started\":{\"type\":\"string\",\"format\":\"date-time\"},\"ended\":{\"type\":[\"string\",\"null\"],\"format\":"
-    "\"date-time\"},"
-    "\"labels\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
-    "\"tokens\":{\"type\":\"object\",\"required\":[\"in\",\"out\"],\"properties\":{\"in\":{\"type\":\"integer\"},"
-    "\"out\":{\"type\":\"integer\"}}},"
-    "\"cost\":{\"type\":[\"number\",\"null\"]},\"records\":{\"type\":\"integer\"},\"result\":true,\"error\":{\"type\":"
-    "\"object\"}}},"
-    "\"Runs\":{\"type\":\"object\",\"required\":[\"runs\",\"next\"],\"properties\":{\"runs\":{\"type\":\"array\","
-    "\"items\":{"
-    "\"$ref\":\"#/components/schemas/Run\"}},\"next\":{\"type\":[\"string\",\"null\"]}}},"
-    "\"Programs\":{\"type\":\"object\",\"required\":[\"programs\",\"next\"],\"properties\":{\"programs\":{\"type\":"
-    "\"array\",\"items\":{"
-    "\"$ref\":\"#/components/schemas/Program\"}},\"next\":{\"type\":\"null\"}}},"
-    "\"Program\":{\"type\":\"object\",\"required\":[\"name\",\"version\",\"workflows\",\"versions\"],\"properties\":{"
-    "\"name\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},\"workflows\":{\"type\":\"array\",\"items\":{"
-    "\"type\":\"string\"}},\"versions\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"version\","
-    "\"active\",\"live\"],\"properties\":{\"version\":{\"type\":\"string\"},\"active\":{\"type\":\"boolean\"},"
-    "\"live\":{\"type\":\"integer\"}}}}}},"
-    "\"Deploy\":{\"type\":\"object\",\"required\":[\"program\",\"version\",\"before\",\"older\"],\"properties\":{"
-    "\"program\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},\"before\":{\"type\":[\"string\",\"null\"]},"
-    "\"older\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"version\",\"runs\"],\"properties\":{"
-    "\"version\":{\"type\":\"string\"},\"runs\":{\"type\":\"integer\"},\"refused\":{\"type\":\"array\",\"items\":{"
-    "\"type\":\"object\",\"required\":[\"run\",\"reason\"],\"properties\":{\"run\":{\"type\":\"string\"},\"reason\":{"
-    "\"type\":\"string\"}}}},\"unknown\":{\"type\":\"string\"}}}}}},"
-    "\"Move\":{\"type\":\"object\",\"required\":[\"program\",\"version\",\"moved\",\"stayed\",\"more\"],\"properties\":"
-    "{"
-    "\"program\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"},\"moved\":{\"type\":\"integer\"},\"stayed\":{"
-    "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"run\",\"reason\"],\"properties\":{\"run\":{"
-    "\"type\":\"string\"},\"reason\":{\"type\":\"string\"}}}},\"more\":{\"type\":\"boolean\"}}},"
-    "\"Bulk\":{\"type\":\"object\",\"required\":[\"do\",\"chosen\",\"done\",\"refused\",\"started\",\"next\"],"
-    "\"properties\":{\"do\":{\"enum\":[\"cancel\",\"signal\",\"again\"]},\"chosen\":{\"type\":\"integer\"},\"done\":{"
-    "\"type\":\"integer\"},\"refused\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"run\",\"status\","
-    "\"detail\"],\"properties\":{\"run\":{\"type\":\"string\"},\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":"
-    "\"string\"}}}},\"started\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"of\",\"run\"],"
-    "\"properties\":{\"of\":{\"type\":\"string\"},\"run\":{\"type\":\"string\"}}}},\"next\":{\"type\":[\"string\","
-    "\"null\"]}}},"
-    "\"Status\":{\"type\":\"object\",\"required\":[\"status\"],\"properties\":{\"status\":{\"const\":\"ok\"}}},"
-    "\"Schedule\":{\"type\":\"object\",\"required\":[\"name\",\"cron\",\"zone\",\"start\",\"overlap\",\"catch_up\","
-    "\"jitter\",\"paused\",\"off\",\"next\",\"last\"],\"properties\":{\"name\":{\"type\":\"string\"},\"cron\":{"
-    "\"type\":"
-    "\"string\"},\"zone\":{\"type\":\"string\"},\"start\":{\"type\":\"string\"},\"overlap\":{\"enum\":[\"skip\","
-    "\"queue\",\"cancel_old\",\"allow\"]},\"catch_up\":{\"type\":\"string\"},\"jitter\":{\"type\":\"string\"},"
-    "\"paused\":{"
-    "\"type\":"
-    "\"boolean\"},\"off\":{\"type\":[\"string\",\"null\"]},\"next\":{\"type\":[\"string\",\"null\"],\"format\":\"date-"
-    "time\"},"
-    "\"last\":{\"type\":[\"object\",\"null\"],\"required\":[\"time\",\"run\",\"skipped\"],\"properties\":{\"time\":{"
-    "\"type\":"
-    "\"string\",\"format\":\"date-time\"},\"run\":{\"type\":[\"string\",\"null\"],\"format\":\"uuid\"},\"skipped\":{"
-    "\"type\":["
-    "\"string\",\"null\"]}}}}},"
-    "\"Schedules\":{\"type\":\"object\",\"required\":[\"schedules\",\"next\"],\"properties\":{\"schedules\":{\"type\":"
-    "\"array\",\"items\":{\"$ref\":\"#/components/schemas/Schedule\"}},\"next\":{\"type\":\"null\"}}},"
-    "\"Followers\":{\"type\":\"object\",\"required\":[\"followers\",\"next\"],\"properties\":{\"followers\":{\"type\":"
-    "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"name\",\"to\",\"works\",\"cursor\",\"lag\",\"missed\","
-    "\"dropped\",\"error\",\"error_time\"],\"properties\":{\"name\":{\"type\":\"string\"},\"to\":{\"type\":\"string\"},"
-    "\"works\":{\"type\":\"boolean\"},\"cursor\":{\"type\":\"integer\"},\"lag\":{\"type\":\"integer\"},\"missed\":{"
-    "\"type\":"
-    "\"integer\"},\"dropped\":{\"type\":\"integer\"},\"error\":{\"type\":[\"string\",\"null\"]},\"error_time\":{"
-    "\"type\":["
-    "\"string\",\"null\"],\"format\":\"date-time\"}}}},\"next\":{\"type\":\"null\"}}},"
-    "\"Any\":{\"type\":\"object\"}}";
-
-static const char *answer_of(const TfyRoute *route)
+/* schemas.json: "schemas", which are components; "answers", the schema of each route's answer; "bodies", what a change sends. */
+static json_t *load_shared(void)
 {
-    static const char *const of[][2] = {{"health", "Status"},       {"ready", "Status"},   {"programs", "Programs"},
-                                        {"runs", "Runs"},           {"run", "Run"},        {"start", "Run"},
-                                        {"signal", "Run"},          {"cancel", "Run"},     {"fork", "Run"},
-                                        {"again", "Run"},           {"resolve", "Run"},    {"answer", "Run"},
-                                        {"trigger", "Run"},         {"pause", "Schedule"}, {"unpause", "Schedule"},
-                                        {"schedules", "Schedules"}, {"hook", "Run"},       {"move", "Move"},
-                                        {"program", "Program"},     {"deploy", "Deploy"},  {"followers", "Followers"},
-                                        {"bulk", "Bulk"}};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (strcmp(of[i][0], route->id) == 0) return of[i][1];
-    return "Any";
+    json_t *shared = json_loadb((const char *)tfy__openapi_shared, tfy__openapi_shared_len, 0, NULL);
+    CHECK(shared);
+    return shared;
 }
 
 /* ---- operations ---- */
@@ -239,50 +155,6 @@ static void add_seen_header(json_t *parameters)
                                                 "the digest of the question, so that no other one is answered"));
 }
 
-/* What a change sends. */
-static json_t *body_of(const TfyRoute *route)
-{
-#define TEXT    "{\"type\":\"string\"}"
-#define NOTHING "{\"type\":\"object\",\"maxProperties\":0}"
-    static const char *const of[][2] = {
-        {"signal", "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT
-                   ",\"value\":true,\"id\":" TEXT "}}"},
-        {"cancel", "{\"type\":\"object\",\"properties\":{\"task\":" TEXT ",\"force\":{\"type\":\"boolean\"}}}"},
-        {"fork", "{\"type\":\"object\",\"required\":[\"step\"],\"properties\":{\"task\":" TEXT
-                 ",\"step\":{\"type\":\"integer\"},\"value\":true}}"},
-        {"resolve", "{\"type\":\"object\",\"required\":[\"how\"],\"properties\":{\"how\":{\"enum\":[\"done\",\"retry\","
-                    "\"fail\"]},\"value\":true}}"},
-        {"enter", "{\"type\":\"object\",\"properties\":{\"code\":" TEXT ",\"token\":" TEXT "}}"},
-        {"grant", "{\"type\":\"object\",\"required\":[\"name\",\"roles\"],\"properties\":{\"name\":" TEXT
-                  ",\"roles\":{\"type\":\"array\",\"items\":{\"enum\":[\"viewer\",\"approver\",\"operator\","
-                  "\"admin\"]}},\"only\":{\"type\":\"array\",\"items\":" TEXT "},\"expires\":" TEXT
-                  ",\"rate\":{\"type\":[\"integer\",\"null\"]}}}"},
-        {"deploy",
-         "{\"type\":\"object\",\"required\":[\"files\"],\"properties\":{\"files\":{\"type\":\"array\",\"minItems\":1,"
-         "\"items\":{\"type\":\"object\",\"required\":[\"path\",\"text\"],\"properties\":{\"path\":" TEXT
-         ",\"text\":" TEXT "}}}}}"},
-        {"move", "{\"type\":\"object\",\"properties\":{\"from\":" TEXT "}}"},
-        {"bulk", "{\"type\":\"object\",\"required\":[\"do\"],\"properties\":{\"do\":{\"enum\":[\"cancel\",\"signal\","
-                 "\"again\"]},\"runs\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":1000,\"items\":" TEXT
-                 "},\"filter\":{\"type\":\"object\",\"minProperties\":1,\"additionalProperties\":" TEXT
-                 "},\"next\":" TEXT ",\"dry_run\":{\"type\":\"boolean\"},\"force\":{\"type\":\"boolean\"},"
-                 "\"signal\":{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":" TEXT
-                 ",\"value\":true,\"id\":" TEXT "}}}}"},
-        {"drain", NOTHING},
-        {"trigger", NOTHING},
-        {"pause", NOTHING},
-        {"unpause", NOTHING},
-        {"again", NOTHING},
-        {"answer", "{\"type\":\"object\",\"required\":[\"answer\"],\"properties\":{\"answer\":{\"type\":[\"string\","
-                   "\"boolean\"]},\"why\":" TEXT "}}"},
-    };
-#undef TEXT
-#undef NOTHING
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (strcmp(of[i][0], route->id) == 0) return json_loads(of[i][1], 0, NULL);
-    return reference("Any");
-}
-
 static bool is_among(const TfyRoute *route, const char *const *ids)
 {
     for (; *ids; ids++)
@@ -302,43 +174,44 @@ static bool creates(const TfyRoute *route)
            is_among(route, (const char *const[]){"fork", "hook", "enter", "login", "grant", "deploy", NULL});
 }
 
-static json_t *content_of(const TfyRoute *route)
+static json_t *content_of(const TfyRoute *route, const json_t *shared)
 {
+    const char *answer = json_string_value(json_object_get(json_object_get(shared, "answers"), route->id));
     const char *type = strcmp(route->id, "metrics") == 0  ? "text/plain"
                        : strcmp(route->id, "events") == 0 ? "text/event-stream"
                                                           : NULL;
-    return type ? json_pack("{s:{s:{s:s}}}", type, "schema", "type", "string") : content(reference(answer_of(route)));
+    return type ? json_pack("{s:{s:{s:s}}}", type, "schema", "type", "string") : content(reference(answer));
 }
 
-static json_t *good_answer(const TfyRoute *route)
+static json_t *good_answer(const TfyRoute *route, const json_t *shared)
 {
-    return json_pack("{s:s, s:o}", "description", route->summary, "content", content_of(route));
+    return json_pack("{s:s, s:o}", "description", route->summary, "content", content_of(route, shared));
 }
 
-static json_t *answers_of(const TfyRoute *route)
+static json_t *answers_of(const TfyRoute *route, const json_t *shared)
 {
     json_t *answers = json_pack("{s:o, s:o}", "4XX", problem_answer(), "5XX", problem_answer());
-    if (creates(route)) json_object_set_new(answers, "201", good_answer(route));
+    if (creates(route)) json_object_set_new(answers, "201", good_answer(route, shared));
     if (is_among(route, (const char *const[]){"drain", NULL}))
-        json_object_set_new(answers, "202", good_answer(route));
+        json_object_set_new(answers, "202", good_answer(route, shared));
     else if (!creates(route) || has_key(route) || is_among(route, (const char *const[]){"hook", "deploy", NULL}))
-        json_object_set_new(answers, "200", good_answer(route)); /* it was there before */
+        json_object_set_new(answers, "200", good_answer(route, shared)); /* it was there before */
     return answers;
 }
 
-static json_t *operation(const TfyRoute *route)
+static json_t *operation(const TfyRoute *route, const json_t *shared)
 {
     json_t *parameters = path_parameters(route->pattern);
     add_query(route, parameters);
     if (has_key(route)) add_start_headers(parameters);
     if (strcmp(route->id, "answer") == 0) add_seen_header(parameters);
     json_t *made = json_pack("{s:s, s:s, s:o, s:o}", "operationId", route->id, "summary", route->summary, "parameters",
-                             parameters, "responses", answers_of(route));
+                             parameters, "responses", answers_of(route, shared));
     if (route->role == TFY_ROLE_NONE) json_object_set_new(made, "security", json_array());
     return made;
 }
 
-static void add_routes(json_t *paths)
+static void add_routes(json_t *paths, const json_t *shared)
 {
     static const char *const methods[] = {"get", "head", "post", "put", "delete"};
     for (const TfyRoute *route = tfy__routes; route->pattern; route++) {
@@ -348,10 +221,11 @@ static void add_routes(json_t *paths)
             path = json_object();
             json_object_set_new(paths, route->pattern, path);
         }
-        json_t *made = operation(route);
-        if (route->method == TFY_POST || route->method == TFY_PUT)
+        json_t *made = operation(route, shared),
+               *body = json_object_get(json_object_get(shared, "bodies"), route->id);
+        if (body)
             json_object_set_new(made, "requestBody",
-                                json_pack("{s:b, s:o}", "required", 1, "content", content(body_of(route))));
+                                json_pack("{s:b, s:o}", "required", 1, "content", content(json_incref(body))));
         json_object_set_new(path, methods[route->method], made);
     }
 }
@@ -404,8 +278,9 @@ static void add_program(const TfyServed *served, const TfyCaller *caller, json_t
 /* With the workflows that the caller sees. NULL: no memory. */
 static char *document(const TfyServer *server, const TfyCaller *caller)
 {
-    json_t *paths = json_object(), *components = json_loads(shared, 0, NULL);
-    add_routes(paths);
+    json_t *paths = json_object(), *shared = load_shared();
+    json_t *components = json_incref(json_object_get(shared, "schemas"));
+    add_routes(paths, shared);
     const TfyCatalog *catalog = tfy__catalog(server);
     for (size_t i = 0; i < catalog->count; i++) add_program(catalog->served[i], caller, paths, components);
     json_t *whole = json_pack(
@@ -415,6 +290,7 @@ static char *document(const TfyServer *server, const TfyCaller *caller)
         components, "securitySchemes", "token", "type", "http", "scheme", "bearer", "certificate", "type", "mutualTLS");
     char *text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
     json_decref(whole);
+    json_decref(shared);
     return text;
 }
 

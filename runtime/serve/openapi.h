@@ -6,6 +6,10 @@
 
 void tfy__serve_openapi(TfyRequest *request); /* GET /openapi.json */
 
+/* schemas.json, which the build makes C of (make_image.c). */
+extern const unsigned char tfy__openapi_shared[];
+extern const size_t tfy__openapi_shared_len;
+
 extern const char *const tfy__runs_parameters[]; /* of the query of GET /v1/runs (runs.c); ends with NULL */
 
 #endif

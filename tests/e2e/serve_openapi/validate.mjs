@@ -10,6 +10,14 @@ const [, , file, answers] = process.argv;
 const api = JSON.parse(readFileSync(file, "utf8"));
 const ajv = new Ajv({ strict: false, validateSchema: false, allErrors: true });
 formats(ajv);
+// Members that the document does not have are found, too: every object of it is taken as closed. A run is open, for a workflow's
+// has its result besides; a problem has what its kind needs.
+const close = schema => {
+    if (typeof schema !== "object" || schema === null) return;
+    if (schema.properties && schema.additionalProperties === undefined) schema.additionalProperties = false;
+    Object.values(schema).forEach(close);
+};
+for (const [name, schema] of Object.entries(api.components.schemas)) if (!name.includes(".") && !["Run", "Problem"].includes(name)) close(schema);
 ajv.addSchema(api, "api");
 
 const pointer = parts => "api#" + parts.map(part => "/" + encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("");
