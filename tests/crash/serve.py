@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """serve.py BUILD [--every N] [--moments N] [--keep]: tfy serve is killed while clients use it.
 
-Clients start runs with keys, answer their questions and send them signals; another one follows the events, and a schedule has
-missed times to make good. The server is killed before or after its n-th commit, or at moments nobody chose, and started
+Clients start runs with keys, answer their questions and send them signals; another one follows the events, Redis and NATS are
+given all records, and a schedule has missed times to make good. The server is killed before or after its n-th commit, or at moments nobody chose, and started
 again; clients ask again what they got no answer to. At the end the log is compared with what clients were told:
 
   - of every change that was answered with 2xx the record is there, not behind the one that Tfy-Lsn names;
-  - every key is one run, every answer and every signal is there once, and every run ended with its own;
-  - the events are every record once, in order;
-  - every time of the schedule is one run;
+  - every key is one run, and a repeated start says so; every answer and every signal is there once, a second answer is refused
+    and told who gave the first, and every run ended with its own;
+  - the events are every record once, in order, and so are the streams of Redis and NATS, where they are installed;
+  - every time of the schedule that was due is one run, and no other time is;
   - `tfy verify` finds nothing.
 
 --every N: each N-th commit, before and after it (1). --moments N: so many trials with kills at random moments (0).
 The last line is "N passed, N failed".
 """
 import argparse, http.client, json, os, random, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, threading, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 PROGRAM = """
 workflow order(n: int) -> string {
@@ -50,13 +53,54 @@ class Unix(http.client.HTTPConnection):
             os.close(here)
 
 
+class Bus:
+    """A server that followers write to, for all trials; each has a stream of its own. found: it is installed."""
+
+    def __init__(self, name, *words):
+        os.environ["PATH"] += ":/usr/sbin"
+        self.name, self.process, self.found = name, None, shutil.which(words[0]) is not None
+        self.dir = tempfile.mkdtemp(prefix="tfy-%s-" % name)
+        with socket.socket() as any_port:
+            any_port.bind(("127.0.0.1", 0))
+            self.port = any_port.getsockname()[1]
+        if self.found:
+            self.process = subprocess.Popen([word.format(port=self.port, dir=self.dir) for word in words],
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def address(self, stream):
+        return "%s://127.0.0.1:%d?stream=%s" % (self.name, self.port, stream)
+
+    def lsns(self, stream):
+        """Of the records that a stream has, in its order."""
+        if self.name == "redis":
+            words = ["redis-cli", "-p", str(self.port), "--raw", "xrange", stream, "-", "+"]
+            said = subprocess.run(words, capture_output=True, text=True).stdout.splitlines()
+            return [int(line[:-2]) for line in said if line.endswith("-0") and line[:-2].isdigit()]
+        words = [sys.executable, os.path.join(HERE, "../e2e/publish_nats.py"), str(self.port), stream]
+        said = subprocess.run(words, capture_output=True, text=True).stdout.splitlines()
+        return [int(line.split(" ", 2)[1].split("/")[1]) for line in said]
+
+    def end(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.dir)
+
+
 class Trial:
-    def __init__(self, build, base, place):
-        self.build, self.place = build, place
+    numbers = 0
+
+    def __init__(self, build, base, place, buses=()):
+        Trial.numbers += 1
+        self.build, self.place, self.buses, self.stream = build, place, buses, "trial%d" % Trial.numbers
         self.dir = tempfile.mkdtemp(prefix="tfy-serve-")
         shutil.copytree(base, self.dir, dirs_exist_ok=True)
         self.db = os.path.join(self.dir, "runs.db")
         self.server, self.deaths, self.over = None, 0, threading.Event()
+        self.first_due = 0   # the oldest time of the schedule that is made good, in seconds
+        followers = {bus.name: {"to": bus.address(self.stream)} for bus in buses}
+        with open(os.path.join(self.dir, "serve.json"), "w") as file:
+            json.dump({**CONFIG, **({"followers": followers} if followers else {})}, file)
         self.lock = threading.Lock()
         self.told = []       # (lsn, type, run) of every 2xx
         self.runs = {}       # key: run
@@ -102,7 +146,7 @@ class Trial:
                 answer = connection.getresponse()
                 text = answer.read()
                 if answer.status not in (429, 503):
-                    return answer.status, json.loads(text), answer.headers.get("Tfy-Lsn")
+                    return answer.status, json.loads(text), answer.headers.get("Tfy-Lsn"), answer.headers
             except (OSError, http.client.HTTPException, ValueError):
                 pass
             finally:
@@ -115,9 +159,11 @@ class Trial:
         answer = self.ask("POST", path, body, headers)
         if not answer:
             return None
-        status, value, lsn = answer
+        status, value, lsn, heads = answer
         if status in repeated:
             return value
+        if status == 200 and kind == "InstructionStart" and heads.get("Idempotency-Replayed") != "true":
+            raise Broken("a repeated start does not say so: %s" % value)
         if status not in (200, 201):
             raise Broken("%s: %d %s" % (path, status, value))
         if lsn:
@@ -140,6 +186,9 @@ class Trial:
                                 headers={"Idempotency-Key": key})
             if again and again["id"] != run:
                 raise Broken("%s is two runs: %s, %s" % (key, run, again["id"]))
+        other = self.ask("POST", "/v1/programs/shop/workflows/order/runs", {"args": {"n": n + 100}}, {"Idempotency-Key": key})
+        if other and (other[0] != 422 or "key-reused" not in other[1]["type"]):
+            raise Broken("another start has the key %s: %s" % (key, other))
         question = None
         while not question and not self.over.is_set():
             answer = self.ask("GET", "/v1/questions?run=" + run)
@@ -148,6 +197,9 @@ class Trial:
                 time.sleep(0.02)
         if question:
             self.change("/v1/questions/%s/1/1/answer" % run, {"answer": True}, "Approval", run, repeated=(409,))
+            second = self.ask("POST", "/v1/questions/%s/1/1/answer" % run, {"answer": False})
+            if second and (second[0] != 409 or not second[1].get("answer", {}).get("by")):
+                raise Broken("a second answer is told %s" % (second,))
         self.change("/v1/runs/%s/signals" % run, {"name": "size", "value": "s%d" % n, "id": "sent-%d" % n}, "Signal", run)
         while not self.over.is_set():
             answer = self.ask("GET", "/v1/runs/" + run)
@@ -200,7 +252,8 @@ class Trial:
         newest = log.execute("select max(lsn) from wal where tid > 0").fetchone()[0] or 0
         live = log.execute("select count(*) from run where state < 12").fetchone()[0]
         ticks = log.execute("select count(*) from run").fetchone()[0]
-        return not live and ticks >= ORDERS + MISSED and self.events and self.events[-1][0] >= newest
+        return (not live and ticks >= ORDERS + MISSED and self.events and self.events[-1][0] >= newest and
+                all((bus.lsns(self.stream) or [0])[-1] >= newest for bus in self.buses))
 
     def disturb(self, moments):
         for wait in moments:
@@ -218,8 +271,10 @@ class Trial:
             pass
         self.server.terminate()
         self.server.wait()
+        done = int(time.time()) // 300 * 300 - 300 * MISSED
+        self.first_due = done + 300
         with sqlite3.connect(self.db + "-serve") as db:
-            db.execute("update schedule set done_s=?", (int(time.time()) // 300 * 300 - 300 * MISSED,))
+            db.execute("update schedule set done_s=?", (done,))
 
     def run(self, moments=()):
         self.miss()
@@ -283,12 +338,20 @@ class Trial:
                     self.wrong.append("run %s has %d records %s" % (run, count, kind))
         ticks = [json.loads(payload).get("id") for payload, in log.execute(
             "select payload from history where type='InstructionStart' and workflow='tick'")]
-        if len(ticks) != len(set(ticks)) or len(ticks) < MISSED:
-            self.wrong.append("the schedule started %s" % ticks)
+        due = ["schedule/often/" + time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(at))
+               for at in range(self.first_due, int(time.time()) + 1, 300)]
+        # A time that came while the trial ended may have found no server.
+        if sorted(ticks) not in (due, due[:-1]) or len(ticks) < MISSED:
+            self.wrong.append("the schedule started %s, and was due at %s" % (ticks, due))
         ids = [lsn for lsn, _ in self.events]
         wanted = [lsn for lsn, in log.execute("select lsn from wal where lsn <= ? order by lsn", (ids[-1] if ids else 0,))]
         if ids != wanted or any(a != b for a, b in self.events):
             self.wrong.append("the stream has %s, and the log %s" % (ids, wanted))
+        for bus in self.buses:
+            ids = bus.lsns(self.stream)
+            wanted = [lsn for lsn, in log.execute("select lsn from wal where lsn <= ? order by lsn", (ids[-1] if ids else 0,))]
+            if not ids or ids != wanted:
+                self.wrong.append("%s has %s, and the log %s" % (bus.name, ids, wanted))
         log.close()
         return self.wrong
 
@@ -314,6 +377,12 @@ def main():
     build = os.path.abspath(given.build)
     base = prepare(build)
     passed = failed = 0
+    all_buses = [Bus("redis", "redis-server", "--port", "{port}", "--bind", "127.0.0.1", "--dir", "{dir}", "--save", ""),
+                 Bus("nats", "nats-server", "-a", "127.0.0.1", "-p", "{port}", "-js", "-sd", "{dir}")]
+    buses = [bus for bus in all_buses if bus.found]
+    for bus in all_buses:
+        if not bus.found:
+            print("skipped: %s is not installed" % bus.name)
 
     def tried(trial, name, moments=()):
         nonlocal passed, failed
@@ -331,14 +400,18 @@ def main():
 
     for place in ("before", "after"):
         at = 1
-        while tried(Trial(build, base, "%s:%d" % (place, at)), "%s:%d" % (place, at)):
+        while tried(Trial(build, base, "%s:%d" % (place, at), buses), "%s:%d" % (place, at)):
             at += given.every
         if at == 1:
             failed += 1
             print("not ok server: it was not killed")
     for number in range(given.moments):
         chance = random.Random(number)
-        tried(Trial(build, base, None), "moments %d" % number, [chance.uniform(0.02, 0.5) for _ in range(4)])
+        if not tried(Trial(build, base, None, buses), "moments %d" % number, [chance.uniform(0.01, 0.12) for _ in range(4)]):
+            failed += 1
+            print("not ok server moments %d: it was not killed" % number)
+    for bus in all_buses:
+        bus.end()
     shutil.rmtree(base)
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(failed != 0)

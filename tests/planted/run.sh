@@ -58,7 +58,7 @@ search_by()
         sh tests/cell/run.sh build
         ;;
     server)
-        build tfy tfy-serve tfyc tfy-cell runtime/libtfy.a || return 70
+        build tfy tfy-serve tfy-publish tfyc tfy-cell runtime/libtfy.a || return 70
         python3 tests/crash/serve.py build --every 3 --moments 4
         ;;
     labels)
