@@ -58,6 +58,8 @@ const TfyRoute tfy__routes[] = {
      "what each task of a run did, and when", 0},
     {TFY_GET, "/v1/runs/{id}/tasks", VIEWER, TFY_BY_READER, tfy__serve_tasks, "tasks", "where the tasks of a run are", 0},
     {TFY_GET, "/v1/runs/{id}/output", VIEWER, TFY_BY_READER, tfy__serve_output, "output", "what a run printed", 0},
+    {TFY_GET, "/v1/runs/{id}/source", VIEWER, TFY_BY_READER, tfy__serve_source, "source",
+     "the files of the program that a run has", 0},
     {TFY_GET, "/v1/runs/{id}/at/{place}", VIEWER, TFY_BY_READER, tfy__serve_at, "at",
      "a run as it was at a record: where its tasks are, and what their variables have", 0},
     {TFY_GET, "/v1/compare", VIEWER, TFY_BY_READER, tfy__serve_compare, "compare", "two runs, step by step", 0},

@@ -240,6 +240,32 @@ void tfy__serve_tasks(TfyRequest *request)
     tfy__history_free(history);
 }
 
+/* ---- its program ---- */
+
+static json_t *files_of(const TfySourceMap *map)
+{
+    char *bundle = tfy__source_bundle(map);
+    json_t *all = bundle ? json_loads(bundle, 0, NULL) : NULL, *file, *files = json_array();
+    size_t i;
+    free(bundle);
+    json_array_foreach(json_object_get(all, "modules"), i, file) json_array_append_new(
+        files, json_pack("{s:O, s:O}", "file", json_object_get(file, "file"), "text", json_object_get(file, "text")));
+    if (!all) json_array_append_new(files, json_pack("{s:s, s:s}", "file", tfy__source_file(map), "text", map->source));
+    json_decref(all);
+    return files;
+}
+
+void tfy__serve_source(TfyRequest *request)
+{
+    TfySourceMap map = {.layout = NULL};
+    TfyHistory *history = tfy__request_known(request, (const char *const[]){NULL}) ? read_run(request) : NULL;
+    if (!history) return;
+    tfy__source_map(&map, history);
+    tfy__request_json(request, 200, json_pack("{s:s, s:o}", "run", request->run->id, "files", files_of(&map)));
+    tfy__source_map_free(&map);
+    tfy__history_free(history);
+}
+
 /* ---- one record ---- */
 
 typedef struct One {

@@ -190,6 +190,11 @@ tries=0
 until ask "http://x/v1/runs/$waits/tasks" && grep -q '"waits_for":"signal"' out || [ $((tries += 1)) -gt 100 ]; do sleep 0.02; done
 check "the tasks of a run are there" is tasks.0.signal go
 check "... without commands" sh -c '! grep -q "\"next\"" out'
+ask "http://x/v1/runs/$waits/source"
+check "the source of its program is there" says 200 'yield signal('
+check "... file by file" is files.0.file shop.tfy
+ask "http://x/v1/runs/01a2063c-0000-7000-8000-000000000000/source"
+check "... of a run that there is" says 404
 
 # ---- cancelling ----
 

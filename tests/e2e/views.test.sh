@@ -205,7 +205,7 @@ check "a run that was killed does nothing" sh -c 'grep -q "state      stopped" o
 run tfy timeline last --db many.db
 check "a timeline on a pipe is for Mermaid" sh -c 'head -n 1 out | grep -qx gantt'
 run env LC_ALL=C tfy timeline last --db many.db --format text
-check "as text: a line for each task, an axis and a legend" sh -c '[ "$(wc -l <out)" = 4 ] && sed -n 1p out | grep -Eq "^ +0 +[0-9.]+ s +[0-9.]+ s$" && tail -n 1 out | grep -qx "= run  # tool  \. sleep  - wait  ? person  x failed"'
+check "as text: a line for each task, an axis and a legend" sh -c '[ "$(wc -l <out)" = 4 ] && sed -n 1p out | grep -Eq "^ +0 +[0-9.]+ s +[0-9.]+ s$" && tail -n 1 out | grep -qx "= run  # tool  \. sleep  - wait  ? person  ~ model  x failed"'
 check "... what each did" sh -c 'sed -n 2p out | grep -Eq "^1 main  .*#.*x.* [0-9.]+ s$" && sed -n 3p out | grep -Eq "^1\.1 child  .*\..* [0-9.]+ s$"'
 check "... in 100 columns" [ "$(awk 'length > 100' out | wc -l)" = 0 ]
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then

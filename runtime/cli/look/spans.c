@@ -6,7 +6,7 @@
 #include "cli/look/timeline.h"
 #include "wal/rows/payload.h"
 
-const char *const tfy__span_kinds[TFY_SPAN_KINDS] = {"run", "tool", "sleep", "wait", "person"};
+const char *const tfy__span_kinds[TFY_SPAN_KINDS] = {"run", "tool", "sleep", "wait", "person", "model"};
 
 /* The state of reading one task. */
 typedef struct TfyReading {
@@ -50,7 +50,7 @@ static void classify(const TfyTimeline *timeline, const TfyLogRecord *record, co
     case TFY_R_LLM_PLAN:
     case TFY_R_PATCH_PREVIEW:
     case TFY_R_COMMIT:
-        span->kind = TFY_SPAN_WORKS;
+        span->kind = record->type == TFY_R_LLM_PLAN ? TFY_SPAN_THINKS : TFY_SPAN_WORKS;
         set_label(span, text_of(payload, TFY_P_TOOL), "");
         if (ms && span->to_ms - json_integer_value(ms) > span->from_ms)
             span->from_ms = span->to_ms - json_integer_value(ms);

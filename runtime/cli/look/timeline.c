@@ -31,7 +31,8 @@ static void print_mermaid(const TfyTimeline *timeline)
                                                      [TFY_SPAN_WORKS] = "active, ",
                                                      [TFY_SPAN_SLEEPS] = "done, ",
                                                      [TFY_SPAN_WAITS] = "done, ",
-                                                     [TFY_SPAN_ASKS] = "active, "};
+                                                     [TFY_SPAN_ASKS] = "active, ",
+                                                     [TFY_SPAN_THINKS] = "active, "};
     const TfyHistory *history = timeline->history;
     printf("gantt\n    title ");
     put_name(history->workflow ? history->workflow : "run");
@@ -55,7 +56,7 @@ static void print_mermaid(const TfyTimeline *timeline)
 
 enum { LABELS = 220, WIDTH = 1000, ROW = 24, HEAD = 40, FOOT = 34, TICKS = 8 };
 
-static const char *const COLOURS[TFY_SPAN_KINDS] = {"#7aa6d8", "#2f7d4f", "#d9d9d9", "#f0c36a", "#b48ad6"};
+static const char *const COLOURS[TFY_SPAN_KINDS] = {"#7aa6d8", "#2f7d4f", "#d9d9d9", "#f0c36a", "#b48ad6", "#3f62a8"};
 
 static void put_xml(const char *text)
 {
@@ -103,7 +104,7 @@ static void svg_span(const TfyTimeline *timeline, const TfySpan *span)
            (long long)span->step, span->failed ? ", failed" : "");
     if (to - from < 7.0 * (double)strlen(span->label) + 8) return;
     printf("<text x=\"%.2f\" y=\"%d\" fill=\"%s\" pointer-events=\"none\">", from + 4, y + 12,
-           span->kind == TFY_SPAN_WORKS ? "#fff" : "#222");
+           span->kind == TFY_SPAN_WORKS || span->kind == TFY_SPAN_THINKS ? "#fff" : "#222");
     put_xml(span->label);
     printf("</text>\n");
 }
@@ -163,9 +164,9 @@ typedef struct Chart {
     bool utf8, colour;
 } Chart;
 
-static const char *const MARKS_UTF8[MARKS] = {"▒", "█", "·", "░", "?", "×"};
-static const char *const MARKS_ASCII[MARKS] = {"=", "#", ".", "-", "?", "x"};
-static const char *const MARK_COLOURS[MARKS] = {"34", "32", "2", "33", "35", "1;31"};
+static const char *const MARKS_UTF8[MARKS] = {"▒", "█", "·", "░", "?", "~", "×"};
+static const char *const MARKS_ASCII[MARKS] = {"=", "#", ".", "-", "?", "~", "x"};
+static const char *const MARK_COLOURS[MARKS] = {"34", "32", "2", "33", "35", "36", "1;31"};
 
 static void put_mark(const Chart *chart, int mark, int times)
 {

@@ -13,10 +13,11 @@ typedef enum TfySpanKind {
     TFY_SPAN_SLEEPS,
     TFY_SPAN_WAITS,
     TFY_SPAN_ASKS,
+    TFY_SPAN_THINKS,
     TFY_SPAN_KINDS
 } TfySpanKind;
 
-extern const char *const tfy__span_kinds[TFY_SPAN_KINDS]; /* "run", "tool", "sleep", "wait", "person" */
+extern const char *const tfy__span_kinds[TFY_SPAN_KINDS]; /* "run", "tool", "sleep", "wait", "person", "model" */
 
 /* One activity of a task, from one time to another. */
 typedef struct TfySpan {

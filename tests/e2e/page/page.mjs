@@ -86,7 +86,7 @@ await until(async () => (await api(`/v1/runs/${asking.id}`)).attention === 'ques
 
 const screens = { runs: 'runs', filtered: 'runs?state=failed&label=team=web', nothing: 'runs?q=nosuchword', inbox: 'inbox', programs: 'programs',
     run: `run/${pair.id}?step=1.1/1`, steps: `run/${declined}?tab=steps`, travel: `run/${declined}?tab=travel&at=record-3`, log: `run/${declined}?tab=records`,
-    machine: `machine/shop?point=order/tool/price/1`, own: `run/${counting.id}?tab=machine`, schedules: 'schedules', overview: 'overview', output: `run/${declined}?tab=output`, tasks: `run/${pair.id}?tab=tasks`, compare: `compare?a=${declined}&b=${asking.id}`, missing: 'run/ffffffff' };
+    machine: `machine/shop?point=order/tool/price/1`, own: `run/${counting.id}?tab=machine`, schedules: 'schedules', overview: 'overview', output: `run/${declined}?tab=output`, tasks: `run/${pair.id}?tab=tasks`, source: `run/${asking.id}?tab=source`, compare: `compare?a=${declined}&b=${asking.id}`, missing: 'run/ffffffff' };
 
 for (const look of [{ width: 1280 }, { width: 320, dark: true }]) {
     const page = await open('programs', look);
@@ -201,6 +201,13 @@ await trial('travel shows the variables of a record, and what changed since the 
     const text = await page.innerText('.variables');
     await page.context().close();
     return text.includes('customer') || text;
+});
+await trial('the source has the line where a task is', async () => {
+    const page = await open(`run/${asking.id}?tab=source`);
+    await page.waitForSelector('.source li.here');
+    const lines = await page.$$eval('.source li', (all) => all.length), here = await page.$$eval('.source li.here', (all) => all.map((one) => one.innerText));
+    await page.context().close();
+    return (lines > 20 && here.length === 1 && here[0].includes('yield approve("Charge') && here[0].includes('task 1')) || here.join('|');
 });
 await trial('fork from a step', async () => {
     const page = await open(`run/${pair.id}?step=1.1/1`);

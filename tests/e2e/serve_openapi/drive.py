@@ -48,8 +48,8 @@ bad("POST", start, {"args": {"customer": 1, "articles": [{}], "weight": "x"}, "l
 bad("POST", start, b"{")
 good("POST", "/v1/programs/shop/workflows/nothing/runs", {}, {"Prefer": "wait=10"})
 run = "/v1/runs/" + first["id"]
-for path in ("/v1/runs", "/v1/runs?state=completed&limit=1", run, run + "/records", run + "/timeline", run + "/tasks", run + "/output", run + "/at/end", run + "/at/record-1", "/v1/questions", "/v1/audit", "/v1/events?after=0"): good("GET", path)
-for path in ("", "/records", "/timeline", "/tasks", "/output", "/at/end"): bad("GET", "/v1/runs/01a2063c-0000-7000-8000-000000000000" + path)
+for path in ("/v1/runs", "/v1/runs?state=completed&limit=1", run, run + "/records", run + "/timeline", run + "/tasks", run + "/output", run + "/source", run + "/at/end", run + "/at/record-1", "/v1/questions", "/v1/audit", "/v1/events?after=0"): good("GET", path)
+for path in ("", "/records", "/timeline", "/tasks", "/output", "/source", "/at/end"): bad("GET", "/v1/runs/01a2063c-0000-7000-8000-000000000000" + path)
 again = good("POST", run + "/again", {})
 bad("POST", run + "/again", {"x": 1})
 good("GET", "/v1/compare?a=%s&b=%s" % (first["id"], until(lambda: ask("GET", "/v1/runs/" + again["id"]).get("ended") and again["id"])))

@@ -1,5 +1,5 @@
 // views/run.js: one run: its head, and behind it what it did as a timeline, a list of steps, the records of its log, what it
-// printed, and where its tasks are.
+// printed, where its tasks are, and the source of its program.
 import { html, useState, useEffect, useMemo } from '../vendor/preact.js';
 import { t, time, duration, money, number, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
@@ -9,7 +9,7 @@ import { Timeline, Steps, prepare } from './timeline.js';
 import { Travel } from './travel.js';
 import { RunMachine } from './machine.js';
 
-const tabs = ['timeline', 'steps', 'machine', 'travel', 'records', 'output', 'tasks'];
+const tabs = ['timeline', 'steps', 'machine', 'travel', 'records', 'output', 'tasks', 'source'];
 
 // ---- what can be done with it ----
 
@@ -117,6 +117,29 @@ function Tasks({ id, at }) {
     return html`${(value.tasks || []).map((one, i) => html`<${Task} key=${i} task=${one} />`)}`;
 }
 
+/** The tasks that are at each line: 12, or "lib/words.tfy:12" of another file than the main one. */
+function tasksByLine(tasks, main) {
+    const places = new Map();
+    for (const { task, line } of tasks) {
+        if (!line) continue;
+        const place = typeof line === 'number' ? `${main}:${line}` : line;
+        places.set(place, [...(places.get(place) || []), task]);
+    }
+    return places;
+}
+
+/** The source of its program, with the lines where its tasks are. */
+function Source({ id, at }) {
+    const source = useLoad((signal) => get(`/v1/runs/${id}/source`, { signal }), [id]), now = useLoad((signal) => get(`/v1/runs/${id}/tasks`, { signal }), [id, at]);
+    if (!source.value) return html`<${ProblemBox} problem=${source.problem} />${source.loading && html`<${Skeleton} />`}`;
+    const files = source.value.files, places = tasksByLine((now.value && now.value.tasks) || [], files[0].file);
+    return files.map(({ file, text }) => html`<div key=${file}><h2><bdi>${file}</bdi></h2>
+        <div class="wide" tabindex="0" role="region" aria-label=${file}><ol class="source">${text.replace(/\n$/, '').split('\n').map((line, i) => {
+            const here = places.get(`${file}:${i + 1}`);
+            return html`<li key=${i} class=${here ? 'here' : ''} aria-current=${here ? 'step' : undefined}><code><bdi>${plain(line) || ' '}</bdi></code>${here && html` <strong>← ${t('source.here', { tasks: here.join(', ') })}</strong>`}</li>`;
+        })}</ol></div></div>`);
+}
+
 // ---- the whole ----
 
 export function Run({ path, query }) {
@@ -150,6 +173,7 @@ export function Run({ path, query }) {
         records: () => html`<${Records} id=${id} at=${at} />`,
         output: () => html`<${Output} id=${id} at=${at} />`,
         tasks: () => html`<${Tasks} id=${id} at=${at} />`,
+        source: () => html`<${Source} id=${id} at=${at} />`,
     };
     return html`<${Head} run=${run} actions=${actions} />
         <div class="tabs" role="tablist">${tabs.map((name) => html`<button key=${name} role="tab" id=${`tab-${name}`} aria-selected=${name === tab} aria-controls="panel" onClick=${() => show(name)}>${t(`run.tab.${name}`)}</button>`)}</div>

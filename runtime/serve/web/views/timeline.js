@@ -18,7 +18,7 @@ export function prepare(timeline) {
 
 function colours() {
     const style = getComputedStyle(document.documentElement), of = (name) => style.getPropertyValue(name).trim();
-    return { tool: of('--tool'), sleep: of('--wait'), wait: of('--wait'), person: of('--person'), run: of('--faint'),
+    return { tool: of('--tool'), sleep: of('--wait'), wait: of('--wait'), person: of('--person'), model: of('--model'), run: of('--faint'),
         failed: of('--bad'), text: of('--text'), faint: of('--faint'), line: of('--line'), mark: of('--text') };
 }
 
@@ -165,7 +165,7 @@ export function Timeline({ data, chosen, choose }) {
         return [event.clientX - box.left, event.clientY - box.top, box.width];
     };
     return html`<div class="timeline">
-        <div class="legend">${['tool', 'person', 'wait', 'failed'].map((kind) => html`<span key=${kind}><i class="key ${kind}" aria-hidden="true"></i>${t(`kind.${kind}`)}</span>`)}
+        <div class="legend">${['tool', 'model', 'person', 'wait', 'failed'].map((kind) => html`<span key=${kind}><i class="key ${kind}" aria-hidden="true"></i>${t(`kind.${kind}`)}</span>`)}
             <span class="room"></span><button onClick=${() => zoom(0.7)} aria-label=${t('timeline.in')}>+</button><button onClick=${() => zoom(1.4)} aria-label=${t('timeline.out')}>−</button><button onClick=${() => setView({ from: 0, to: data.whole })}>${t('timeline.whole')}</button></div>
         <canvas ref=${canvas} tabindex="0" role="img" aria-label=${t('timeline.label', { tasks: data.rows.length, steps: order.length })} style=${{ height: `${height}px` }} onKeyDown=${keys}
             onPointerDown=${(event) => {
