@@ -66,8 +66,7 @@ TfyProtect *tfy__protect_new(TfyLoop *loop, int root_fd)
     protect->closed[1] = joined(getenv("HOME"), ".cache/tfy");
     protect->closed[2] = key && *key ? tfy__sys_strdup(key) : NULL;
     protect->closed[3] = joined(credentials, ".");
-    if (set_database(protect, tfy__lock_path(loop)) &&
-        !(credentials && *credentials == '/' && !protect->closed[3]))
+    if (set_database(protect, tfy__lock_path(loop)) && !(credentials && *credentials == '/' && !protect->closed[3]))
         return protect;
     tfy__protect_free(protect);
     return NULL;

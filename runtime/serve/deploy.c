@@ -202,11 +202,8 @@ static void compile(TfyRequest *request, const char *dir)
 {
     char path[64], error[TFY_ERROR_TEXT] = "";
     const TfyServer *server = request->server;
-    TfyBuild build = {.what = path,
-                      .db = server->db,
-                      .most_ms = server->config->compile_ms,
-                      .born = tfy__child_born,
-                      .arg = request};
+    TfyBuild build = {
+        .what = path, .db = server->db, .most_ms = server->config->compile_ms, .born = tfy__child_born, .arg = request};
     snprintf(path, sizeof path, "%s/program.json", dir);
     if (!write_bundle(path, json_object_get(request->json, "files"))) {
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "its files cannot be written: %s", strerror(errno));

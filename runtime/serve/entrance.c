@@ -18,7 +18,7 @@
 #include "wal/history/history.h"
 #include "wal/rows/payload.h"
 
-enum { LOGIN_SIZE = sizeof ((TfyServer *)0)->base + TFY_SECRET_SIZE + 16 };
+enum { LOGIN_SIZE = sizeof((TfyServer *)0)->base + TFY_SECRET_SIZE + 16 };
 
 static _Atomic bool again; /* SIGHUP came */
 static TfyServer *the_server;
@@ -168,7 +168,8 @@ static void open_browser(TfyServer *server)
     if (!*server->base)
         tfy__say("--open: there is no address that a browser could open");
     else if (!login_address(server, address) || !tfy__browser_open(server->db, address))
-        tfy__say("--open: xdg-open cannot be started; open %s yourself, with a code of `tfy token login`", server->base);
+        tfy__say("--open: xdg-open cannot be started; open %s yourself, with a code of `tfy token login`",
+                 server->base);
 }
 
 void tfy__entrance_tell(TfyServer *server, bool opens)

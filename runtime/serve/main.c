@@ -149,9 +149,8 @@ static bool add_configured(Main *it)
         const TfyReach *reach = tfy__reach_of(config, catalog->served[i]->name);
         if (reach && !tfy__reach_fits(reach, catalog->served[i]->program, it->error)) return false;
     }
-    return catalog->count ||
-           refuse(it, "there is no program",
-                  "name FILE.tfy or FILE.so, or a \"file\" of \"programs\" in the configuration");
+    return catalog->count || refuse(it, "there is no program",
+                                    "name FILE.tfy or FILE.so, or a \"file\" of \"programs\" in the configuration");
 }
 
 static bool add_programs(Main *it, char **paths, int count)

@@ -221,8 +221,7 @@ static void add_routes(json_t *paths, const json_t *shared)
             path = json_object();
             json_object_set_new(paths, route->pattern, path);
         }
-        json_t *made = operation(route, shared),
-               *body = json_object_get(json_object_get(shared, "bodies"), route->id);
+        json_t *made = operation(route, shared), *body = json_object_get(json_object_get(shared, "bodies"), route->id);
         if (body)
             json_object_set_new(made, "requestBody",
                                 json_pack("{s:b, s:o}", "required", 1, "content", content(json_incref(body))));
@@ -235,14 +234,14 @@ static json_t *start_body(const TfyServed *served, const TfyWorkflow *workflow, 
     const TfyType params = {
         .kind = TFY_RECORD, .name = workflow->name, .fields = workflow->params, .field_count = workflow->param_count};
     json_t *args = schema_of(&params, served->name, components);
-    return json_pack("{s:s, s:b, s:{s:o, s:{s:[s,s,s]}, s:{s:s}, s:{s:s}, s:{s:s, s:{s:s, s:i}}, s:{s:s, s:i, s:i}, s:{s:s, "
-                     "s:i, s:i}}, s:o}",
-                     "type", "object", "additionalProperties", 0, "properties", "args", args, "sandbox", "enum", "readonly",
-                     "workspace", "open", "network", "type", "string", "budget", "type", "string", "labels", "type", "object",
-                     "additionalProperties", "type", "string", "maxLength", 256, "concurrency", "type", "string",
-                     "minLength", 1, "maxLength", TFY_CONCURRENCY_MOST, "priority", "type", "integer", "minimum",
-                     -TFY_PRIORITY_MOST, "maximum", TFY_PRIORITY_MOST, "required",
-                     workflow->param_count ? json_pack("[s]", "args") : json_array());
+    return json_pack(
+        "{s:s, s:b, s:{s:o, s:{s:[s,s,s]}, s:{s:s}, s:{s:s}, s:{s:s, s:{s:s, s:i}}, s:{s:s, s:i, s:i}, s:{s:s, "
+        "s:i, s:i}}, s:o}",
+        "type", "object", "additionalProperties", 0, "properties", "args", args, "sandbox", "enum", "readonly",
+        "workspace", "open", "network", "type", "string", "budget", "type", "string", "labels", "type", "object",
+        "additionalProperties", "type", "string", "maxLength", 256, "concurrency", "type", "string", "minLength", 1,
+        "maxLength", TFY_CONCURRENCY_MOST, "priority", "type", "integer", "minimum", -TFY_PRIORITY_MOST, "maximum",
+        TFY_PRIORITY_MOST, "required", workflow->param_count ? json_pack("[s]", "args") : json_array());
 }
 
 /* A run whose result is of the workflow's type. */

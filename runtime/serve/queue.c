@@ -337,6 +337,17 @@ bool tfy__queue_holds(struct TfyQueue *queue, const char *run)
     return entry && entry->waits;
 }
 
+int64_t tfy__queue_place(struct TfyQueue *queue, const char *run)
+{
+    const Entry *entry = entry_of(queue, run);
+    int64_t place = 0;
+    if (!entry || !entry->waits) return 0;
+    for (int level = 0; level <= TFY_PRIORITY_MOST - entry->priority; level++)
+        for (const Entry *at = entry->lane->waiting[level].first; at; at = at->next, place++)
+            if (at == entry) return place + 1;
+    return 0;
+}
+
 void tfy__queue_figures(const struct TfyQueue *queue, TfyBuffer *out)
 {
     tfy__buffer_text(out, "# HELP tfy_queue_length Runs that wait to begin.\n# TYPE tfy_queue_length gauge\n");

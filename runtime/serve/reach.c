@@ -16,8 +16,8 @@
 
 void tfy__reach_free(TfyReach *reach)
 {
-    char *texts[] = {reach->program, reach->sandbox, reach->network, reach->grants, reach->budget, reach->root,
-                     reach->secrets};
+    char *texts[] = {reach->program, reach->sandbox, reach->network, reach->grants,
+                     reach->budget,  reach->root,    reach->secrets};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) free(texts[i]);
     free(reach);
 }

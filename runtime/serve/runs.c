@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "serve/openapi.h"
+#include "serve/queue.h"
 #include "serve/reader.h"
 #include "serve/start.h"
 #include "value/json.h"
@@ -125,6 +126,7 @@ static void show_run(void *arg, const TfyRunShown *run)
 {
     TfyRequest *request = arg;
     request->ended = run->ended_ms;
+    if (strcmp(run->state, "queued") == 0) snprintf(request->queued, sizeof request->queued, "%s", run->id);
     tfy__run_shown(run, &request->answer);
     snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)run->lsn);
 }
@@ -155,11 +157,37 @@ bool tfy__find_run_id(TfyRequest *request, const char *given, char id[37])
     return code == TFY_OK || refuse_run(&search, given, code);
 }
 
+/* In the loop, which has the queue. */
+static void add_place(TfyLoop *loop, void *arg)
+{
+    TfyRequest *request = arg;
+    if (!loop) {
+        tfy__command_refuse(request);
+        return;
+    }
+    const int64_t place = tfy__queue_place(request->server->queue, request->queued);
+    if (place) {
+        request->answer.len--; /* the brace at its end */
+        tfy__buffer_printf(&request->answer, ",\"place\":%lld}", (long long)place);
+    }
+    tfy__request_done(request);
+}
+
+static void pass_place(TfyRequest *request)
+{
+    if (tfy__command_post(request->server, add_place, request) != TFY_OK) tfy__command_refuse(request);
+}
+
+/* The place of a queued run changes without a record, so it is always said anew. */
 void tfy__serve_run(TfyRequest *request)
 {
     if (!tfy__request_known(request, (const char *const[]){NULL}) || !tfy__index_awaited(request) ||
         !tfy__run_answer(request, request->names.text[0]))
         return;
+    if (*request->queued) {
+        request->pass = pass_place;
+        return;
+    }
     if (!request->match || strcmp(request->match, request->etag) != 0) return;
     request->status = 304;
     tfy__buffer_reset(&request->answer);

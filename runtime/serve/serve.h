@@ -94,6 +94,7 @@ typedef struct TfyRequest {
     struct TfyReader *reader;                 /* reader.h: who answers it */
     void (*then)(struct TfyRequest *request); /* what a reader or the loop does; NULL: what the route says */
     bool ended;                               /* the run that was found has */
+    char queued[37];                          /* … or has not begun; "": it has */
     void (*pass)(struct TfyRequest *request); /* whom a reader gives it to when it is done with it */
 } TfyRequest;
 

@@ -584,7 +584,9 @@ void tfy__serve_events(TfyRequest *request)
     stream->request = request;
     stream->live = live && strcmp(live, "1") == 0;
     if (!tfy__request_known(request, tfy__events_parameters) ||
-        !tfy__request_choice(request, "live", (const char *const[]){"0", "1", NULL}) || !read_filter(request, &stream->filter)) return;
+        !tfy__request_choice(request, "live", (const char *const[]){"0", "1", NULL}) ||
+        !read_filter(request, &stream->filter))
+        return;
     greet(request, stream);
     if (join(request->server->hub, stream)) return;
     request->retry_after_s = 5;

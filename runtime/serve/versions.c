@@ -53,8 +53,7 @@ static bool see_deploy(void *arg, const TfyLogRecord *record)
     const char *hash = json_string_value(json_object_get(value, "version")),
                *how = json_string_value(json_object_get(via, "how"));
     const bool deployed = what && strcmp(what, "deploy") == 0, retired = what && strcmp(what, "retire") == 0;
-    Deploys *deploys =
-        (deployed || retired) && name && hash && strlen(hash) == 32 ? deploys_of(known, name) : NULL;
+    Deploys *deploys = (deployed || retired) && name && hash && strlen(hash) == 32 ? deploys_of(known, name) : NULL;
     if (deploys && retired && !*deploys->newest) deploys->retired = true;
     if (retired || (deploys && deploys->retired)) deploys = NULL;
     if (deploys && !*deploys->newest) memcpy(deploys->newest, hash, 33);

@@ -60,6 +60,16 @@ check "... and was answered" says 201
 start order 4 '"priority":5'; d=$id
 start order 5 '"priority":-5'; e=$id
 start order 6; f=$id
+placed() { ask "http://x/v1/runs/$1" && is place "$2"; }
+check "each has its place in the queue: by priority" placed "$d" 1
+check "... then in the order of starting" placed "$c" 2
+check "..." placed "$f" 3
+check "... whatever came before" placed "$e" 4
+ask "http://x/v1/runs/$a"
+check "... and what has begun has none" sh -c '! grep -q place out'
+etag=$(ask "http://x/v1/runs/$e" && tr -d '\r' <head | sed -n 's/^[Ee][Tt]ag: //p')
+ask -H "If-None-Match: $etag" "http://x/v1/runs/$e"
+check "a place is said anew" says 200 '"place":4'
 ask 'http://x/v1/runs?state=queued'
 check "lists say so" in_state "$f" queued
 run tfy ps --state queued --json

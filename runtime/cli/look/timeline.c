@@ -27,12 +27,9 @@ static void put_name(const char *text)
 
 static void print_mermaid(const TfyTimeline *timeline)
 {
-    static const char *const tags[TFY_SPAN_KINDS] = {[TFY_SPAN_RUNS] = "",
-                                                     [TFY_SPAN_WORKS] = "active, ",
-                                                     [TFY_SPAN_SLEEPS] = "done, ",
-                                                     [TFY_SPAN_WAITS] = "done, ",
-                                                     [TFY_SPAN_ASKS] = "active, ",
-                                                     [TFY_SPAN_THINKS] = "active, "};
+    static const char *const tags[TFY_SPAN_KINDS] = {
+        [TFY_SPAN_RUNS] = "",        [TFY_SPAN_WORKS] = "active, ", [TFY_SPAN_SLEEPS] = "done, ",
+        [TFY_SPAN_WAITS] = "done, ", [TFY_SPAN_ASKS] = "active, ",  [TFY_SPAN_THINKS] = "active, "};
     const TfyHistory *history = timeline->history;
     printf("gantt\n    title ");
     put_name(history->workflow ? history->workflow : "run");

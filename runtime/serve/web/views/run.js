@@ -48,7 +48,7 @@ function Failure({ of }) {
 
 function Head({ run, actions }) {
     const facts = [[t('runs.started'), html`<${Time} of=${run.started} />`], [t('runs.took'), html`<${Took} from=${run.started} to=${run.ended} />`],
-        [t('runs.by'), html`<bdi>${run.by || '–'}</bdi>`], [t('run.version'), html`<code>${run.version}</code>`], [t('run.records'), number(run.records)],
+        [t('runs.by'), html`<bdi>${run.by || '–'}</bdi>`], [t('run.version'), html`<code>${run.version}</code>`], [t('run.records'), number(run.records)], ...(run.place ? [[t('run.place'), number(run.place)]] : []),
         ...(run.tokens.in + run.tokens.out ? [[t('runs.tokens'), `${number(run.tokens.in)} + ${number(run.tokens.out)}`]] : []), ...(run.cost !== null ? [[t('runs.cost'), money(run.cost)]] : [])];
     return html`<div class="head"><h1><bdi>${run.program}.${run.workflow}</bdi> <code class="faint">${shortId(run.id)}</code></h1><${State} run=${run} />
         <span class="room"></span><span class="buttons">${!run.ended && html`<button onClick=${actions.signal}>${t('run.signal')}</button> <button onClick=${actions.cancel}>${t('run.cancel')}</button> `}
