@@ -263,6 +263,13 @@ check "a head has a bound" says 431
 
 # ---- rates and failures ----
 
+brief=$(token brief --roles viewer --expires 2s)
+as "$brief" /v1/me
+check "a token is good until it expires" says 200 '"name":"brief"'
+lapsed() { as "$brief" /v1/me && says 401 'has expired'; }
+tries=0
+until lapsed || [ $((tries += 1)) -gt 50 ]; do sleep 0.1; done
+check "... and not behind that" lapsed
 slow=$(token slow --roles viewer --rate 1)
 as "$slow" /v1/me; as "$slow" /v1/me; as "$slow" /v1/me
 check "a token has a rate" says 429 /problems/busy
