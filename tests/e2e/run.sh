@@ -14,7 +14,7 @@ export CFLAGS="${CFLAGS--O0 -g0 -Wl,-S}"
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 
 if [ $# = 0 ]; then
-    longest="serve_page waits codegen serve_routes examples serve_schedules renamed window serve_deploy http publish_nats serve_queue sockets serve budgets land serve_door microvm resume prompts"
+    longest="serve_bounds serve_page waits codegen serve_routes examples serve_schedules renamed window serve_deploy http publish_nats serve_queue sockets serve budgets land serve_door microvm resume prompts"
     for file in $(printf "$here/%s.test.sh\n" $longest) "$here"/*.test.sh; do
         name=$(basename "$file" .test.sh)
         case " ${E2E_SKIP:-} " in *" $name "*) continue ;; esac
