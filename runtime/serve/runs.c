@@ -115,10 +115,21 @@ static bool refuse_run(const Search *search, const char *id, int code)
     return tfy__problem(problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
 }
 
+/* Whoever starts a run may ask for it at once, before the index has it. */
+static bool index_catches_up(const TfyRequest *request)
+{
+    enum { WAIT_MS = 5000 };
+    const TfyServer *server = request->server;
+    return tfy__tail_await(server->tail, tfy__log_durable(tfy__loop_log(server->loop)), WAIT_MS);
+}
+
 bool tfy__run_look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg)
 {
+    enum { WHOLE_ID = 36 };
     Search search = {.request = request, .show = show, .arg = arg};
-    const int code = look_up(&search, id);
+    int code = look_up(&search, id);
+    if (code == TFY_E_ABSENT && !search.hidden && strlen(id) == WHOLE_ID && index_catches_up(request))
+        code = look_up(&search, id);
     return code == TFY_OK || refuse_run(&search, id, code);
 }
 

@@ -71,6 +71,41 @@ runs_end() { [ "$(runs "select count(*) from run where state < 12")" = 0 ]; }
 check "all of them end" within 30 runs_end
 check "... with what they started with" sh -c 'sqlite3 -readonly "$TFY_DB" "select json_extract(payload, \"\$.value\"), count(*) from history where type=\"TaskComplete\" group by 1 order by 1" | grep -c "^one|[1-9]\|^two|[1-9]" | grep -qx 2'
 
+# ---- runs that have just started ----
+cat >at_once.py <<'XX'
+"""at_once.py SOCKET: four clients start runs, and cancel each as soon as they know its id."""
+import http.client, json, socket, sys, threading
+
+class Unix(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(sys.argv[1])
+
+refused = []
+def client():
+    connection = Unix("x")
+    def post(path):
+        connection.request("POST", path, b"{}", {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    for _ in range(100):
+        run = post("/v1/programs/waits/workflows/main/runs")[1]["id"]
+        status, said = post("/v1/runs/%s/cancel" % run)
+        if status != 200: refused.append((status, said))
+
+threads = [threading.Thread(target=client) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+for one in refused[:3]: print(*one)
+sys.exit(bool(refused))
+XX
+echo 'workflow main() -> string { let go: string = yield signal("go"); return go }' >waits.tfy
+python3 -c 'import json; print(json.dumps({"files": [{"path": "waits.tfy", "text": open("waits.tfy").read()}]}))' >body
+ask -X PUT -H 'Content-Type: application/json' --data-binary @body http://x/v1/programs/waits
+check "a run is found as soon as it has started" python3 at_once.py "$TFY_DB-live/http"
+check "... and all are cancelled" test "$(runs "select count(*) from run where state < 12")" = 0
+
 # ---- a drain ----
 load 20 100000 &
 clients=$!
