@@ -122,11 +122,11 @@ wrong '{"programs": {"shop": {"secrets": "nowhere"}}}' '$.programs.shop.secrets:
 cat >models.json <<'END'
 {"models": {"default": {"api": "chat", "url": "http://127.0.0.1:1/v1", "model": "any"}}}
 END
-config '{"models": "models.json", "search": false, "drain": "90s", "compile": "2s", "programs": {"shop": {"file": "shop.tfy"}},
+config '{"models": "models.json", "search": false, "drain": "90s", "compile": "8s", "programs": {"shop": {"file": "shop.tfy"}},
   "followers": {"bus": {"to": "nats://127.0.0.1:4222"}}}'
 run tfy serve --print-config --config serve.json --listen 127.0.0.1:8434
 check "--print-config prints what holds" printed '"drain": "90s"'
-check "... with what nobody said" printed '"compile": "2s"'
+check "... with what nobody said" printed '"compile": "8s"'
 check "... and what the command line says" printed '"address": "127.0.0.1:8434"'
 cp out printed.json
 run tfy serve --print-config --config printed.json
@@ -146,11 +146,12 @@ mkdir bin
 cat >bin/slow <<'END'
 #!/bin/sh
 [ ! -e hang ] || exec sleep 3471
-exec gcc "$@"
+exec $compiler "$@"
 END
 chmod +x bin/slow
 hangs() { pgrep -f "^sleep 3471" >/dev/null; }
-export CC="$PWD/bin/slow"
+was_cc=${CC-}
+export compiler="${CC:-cc}" CC="$PWD/bin/slow"
 serves --config serve.json --no-tcp
 sed -i "s|\[ ! -e hang|[ ! -e '$PWD/hang'|" bin/slow
 touch hang
@@ -163,13 +164,14 @@ check "while a compiler hangs, others are answered" says 200 '"name":"shop"'
 check "... and it does hang" hangs
 wait "$deploys"
 check "its time is bounded" grep -qx 422 answered
-check "... which is told" grep -q 'it was not compiled within 2.0 s' deployed
+check "... which is told" grep -q 'it was not compiled within 8.0 s' deployed
 check "... and nothing of it is left" within 5 sh -c '! pgrep -f "^sleep 3471" >/dev/null'
 rm hang
 deploying
 check "the same can be deployed later" grep -qx 201 answered
 ends
-unset CC
+unset compiler
+if [ -n "$was_cc" ]; then CC=$was_cc; else unset CC; fi
 
 # ---- mistakes ----
 wrong '{"programs": {"shop": {"sandbox": "shut"}}}' 'serve.json:1: $.programs.shop.sandbox: it is readonly, workspace or open'
