@@ -31,6 +31,7 @@ void tfy__build_dir_remove(const char *dir)
 static char *take_messages(const TfyProcess *process)
 {
     TfyBuffer out = {0};
+    if (!process->err.len) return NULL; /* it may have been ended before it said anything */
     const char *at = process->err.data, *end = at + process->err.len;
     while (at < end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
