@@ -130,11 +130,14 @@ int tfy__protect_root(TfyLoop *loop, const TfyProgram *program, char *error_text
 static void each_closed(const TfyProtect *protect, void (*visit)(void *arg, const char *path), void *arg)
 {
     const TfyProgram *program;
-    const char *secrets;
+    const char *last = NULL; /* most programs have the secrets of the one before */
     for (int i = 0; i < CLOSED_MAX; i++)
         if (protect->closed[i]) visit(arg, protect->closed[i]);
-    for (uint32_t i = 0; (program = tfy__program_at(protect->loop, i)); i++)
-        if ((secrets = tfy__secrets_option(protect->loop, program))) visit(arg, secrets);
+    for (uint32_t i = 0; (program = tfy__program_at(protect->loop, i)); i++) {
+        const char *secrets = tfy__secrets_option(protect->loop, program);
+        if (secrets && secrets != last) visit(arg, secrets);
+        last = secrets;
+    }
 }
 
 static void visit_real(const char *path, void (*visit)(void *arg, const char *path), void *arg)

@@ -34,9 +34,12 @@ static void write_path(const At *at, TfyBuffer *out)
         tfy__buffer_printf(out, "[%zu]", at->index);
 }
 
-static void tell(TfyProblem *problem, const At *at, const char *what, const char *owner, const char *const *names)
+static void tell(TfyProblem *problem, const At *at, const char *what, const char *owner, const TfyField *fields,
+                 uint32_t count)
 {
+    const char *names[NAMES_MOST + 1] = {NULL};
     TfyBuffer path = {0};
+    for (uint32_t i = 0; i < count && i < NAMES_MOST; i++) names[i] = fields[i].name;
     write_path(at, &path);
     if (!path.failed)
         tfy__body_mistake(problem, path.data, "%s has no such %s%s", owner, what, tfy__meant(at->name, names).text);
@@ -49,9 +52,8 @@ static void walk(const TfyType *type, const json_t *json, const At *at, TfyProbl
 static void walk_fields(const TfyType *type, const TfyField *fields, uint32_t count, const json_t *json, const At *at,
                         TfyProblem *problem)
 {
-    const char *names[NAMES_MOST + 1] = {NULL}, *given;
+    const char *given;
     json_t *value;
-    for (uint32_t i = 0; i < count && i < NAMES_MOST; i++) names[i] = fields[i].name;
     json_object_foreach((json_t *)json, given, value)
     {
         const At below = {at, given, 0};
@@ -65,7 +67,7 @@ static void walk_fields(const TfyType *type, const TfyField *fields, uint32_t co
         if (i < count)
             walk(fields[i].type, value, &below, problem);
         else
-            tell(problem, &below, "field", type->name, names);
+            tell(problem, &below, "field", type->name, fields, count);
     }
 }
 
@@ -109,14 +111,14 @@ bool tfy__arguments_known(const TfyWorkflow *workflow, const json_t *args, TfyPr
 
 static void tell_unknown(const TfyWorkflow *workflow, const json_t *args, TfyProblem *problem)
 {
-    const char *names[NAMES_MOST + 1] = {NULL}, *given;
+    const char *given;
     json_t *value;
-    for (uint32_t i = 0; i < workflow->param_count && i < NAMES_MOST; i++) names[i] = workflow->params[i].name;
     json_object_foreach((json_t *)args, given, value)
     {
         bool known = false;
         for (uint32_t i = 0; i < workflow->param_count; i++) known |= strcmp(workflow->params[i].name, given) == 0;
-        if (!known) tell(problem, &(At){NULL, given, 0}, "parameter", workflow->name, names);
+        if (!known)
+            tell(problem, &(At){NULL, given, 0}, "parameter", workflow->name, workflow->params, workflow->param_count);
     }
 }
 

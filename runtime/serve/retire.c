@@ -1,35 +1,48 @@
 /* retire.c: see retire.h. */
 #include "serve/retire.h"
 
+#include <stdlib.h>
+
+#include "base/grow.h"
 #include "core/served.h"
 #include "serve/admin.h"
 #include "serve/programs.h"
 #include "serve/schedules.h"
 
-/* Runs of one program that have not ended. */
+/* Runs that have not ended, of the versions of a program. */
 typedef struct Live {
-    int64_t program; /* its row */
+    int64_t *versions; /* their rows in the log; owned */
+    uint32_t version_count, cap;
     long count;
 } Live;
+
+static bool add_versions(Live *live, const TfyServer *server, const char *name)
+{
+    for (const TfyServed *of = server->programs->versions.first; of; of = of->next) {
+        if (strcmp(of->name, name) != 0) continue;
+        const int64_t row = tfy__store_program(server->loop, of->program);
+        if (row < 0 || !GROW(live->versions, live->cap, live->version_count + 1, 8)) return false;
+        live->versions[live->version_count++] = row;
+    }
+    return true;
+}
 
 static void count_run(void *state, const TfyLogRun *run, const TfyLogRecord *birth)
 {
     Live *live = state;
     (void)birth;
-    live->count += run->program == live->program;
+    for (uint32_t i = 0; i < live->version_count; i++) live->count += run->program == live->versions[i];
 }
 
-/* Those of all versions: without the program, a restart would not take them up. */
+/* Without the program, a restart would not take its runs up, whatever version they have. */
 static bool is_used(TfyRequest *request, const TfyServed *served)
 {
-    TfyServer *server = request->server;
-    Live live = {.count = 0};
-    for (const TfyServed *of = server->programs->versions.first; of; of = of->next) {
-        if (strcmp(of->name, served->name) != 0) continue;
-        live.program = tfy__store_program(server->loop, of->program);
-        if (live.program < 0 || tfy__see_unfinished(server->loop, count_run, &live) != TFY_OK)
-            return !tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the log cannot be read");
-    }
+    const TfyServer *server = request->server;
+    Live live = {.versions = NULL};
+    const bool known =
+        add_versions(&live, server, served->name) && tfy__see_unfinished(server->loop, count_run, &live) == TFY_OK;
+    free(live.versions);
+    if (!known) return !tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the log cannot be read");
     if (!live.count) return false;
     return !tfy__problem(&request->problem, TFY_PROBLEM_IN_USE,
                          "%ld runs of %s have not ended; wait for them, or cancel them", live.count, served->name);
@@ -51,19 +64,6 @@ static const TfyServed *find_version(TfyRequest *request)
     return NULL;
 }
 
-/* The record is durable. */
-static void answer(TfyLoop *loop, void *arg)
-{
-    TfyRequest *request = arg;
-    if (!loop) {
-        tfy__command_refuse(request);
-        return;
-    }
-    tfy__request_json(request, 200,
-                      json_pack("{s:s, s:s}", "program", request->names.text[0], "version", request->names.text[1]));
-    tfy__request_done(request);
-}
-
 void tfy__serve_retire(TfyRequest *request)
 {
     TfyServer *server = request->server;
@@ -79,6 +79,7 @@ void tfy__serve_retire(TfyRequest *request)
     }
     if (server->schedules) tfy__schedules_look(server->schedules);
     json_t *value = json_pack("{s:s}", "version", served->hash);
-    tfy__admin_audit(request, "retire", served->name, value, answer);
+    tfy__request_json(request, 200, json_pack("{s:s, s:s}", "program", served->name, "version", served->version));
+    tfy__admin_audit(request, "retire", served->name, value, tfy__command_answer);
     json_decref(value);
 }

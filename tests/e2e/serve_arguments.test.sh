@@ -15,15 +15,12 @@ END
 serves shop.tfy --no-tcp
 kill -0 "$server" || exit 1
 cat >generate.py <<'END'
-import copy, http.client, json, random, socket, sys, threading
+import copy, json, random, sys, threading
+from unix_http import Unix
 
 PATH = "/v1/programs/shop/workflows/order/runs"
 SOCKET = sys.argv[1]
 
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(SOCKET)
 
 class Raw(str):
     """JSON as it is written, for what json.dumps does not write."""
@@ -106,7 +103,7 @@ def case(number):
 
 failures, done = [], []
 def work(cases):
-    connection = Unix("x")
+    connection = Unix(SOCKET)
     for body, status, paths, said in cases:
         connection.request("POST", PATH, body.encode("utf-8", "surrogatepass"), {"Content-Type": "application/json"})
         answer = connection.getresponse()

@@ -119,19 +119,16 @@ ask "http://x$graph?version=$version"
 check "... and an old one is drawn from the log" [ "$(node order price count)" = 4 ]
 
 python3 - <<'END'
-import http.client, os, re, socket, threading
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(os.environ["TFY_DB"] + "-live/http")
+import os, re, threading
+from unix_http import Unix
 statuses = []
 def ask(path):
-    client = Unix("x")
+    client = Unix(os.environ["TFY_DB"] + "-live/http")
     client.request("GET", path)
     answer = client.getresponse()
     answer.read()
     statuses.append(answer.status)
-client = Unix("x")
+client = Unix(os.environ["TFY_DB"] + "-live/http")
 client.request("GET", "/v1/runs?limit=1&workflow=order")
 id = re.search(r'"id":"([^"]+)"', client.getresponse().read().decode()).group(1)
 threads = [threading.Thread(target=ask, args=("/v1/runs/%s/at/1" % id if i % 2 else "/v1/compare?a=%s&b=%s" % (id, id),)) for i in range(12)]

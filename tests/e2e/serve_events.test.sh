@@ -106,12 +106,9 @@ for i in 1 2 3 4 5 6 7 8; do within many.$i "event: hello"; done
 ask http://x/metrics
 check "the streams are counted" awk '$1 == "tfy_sse_subscribers" { n = $2 } END { exit n < 8 }' out
 python3 - <<'EOF'
-import http.client, json, os, socket
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(os.environ["TFY_DB"] + "-live/http")
-client = Unix("x")
+import json, os
+from unix_http import Unix
+client = Unix(os.environ["TFY_DB"] + "-live/http")
 for i in range(300):
     client.request("POST", "/v1/programs/shop/workflows/order/runs", json.dumps({"args": {"customer": "c%d" % i}}),
                    {"Content-Type": "application/json"})

@@ -1,6 +1,7 @@
 # A server of a database of its own, and requests to its Unix socket.
 export TFY_DB="$PWD/runs.db"
 unset TFY_TENANT
+export PYTHONPATH="$here" PYTHONDONTWRITEBYTECODE=1 # unix_http.py
 serves() { # FILES…
     : >served
     tfy serve "$@" >served 2>&1 &

@@ -13,22 +13,17 @@ sed 's/echo one/echo two/' shop.tfy >second.tfy
 cat >load.py <<'XX'
 """load.py SOCKET STARTED SECONDS: four clients start runs until the time is over, or the server takes no more. STARTED gets a
 line for each start that was answered with 2xx: its number and its run."""
-import http.client, json, socket, sys, threading, time
+import http.client, json, sys, threading, time
+from unix_http import Unix
 
 at, out, until = sys.argv[1], open(sys.argv[2], "a"), time.time() + float(sys.argv[3])
 lock, wrong = threading.Lock(), []
-
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(20)
-        self.sock.connect(at)
 
 def client(first):
     n = first
     while time.time() < until:
         n += 4
-        connection = Unix("x")
+        connection = Unix(at)
         try:
             connection.request("POST", "/v1/programs/shop/workflows/order/runs", json.dumps({"args": {"n": n}}),
                                {"Content-Type": "application/json", "Idempotency-Key": "order-%d" % n})
@@ -74,17 +69,12 @@ check "... with what they started with" sh -c 'sqlite3 -readonly "$TFY_DB" "sele
 # ---- runs that have just started ----
 cat >at_once.py <<'XX'
 """at_once.py SOCKET: four clients start runs, and cancel each as soon as they know its id."""
-import http.client, json, socket, sys, threading
-
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(20)
-        self.sock.connect(sys.argv[1])
+import json, sys, threading
+from unix_http import Unix
 
 refused = []
 def client():
-    connection = Unix("x")
+    connection = Unix(sys.argv[1])
     def post(path):
         connection.request("POST", path, b"{}", {"Content-Type": "application/json"})
         answer = connection.getresponse()

@@ -9,6 +9,7 @@ tfy build --shared shop.tfy -o shop.so 2>/dev/null
 cat >restarts.py <<'END'
 # restarts.py: keeps two sockets, starts the server four times one after the other, and asks it all the while.
 import atexit, http.client, json, os, signal, socket, subprocess, sys, threading, time
+from unix_http import Unix
 
 tcp = socket.socket()
 tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -38,18 +39,10 @@ atexit.register(end_it)
 
 END_ = threading.Event()
 lost, answered, started, runs = [], [0], [0], set()
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("tfy.example.org")
-        self.path = path
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(20)
-        self.sock.connect(self.path)
 
 def keep_asking(number):
     while not END_.is_set():
-        connection = Unix("proxy.sock") if number % 2 else http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = Unix("proxy.sock", "tfy.example.org") if number % 2 else http.client.HTTPConnection("127.0.0.1", port, timeout=20)
         try:
             if number % 2:
                 body = json.dumps({"args": {"n": answered[0]}})
@@ -83,7 +76,7 @@ END_.set()
 for thread in threads: thread.join()
 seen, path = set(), "/v1/runs?limit=200"
 while path:
-    connection = Unix("runs.db-live/http")
+    connection = Unix("runs.db-live/http", "tfy.example.org")
     connection.request("GET", path)
     page = json.loads(connection.getresponse().read())
     seen |= {run["id"] for run in page["runs"]}
