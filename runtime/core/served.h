@@ -7,13 +7,18 @@
 #include "tfy.h"
 #include "wal/log/log.h"
 
-/* From any thread: has the loop's call this function at the start of a turn; with NULL in tfy_close. TFY_E_NOMEM or 0. */
+/* From any thread: has the loop call this function at the start of a turn; with NULL in tfy__finish. TFY_E_NOMEM or 0. */
 typedef void (*TfyPosted)(TfyLoop *loop, void *arg);
 int tfy__post(TfyLoop *loop, TfyPosted call, void *arg);
 
 /* On the loop's thread: has the loop call this function once all that was appended so far is durable; with NULL in
- * tfy_close. TFY_E_NOMEM or 0. */
+ * tfy__finish. TFY_E_NOMEM or 0. */
 int tfy__when_durable(TfyLoop *loop, TfyPosted call, void *arg);
+
+/* Ends what is under way and makes all of it durable, as the first part of tfy_close, which is then the rest. The loop
+ * does not turn again, nothing may be posted, and no callback comes; other threads may read its log until tfy_close.
+ * Returns what tfy_close would. */
+int tfy__finish(TfyLoop *loop);
 
 /* Who sent an arrival (loop.h), where a server vouches for it. All is borrowed. */
 typedef struct TfySender {
@@ -32,8 +37,8 @@ void tfy__off_durable(TfyLoop *loop, const void *arg); /* removes the one with t
 
 /* How a run starts that somebody else wants. All zero: like tfy_submit. */
 typedef struct TfyStart {
-    bool queued;    /* it is recorded and does not begin: tfy__resume lets it */
-    const char *id; /* its starter's own name for it (wal/log/run_id.h); NULL: none */
+    bool queued;               /* it is recorded and does not begin: tfy__resume lets it */
+    const char *id;            /* its starter's own name for it (wal/log/run_id.h); NULL: none */
     const TfyCeiling *ceiling; /* how far it may go where the loop's options say nothing; NULL: as far as they let it */
     void (*facts)(void *arg,
                   TfyBuffer *members); /* adds members to InstructionStart (wal/rows/payload.h); NULL: none */

@@ -63,12 +63,12 @@ int tfy__command_post(TfyServer *server, TfyPosted call, void *arg)
     return code;
 }
 
-void tfy__command_close(TfyServer *server)
+void tfy__command_finish(TfyServer *server)
 {
     pthread_mutex_lock(&server->posting);
     server->closed = true;
     pthread_mutex_unlock(&server->posting);
-    if (server->loop) tfy_close(server->loop);
+    if (server->loop) (void)tfy__finish(server->loop);
 }
 
 void tfy__command_ask(TfyServer *server, TfyRequest *request)

@@ -4,6 +4,7 @@
  * tfy-serve token …                                          what `tfy token` is (token_command.h)
  * tfy-serve start …, deploy …, drain …                       what these commands of tfy are (server_command.h)
  * tfy-serve ps …, inspect …, request …                       commands of tfy about runs elsewhere (remote.h) */
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "cli/program/owner.h"
 #include "serve/build.h"
 #include "serve/child.h"
+#include "serve/clock.h"
 #include "serve/drain.h"
 #include "serve/entrance.h"
 #include "serve/followers.h"
@@ -54,9 +56,15 @@ typedef struct Main {
 
 static TfyServer *the_server; /* written before signals are caught */
 
+static volatile int64_t signalled_ms; /* when the last one came; 0: none did */
+
 static void on_signal(int number)
 {
-    tfy__drain_server(the_server);
+    const int reason = errno;
+    const int64_t now_ms = tfy__monotonic_ms();
+    if (!signalled_ms || now_ms - signalled_ms >= TFY_SIGNALS_APART_MS) tfy__drain_server(the_server);
+    signalled_ms = now_ms;
+    errno = reason;
 }
 
 static void on_hangup(int number)
@@ -74,6 +82,14 @@ static void catch_signals(TfyServer *server)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, &reread, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+/* It ends already, and a handler would look at what is no longer there. */
+static void ignore_signals(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
 }
 
 /* ---- programs ---- */
@@ -225,21 +241,24 @@ static bool open_server(Main *it)
 
 /* ---- the end ---- */
 
-/* Requests that the loop has are answered by tfy_close, so HTTP ends after it. */
+/* Requests that the loop has are answered when it finishes, so HTTP ends after that; HTTP and readers look at its log, so
+ * it is closed after them. */
 static int close_all(Main *it, int status)
 {
     TfyServer *server = &it->server;
+    ignore_signals();
     server->draining = true;
     tfy__owner_stop(it->owner);
     tfy__watch_quit(it->watch);
     tfy__schedules_quit(server->schedules);
-    tfy__command_close(server);
+    tfy__command_finish(server);
     tfy__followers_quit(server->followers);
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
     tfy__children_quit(server->children);
     tfy__entrance_quit(server);
     tfy__readers_close(server->readers);
+    (void)tfy_close(server->loop);
     tfy__tail_close(server->tail);
     tfy__hub_close(server->hub);
     tfy__children_close(server->children);

@@ -189,7 +189,7 @@ void tfy__tail_close(struct TfyTail *tail);
 
 /* From any thread: tfy__post, until the loop is closed; then TFY_E_STATE. */
 int tfy__command_post(TfyServer *server, TfyPosted call, void *arg);
-void tfy__command_close(TfyServer *server); /* closes the loop, whoever may still want to post something */
+void tfy__command_finish(TfyServer *server); /* finishes the loop; what is posted from here on is refused */
 /* Hands the request to the loop, which calls request->then, or what its route says. */
 void tfy__command_ask(TfyServer *server, TfyRequest *request);
 /* In the loop: whether it may carry out a change now. False: it ends, or the disk is full (what was appended now would wait for

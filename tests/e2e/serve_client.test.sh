@@ -120,6 +120,17 @@ tfy drain
 wait "$server"
 check "a drain that comes to its end has a status" test $? = 75
 check "... and names what was under way" grep -q 'slow (task 1) did not finish in time' served
+sed 's/"30"/"1"/' slow.tfy >short.tfy
+serves short.tfy --no-tcp
+run=$(tfy start short)
+tries=0
+until ask "http://x/v1/runs/$run/records?type=StepStart" && grep -q slow out || [ $((tries += 1)) -gt 200 ]; do sleep 0.02; done
+kill -TERM "$server"
+kill -TERM "$server" # as timeout(1) does
+wait "$server"
+check "two signals at once are one: what is under way ends" test $? = 0
+tfy history "$run" >out
+check "... by itself" grep -q ToolResult out
 echo '{"drain": "20s"}' >serve.json
 check "the configuration has it, too" tfy serve --check --config serve.json
 echo '{"drain": 20}' >serve.json

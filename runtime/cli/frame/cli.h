@@ -28,6 +28,9 @@ enum {
     EXIT_INTERRUPTED = 130, /* stopped by a signal; can be resumed */
 };
 
+/* Signals within this time count as one: timeout(1) sends two. */
+#define TFY_SIGNALS_APART_MS 200
+
 /* The environment variable in which `tfy run` tells the program how many of its operands are the program's files. */
 #define TFY_RUN_FILES "TFY_RUN_FILES"
 

@@ -55,8 +55,7 @@ typedef struct Session {
 
 /* ---- signals ---- */
 
-#define GRACE_MS         10000
-#define SIGNALS_APART_MS 200 /* signals within this time count as one */
+#define GRACE_MS 10000
 
 /* The loop that signal handlers act on; a handler has no argument of its own. */
 static _Atomic(TfyLoop *) signalled_loop;
@@ -73,7 +72,7 @@ static void on_signal(int number)
         signalled_ms = now_ms;
         TfyLoop *loop = signalled_loop;
         if (loop) tfy_drain(loop, signalled_grace_ms);
-    } else if (number != SIGHUP && now_ms - signalled_ms >= SIGNALS_APART_MS) {
+    } else if (number != SIGHUP && now_ms - signalled_ms >= TFY_SIGNALS_APART_MS) {
         signal(number, SIG_DFL);
         raise(number);
     }

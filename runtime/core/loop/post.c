@@ -3,6 +3,7 @@
  * delays the tasks, but does not stop them. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/loop/state.h"
@@ -95,8 +96,9 @@ void tfy__posts_durable(TfyLoop *loop)
     }
 }
 
-void tfy__posts_close(TfyLoop *loop)
+void tfy__posts_end(TfyLoop *loop)
 {
+    memset(loop->posts.moved, 0, sizeof loop->posts.moved);
     for (Post *post; (post = LIST_TAKE(&loop->posts.undurable, next));) {
         post->call(NULL, post->arg);
         free(post);
@@ -105,5 +107,9 @@ void tfy__posts_close(TfyLoop *loop)
         post->call(NULL, post->arg);
         free(post);
     }
+}
+
+void tfy__posts_close(TfyLoop *loop)
+{
     pthread_mutex_destroy(&loop->posts.mutex);
 }

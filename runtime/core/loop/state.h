@@ -163,6 +163,7 @@ struct TfyLoop {
     TfyBuffer family_payload; /* the same, of a spawn or a task's end */
 
     int failure;                       /* TFY_E_…: sticky; the loop does nothing more */
+    bool finished;                     /* tfy__finish was called */
     volatile sig_atomic_t interrupted; /* calls of tfy_drain, at most 2; set by a signal handler */
     volatile int64_t grace_ms;         /* … and the grace of its first call */
     volatile int wake_fd;              /* an eventfd that ends the loop's sleep; -1: it has not slept yet */

@@ -33,6 +33,16 @@ export function go(path, values = {}, replace = false) {
     }
 }
 
+/**
+ * A field whose text is handed to `change` when it is complete. What is being typed stays when the screen is drawn again
+ * beside it; a new `value` replaces it.
+ */
+export function TextField({ value, change, ...rest }) {
+    const [text, set] = useState(value);
+    useEffect(() => set(value), [value]);
+    return html`<input ...${rest} value=${text} onInput=${(event) => set(event.target.value)} onChange=${(event) => change(event.target.value.trim())} />`;
+}
+
 // ---- loading ----
 
 /** Loads, again when `keys` change. What was there stays until the new is there. */

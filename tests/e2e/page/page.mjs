@@ -118,7 +118,10 @@ await trial('a new run is said, and shown when asked for', async () => {
 });
 await trial('/ searches, and the address has the words', async () => {
     await list.keyboard.press('/');
-    await list.keyboard.type('ann');
+    await list.keyboard.type('an');
+    await start('pair', { n: 1 }); // what is being typed stays when the list is drawn again
+    await list.waitForSelector('button.fresh');
+    await list.keyboard.type('n');
     await list.keyboard.press('Enter');
     await list.waitForFunction(() => location.hash.includes('q=ann') && document.querySelectorAll('a.row').length === 1);
 });

@@ -18,7 +18,7 @@ function Chooser({ query }) {
         const form = new FormData(event.target);
         go('compare', { a: form.get('a').trim(), b: form.get('b').trim() });
     };
-    return html`<form class="filters" onSubmit=${submit}><label>a <input name="a" required size="38" value=${query.get('a') || ''} /></label><label>b <input name="b" required size="38" value=${query.get('b') || ''} /></label><button class="primary">${t('compare.do')}</button></form>`;
+    return html`<form class="filters" key=${query.toString()} onSubmit=${submit}><label>a <input name="a" required size="38" defaultValue=${query.get('a') || ''} /></label><label>b <input name="b" required size="38" defaultValue=${query.get('b') || ''} /></label><button class="primary">${t('compare.do')}</button></form>`;
 }
 
 export function Compare({ query }) {

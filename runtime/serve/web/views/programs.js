@@ -24,8 +24,8 @@ function Field({ name, schema, required }) {
     const kind = fieldOf(schema), label = html`<span>${name}${required ? '' : html` <span class="faint">${t('start.optional')}</span>`}</span>`;
     const inputs = {
         choice: () => html`<select name=${name}>${!required && html`<option value=""></option>`}${schema.enum.map((one) => html`<option key=${one}>${one}</option>`)}</select>`,
-        check: () => html`<input type="checkbox" name=${name} checked=${schema.default} />`,
-        number: () => html`<input type="number" name=${name} step=${schema.type === 'integer' ? 1 : 'any'} required=${required} value=${schema.default ?? ''} />`,
+        check: () => html`<input type="checkbox" name=${name} defaultChecked=${schema.default} />`,
+        number: () => html`<input type="number" name=${name} step=${schema.type === 'integer' ? 1 : 'any'} required=${required} defaultValue=${schema.default ?? ''} />`,
         text: () => html`<textarea name=${name} rows="1">${schema.default ?? ''}</textarea>`,
         json: () => html`<textarea name=${name} rows="3" placeholder="JSON" required=${required} spellcheck="false">${schema.default === undefined ? '' : JSON.stringify(schema.default)}</textarea>`,
     };

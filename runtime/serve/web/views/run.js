@@ -34,7 +34,7 @@ function useActions(run, reload) {
         fork: (step, task = '1') => sure('fork', (form) => {
             const text = form.get('value').trim();
             return opens(post(`${base}/fork`, { task, step: Number(form.get('step')), ...(text ? { value: JSON.parse(text) } : {}) }));
-        }, html`<label>${t('fork.step')} <input name="step" type="number" min="0" value=${step || 0} required /></label> <label>${t('fork.value')} <input name="value" placeholder=${t('fork.same')} /></label>`),
+        }, html`<label>${t('fork.step')} <input name="step" type="number" min="0" defaultValue=${step || 0} required /></label> <label>${t('fork.value')} <input name="value" placeholder=${t('fork.same')} /></label>`),
     };
 }
 

@@ -3,7 +3,7 @@ import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { t, time, short, money, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
 import { listen } from '../live.js';
-import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, ProblemBox, Skeleton, Empty, Confirm, say } from '../ui.js';
+import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, ProblemBox, Skeleton, Empty, Confirm, TextField, say } from '../ui.js';
 
 const filters = ['q', 'state', 'attention', 'program', 'workflow', 'by', 'label', 'since'];
 const spans = { '1h': 3600e3, '24h': 864e5, '7d': 6048e5, '30d': 2592e6 };
@@ -37,8 +37,8 @@ function Filters({ query, programs }) {
     };
     const select = (name, choices, label) => html`<select aria-label=${label} value=${value(name)} onChange=${(event) => set({ [name]: event.target.value })}>
         <option value="">${label}</option>${choices.map(([of, text]) => html`<option key=${of} value=${of}>${text}</option>`)}</select>`;
-    const input = (name, label, size) => html`<input type=${name === 'q' ? 'search' : 'text'} id=${`filter-${name}`} aria-label=${label} placeholder=${label} size=${size}
-        value=${value(name)} onChange=${(event) => set({ [name]: event.target.value.trim() })} />`;
+    const input = (name, label, size) => html`<${TextField} type=${name === 'q' ? 'search' : 'text'} id=${`filter-${name}`} aria-label=${label} placeholder=${label} size=${size}
+        value=${value(name)} change=${(text) => set({ [name]: text })} />`;
     const workflows = [...new Set(programs.flatMap((one) => one.workflows))].sort();
     return html`<form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
         ${input('q', t('runs.search'), 24)}
