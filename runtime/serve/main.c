@@ -56,14 +56,16 @@ typedef struct Main {
 
 static TfyServer *the_server; /* written before signals are caught */
 
-static volatile int64_t signalled_ms; /* when the last one came; 0: none did */
+static volatile int64_t signalled_ms; /* when one was last obeyed; 0: none was */
 
 static void on_signal(int number)
 {
     const int reason = errno;
     const int64_t now_ms = tfy__monotonic_ms();
-    if (!signalled_ms || now_ms - signalled_ms >= TFY_SIGNALS_APART_MS) tfy__drain_server(the_server);
-    signalled_ms = now_ms;
+    if (now_ms - signalled_ms >= TFY_SIGNALS_APART_MS) {
+        signalled_ms = now_ms;
+        tfy__drain_server(the_server);
+    }
     errno = reason;
 }
 

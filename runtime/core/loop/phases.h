@@ -37,9 +37,9 @@ void tfy__watch_fire(TfyLoop *loop, const TfyFdEvent *event); /* calls the handl
 
 /* post.c */
 bool tfy__posts_wait(TfyLoop *loop);
-int tfy__posts_run(TfyLoop *loop); /* calls them, a limited number; returns how many */
+int tfy__posts_run(TfyLoop *loop);      /* calls them, a limited number; returns how many */
 void tfy__posts_durable(TfyLoop *loop); /* calls what waited for records that are durable now */
-void tfy__posts_end(TfyLoop *loop); /* all get NULL, and nothing is called again */
+void tfy__posts_end(TfyLoop *loop);     /* all get NULL, and nothing is called again */
 void tfy__posts_close(TfyLoop *loop);
 
 /* drain.c */
