@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/loop/state.h"
+#include "value/json.h"
 
 extern const TfyProgram tfyg_program;
 
@@ -88,9 +89,40 @@ static void test_no_option_answers(void **state)
     assert_non_null(strstr(error, "no one who says yes to everything"));
 }
 
+/* As if the turn had been held up for so long before the record was made. */
+static int64_t late_by_a_while(void *state)
+{
+    return tfy__world_real.wall_ms(state) + 5000;
+}
+
+static void test_an_answer_has_the_time_of_its_record(void **state)
+{
+    TfyWorld world = tfy__world_real;
+    TfyHistory *history;
+    char error[TFY_ERROR_TEXT];
+    int64_t tid, at_ms, recorded_ms = 0;
+    (void)state;
+    world.wall_late_ms = late_by_a_while;
+    if (tfy_open(&loop, &tfyg_program, &(TfyOptions){.served = true, .world = &world}, error) < 0)
+        fail_msg("%s", error);
+    if (tfy_submit(loop, "answered", NULL, &tid, error) < 0) fail_msg("%s", error);
+    printed_by(tid, TFY_TASK_WAITING_APPROVAL);
+    assert_int_equal(tfy_approve(loop, tid, "yes"), 0);
+    printed_by(tid, TFY_TASK_COMPLETED);
+    const char *result = tfy_task_result(loop, tid); /* in quotation marks */
+    assert_true(tfy__read_time(result + 1, strlen(result) - 2, &at_ms));
+    assert_int_equal(tfy__history_read(tfy__loop_log(loop), "last", &history, error), 0);
+    for (uint32_t i = 0; i < history->record_count; i++)
+        if (history->records[i].type == TFY_R_APPROVAL) recorded_ms = history->records[i].ts_ms;
+    tfy__history_free(history);
+    assert_int_equal(at_ms, recorded_ms);
+    assert_int_equal(tfy_close(loop), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer_has_the_time_of_its_record),
         cmocka_unit_test(test_the_log_alone_has_what_is_printed),
         cmocka_unit_test(test_nobody_reads_stdin),
         cmocka_unit_test(test_no_option_answers),

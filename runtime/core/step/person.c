@@ -98,12 +98,15 @@ static bool record_approval(Step *step, const char *answer, const char *by, cons
     return lsn > 0;
 }
 
-/* The answer is recorded, and takes effect. Its time is that of its record, which is that of the turn. */
+/* The answer is recorded, and takes effect. Its time is that of its record, as in a replay, which may be later than the
+ * turn's; a log that forgets has no times. */
 static bool give_answer(Step *step, const char *answer, const char *by, const char *why)
 {
     TfyValue value;
+    const TfyLoop *loop = step->call.loop;
     if (!record_approval(step, answer, by, why)) return false;
-    if (!tfy__person_answered(step, answer, by, step->call.loop->now_ms, &value)) return false;
+    const int64_t recorded_ms = tfy__log_last_ms(loop->log), at_ms = recorded_ms ? recorded_ms : loop->now_ms;
+    if (!tfy__person_answered(step, answer, by, at_ms, &value)) return false;
     tfy__person_reason(step->rest, why);
     tfy__step_answer(step, value);
     return true;

@@ -368,6 +368,7 @@ static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
         atomic_store_explicit(&log->durable, record->lsn, memory_order_release);
     }
     log->last = task->head = record->lsn;
+    log->last_ms = record->ts_ms;
     CHECK(tfy__log_durable(log) <= log->last);
     if (record->step > task->step) task->step = record->step;
     return record->lsn;
@@ -434,6 +435,11 @@ void tfy__log_give_up(TfyLog *log, const char *why)
 int64_t tfy__log_last(const TfyLog *log)
 {
     return log->last;
+}
+
+int64_t tfy__log_last_ms(const TfyLog *log)
+{
+    return log->last_ms;
 }
 
 int64_t tfy__log_durable(const TfyLog *log)

@@ -121,6 +121,7 @@ int64_t tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogReco
 int64_t tfy__log_opened(TfyLog *log, const char *version, const char *how);
 
 int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
+int64_t tfy__log_last_ms(const TfyLog *log); /* when it was appended, by the record; 0: the log forgets, or has none */
 int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */
 int tfy__log_error(const TfyLog *log);       /* 0, or the final failure (TFY_E_IO) */
 /* The message of the failure, with the last durable lsn (TFY_ERROR_TEXT bytes). */

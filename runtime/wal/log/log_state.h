@@ -52,6 +52,7 @@ struct TfyLog {
     /* the loop's side */
     TfyLogTask self; /* tid 0 */
     int64_t last;    /* newest appended lsn */
+    int64_t last_ms; /* … and its ts */
     int64_t next_tid, next_run, next_program;
     int64_t mark_lsn;     /* of the newest mark, queued or stored */
     uint64_t mark_chain;  /* its chain */
