@@ -90,7 +90,7 @@ static void choose(void *arg, const TfyRunShown *shown)
     tfy__problem_clear(&problem);
 }
 
-/* Those that the body names. One that is not there is refused by itself. */
+/* Those that the body names. One that is not there is refused by itself; none is changed while that cannot be known. */
 static bool choose_named(TfyRequest *request, const json_t *names)
 {
     const json_t *name;
@@ -103,6 +103,7 @@ static bool choose_named(TfyRequest *request, const json_t *names)
         snprintf(path, sizeof path, "$.runs[%zu]", i);
         if (!json_is_string(name)) return tfy__body_mistake(&request->problem, path, "it is not the id of a run");
         if (tfy__run_look_up(request, json_string_value(name), choose, request)) continue;
+        if (request->problem.kind == TFY_PROBLEM_INDEX_BEHIND) return false;
         refuse_run(request->bulk, json_string_value(name), request->problem.kind, request->problem.detail);
         tfy__problem_clear(&request->problem);
     }

@@ -18,16 +18,18 @@
 #include "wal/history/history.h"
 #include "wal/rows/payload.h"
 
-enum { WAIT_MS = 5000 };
-
 /* ---- the answer ---- */
 
-/* In a reader: the run as it is with the change, once the index has that. */
+/* In a reader: the run as it is with the change, once the index has that. A new run that it does not have yet is there all the
+ * same: whoever asked knows where, and need not ask for another one. */
 static void show_changed(TfyRequest *request)
 {
-    (void)tfy__tail_await(request->server->tail, request->lsn, WAIT_MS);
-    (void)tfy__run_answer(request, request->run->id);
+    (void)tfy__tail_await(request->server->tail, request->lsn);
     if (request->status == 201) snprintf(request->location, sizeof request->location, "/v1/runs/%s", request->run->id);
+    if (tfy__run_answer(request, request->run->id) || request->problem.kind != TFY_PROBLEM_INDEX_BEHIND) return;
+    request->retry_after_s = 0;
+    snprintf(request->problem.detail, sizeof request->problem.detail, "run %s was made, but the lists do not have it yet",
+             request->run->id);
 }
 
 /* The change is appended: its answer leaves when it is durable. */

@@ -1,6 +1,8 @@
 /* clock.c: see clock.h. */
 #include "serve/clock.h"
 
+#include "core/world.h"
+
 static int64_t read_us(clockid_t clock)
 {
     struct timespec now;
@@ -40,4 +42,12 @@ struct timespec tfy__deadline(int64_t ms)
     until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     return until;
+}
+
+int64_t tfy__bound(const char *variable, int64_t usual)
+{
+    int64_t bound = usual;
+    char error[TFY_ERROR_TEXT];
+    (void)tfy__env_number(variable, usual, &bound, error);
+    return bound;
 }

@@ -13,5 +13,7 @@ int64_t tfy__monotonic_us(void);
 void tfy__cond_init(pthread_cond_t *condition);
 /* So many milliseconds from now, for pthread_cond_timedwait. */
 struct timespec tfy__deadline(int64_t ms);
+/* A bound of the server's, which a test lowers by an environment variable. */
+int64_t tfy__bound(const char *variable, int64_t usual);
 
 #endif

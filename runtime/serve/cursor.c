@@ -35,11 +35,12 @@ void tfy__cursor_text(TfyRequest *request, char list, int64_t at, char *text, si
 
 void tfy__cursor_write(TfyRequest *request, char list, int64_t at)
 {
-    char text[64];
-    if (!at) {
-        tfy__buffer_text(&request->answer, "],\"next\":null}");
-        return;
-    }
-    tfy__cursor_text(request, list, at, text, sizeof text);
-    tfy__buffer_printf(&request->answer, "],\"next\":\"%s\"}", text);
+    enum { MANY = 2000 }; /* records: more than busy runs leave to be followed */
+    const int64_t behind = tfy__tail_behind(request->server->tail);
+    char text[64] = "";
+    if (at) tfy__cursor_text(request, list, at, text, sizeof text);
+    tfy__buffer_char(&request->answer, ']');
+    tfy__answer_text(&request->answer, "next", at ? text : NULL);
+    if (behind >= MANY) tfy__buffer_printf(&request->answer, ",\"behind\":%lld", (long long)behind);
+    tfy__buffer_char(&request->answer, '}');
 }

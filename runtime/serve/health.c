@@ -2,7 +2,10 @@
  * to it. The loop answers by itself: it is asked to, and does so within some seconds. */
 #include "serve/serve.h"
 
-enum { LATE_MS = 5000 };
+enum {
+    LATE_MS = 5000,
+    NEAR = 100000 /* records that lists may lack: they follow in some seconds */
+};
 
 static void note_turn(TfyLoop *loop, void *arg)
 {
@@ -37,6 +40,9 @@ void tfy__serve_ready(TfyRequest *request)
         tfy__problem(&request->problem, TFY_PROBLEM_DRAINING, "it ends once what is under way has ended");
     else if (tfy__log_full(tfy__loop_log(server->loop)))
         tfy__problem(&request->problem, TFY_PROBLEM_LOG_FULL, "the disk is full; runs pause");
+    else if (tfy__tail_behind(server->tail) > tfy__bound("TFY_TEST_NEAR", NEAR))
+        tfy__problem(&request->problem, TFY_PROBLEM_INDEX_BEHIND, "the lists lack %lld records",
+                     (long long)tfy__tail_behind(server->tail));
     else
         tfy__serve_health(request);
 }

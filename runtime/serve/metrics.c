@@ -12,11 +12,10 @@
 
 static void add_own(TfyServer *server, TfyBuffer *out)
 {
-    const int64_t head = tfy__log_durable(tfy__loop_log(server->loop)), lag = head - tfy__tail_cursor(server->tail);
     tfy__buffer_printf(out,
                        "# HELP tfy_index_lag_records Records that lists do not have yet.\n"
                        "# TYPE tfy_index_lag_records gauge\ntfy_index_lag_records %lld\n",
-                       (long long)(lag > 0 ? lag : 0));
+                       (long long)tfy__tail_behind(server->tail));
     tfy__buffer_printf(out,
                        "# HELP tfy_sse_subscribers Streams of events that are open.\n"
                        "# TYPE tfy_sse_subscribers gauge\ntfy_sse_subscribers %u\n",
@@ -29,7 +28,7 @@ static void add_own(TfyServer *server, TfyBuffer *out)
     tfy__times_text(&server->turns, "tfy_loop_turn_seconds",
                     "How long a turn of the loop took, without the time that it slept.", out);
     tfy__http_figures_text(server->figures, out);
-    tfy__followers_figures(server->followers, head, out);
+    tfy__followers_figures(server->followers, tfy__log_durable(tfy__loop_log(server->loop)), out);
     tfy__buffer_printf(out,
                        "# HELP tfy_build_info The version of the server.\n"
                        "# TYPE tfy_build_info gauge\ntfy_build_info{version=\"%s\"} 1\n",

@@ -13,7 +13,7 @@
 #include "wal/log/log.h"
 #include "wal/rows/payload.h"
 
-enum { LIMIT_USUAL = 50, LIMIT_MOST = 200, AWAIT_MS = 5000 };
+enum { LIMIT_USUAL = 50, LIMIT_MOST = 200 };
 
 /* ---- as JSON ---- */
 
@@ -67,12 +67,18 @@ void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out)
 
 /* ---- waiting for the index ---- */
 
+static bool index_has(TfyRequest *request, int64_t lsn)
+{
+    if (tfy__tail_await(request->server->tail, lsn)) return true;
+    request->retry_after_s = 1;
+    return false;
+}
+
 /* A reader that has just written sees what it wrote. */
 bool tfy__index_awaited(TfyRequest *request)
 {
-    if (!request->after || tfy__tail_await(request->server->tail, request->after, AWAIT_MS)) return true;
-    request->retry_after_s = 1;
-    return tfy__problem(&request->problem, TFY_PROBLEM_INDEX_BEHIND, "the lists do not have record %lld yet",
+    return !request->after || index_has(request, request->after) ||
+           tfy__problem(&request->problem, TFY_PROBLEM_INDEX_BEHIND, "the lists do not have record %lld yet",
                         (long long)request->after);
 }
 
@@ -83,6 +89,7 @@ typedef struct Search {
     void (*show)(void *arg, const TfyRunShown *run);
     void *arg;
     uint32_t count, hidden; /* runs that the caller sees, and others */
+    bool behind;            /* the index lacks records that were durable when the search began */
     char ids[2][37];
 } Search;
 
@@ -97,12 +104,27 @@ static void see(void *arg, const TfyRunShown *run)
     if (search->count++ == 0) search->show(search->arg, run);
 }
 
-static int look_up(Search *search, const char *id)
+static bool is_id(const char *text)
 {
-    const size_t len = strlen(id);
-    if (len < 4 || len > 36 || len != strspn(id, "0123456789abcdef-")) return TFY_E_ABSENT;
+    const size_t len = strlen(text);
+    return len >= 4 && len <= 36 && len == strspn(text, "0123456789abcdef-");
+}
+
+static int look_up_now(Search *search, const char *id)
+{
+    if (!is_id(id)) return TFY_E_ABSENT;
     const int code = tfy__index_run(search->request->reader->index, id, see, search);
     return search->hidden && code != TFY_E_IO ? search->count ? TFY_OK : TFY_E_ABSENT : code;
+}
+
+/* Whoever starts a run may ask for it at once, before the index has it; and an index that is made anew has few for a while. */
+static int look_up(Search *search, const char *id)
+{
+    const TfyServer *server = search->request->server;
+    const int code = look_up_now(search, id);
+    if (code != TFY_E_ABSENT || search->hidden || !is_id(id)) return code;
+    search->behind = !index_has(search->request, tfy__log_durable(tfy__loop_log(server->loop)));
+    return look_up_now(search, id);
 }
 
 static bool refuse_run(const Search *search, const char *id, int code)
@@ -110,26 +132,17 @@ static bool refuse_run(const Search *search, const char *id, int code)
     TfyProblem *problem = &search->request->problem;
     if (code == TFY_E_INVALID)
         return tfy__problem(problem, TFY_PROBLEM_AMBIGUOUS, "%s and %s start with it", search->ids[0], search->ids[1]);
+    if (code == TFY_E_ABSENT && search->behind)
+        return tfy__problem(problem, TFY_PROBLEM_INDEX_BEHIND, "the lists do not have all runs yet, nor '%.60s'", id);
     if (code == TFY_E_ABSENT)
         return tfy__problem(problem, TFY_PROBLEM_NOT_FOUND, "there is no run '%.60s'; gc may have removed it", id);
     return tfy__problem(problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
 }
 
-/* Whoever starts a run may ask for it at once, before the index has it. */
-static bool index_catches_up(const TfyRequest *request)
-{
-    enum { WAIT_MS = 5000 };
-    const TfyServer *server = request->server;
-    return tfy__tail_await(server->tail, tfy__log_durable(tfy__loop_log(server->loop)), WAIT_MS);
-}
-
 bool tfy__run_look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg)
 {
-    enum { WHOLE_ID = 36 };
     Search search = {.request = request, .show = show, .arg = arg};
-    int code = look_up(&search, id);
-    if (code == TFY_E_ABSENT && !search.hidden && strlen(id) == WHOLE_ID && index_catches_up(request))
-        code = look_up(&search, id);
+    const int code = look_up(&search, id);
     return code == TFY_OK || refuse_run(&search, id, code);
 }
 
@@ -160,8 +173,9 @@ bool tfy__find_run_id(TfyRequest *request, const char *given, char id[37])
     Search search = {.request = request, .show = show_id, .arg = id};
     uint8_t uuid[16];
     TfyLogRun row;
-    int code = look_up(&search, given);
-    if (code == TFY_E_ABSENT && !search.hidden && tfy__uuid_read(given, uuid)) {
+    const bool whole = tfy__uuid_read(given, uuid);
+    int code = whole ? look_up_now(&search, given) : look_up(&search, given);
+    if (whole && code == TFY_E_ABSENT && !search.hidden) {
         code = tfy__log_find_run(request->reader->log, uuid, &row);
         snprintf(id, 37, "%s", given);
     }
@@ -242,12 +256,23 @@ void tfy__serve_started(TfyRequest *request)
     if (request->wait_s) request->pass = hold;
 }
 
-/* A run that has not ended is answered as it was when the wait began, but for what it has done since. */
+static void show_anew(void *arg, const TfyRunShown *run)
+{
+    TfyRequest *request = arg;
+    tfy__buffer_reset(&request->answer);
+    show_run(request, run);
+}
+
+/* A run that has not ended is answered as it was when the wait began, but for what it has done since. One that the lists do
+ * not have yet has started all the same. */
 void tfy__serve_waited(TfyRequest *request)
 {
-    tfy__buffer_reset(&request->answer);
-    if (!tfy__run_answer(request, request->starting->run)) return;
-    if (request->ended) request->status = 200;
+    if (tfy__run_look_up(request, request->starting->run, show_anew, request)) {
+        if (request->ended) request->status = 200;
+    } else if (request->problem.kind == TFY_PROBLEM_INDEX_BEHIND) {
+        tfy__problem_clear(&request->problem);
+        request->retry_after_s = 0;
+    }
 }
 
 /* ---- lists ---- */

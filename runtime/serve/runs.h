@@ -11,7 +11,8 @@ void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out);
 /* Waits until the index has what Tfy-After names. False: the problem says that it does not. */
 bool tfy__index_awaited(TfyRequest *request);
 /* In a reader: a cursor of a list names the list, the making of the index, and where the next page starts. Read: the problem
- * says that it is none of this list. Written: "],"next":…}", where 0 means the last page. */
+ * says that it is none of this list. Written: "],"next":…}", where 0 means the last page, and "behind": how many records the
+ * list lacks, if they are many. */
 bool tfy__cursor_read(TfyRequest *request, char list, int64_t *at);
 void tfy__cursor_write(TfyRequest *request, char list, int64_t at);
 void tfy__cursor_text(TfyRequest *request, char list, int64_t at, char *text, size_t size); /* the cursor alone */

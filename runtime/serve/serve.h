@@ -174,14 +174,15 @@ void tfy__readers_close(struct TfyReaders *readers);
 
 struct TfyTail *tfy__tail_open(TfyServer *server, char *error);
 void tfy__tail_wake(struct TfyTail *tail); /* more may be durable */
-/* Waits until the index has this record. False: it has not within that time. */
-bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms);
+/* Waits until the index has this record. False: it has not within five seconds. */
+bool tfy__tail_await(struct TfyTail *tail, int64_t lsn);
 /* The request waits for the end of the run that it started, or found, and for no longer than it wants; then a reader has it
  * (tfy__serve_waited). */
 void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request);
 /* A run that was queued, with that record, has begun: lists say so. */
 void tfy__tail_begun(struct TfyTail *tail, const char *run, int64_t lsn);
 int64_t tfy__tail_cursor(struct TfyTail *tail); /* the newest record that the index has */
+int64_t tfy__tail_behind(struct TfyTail *tail); /* durable records that it lacks */
 void tfy__tail_quit(struct TfyTail *tail);      /* follows no more; nothing waits any longer */
 void tfy__tail_close(struct TfyTail *tail);
 

@@ -10,7 +10,7 @@
 #include "serve/serve.h"
 #include "serve/start.h"
 
-enum { LOOK_MS = 1000, FAULT_MS = 200 };
+enum { LOOK_MS = 1000, FAULT_MS = 200, AWAIT_MS = 5000 };
 
 /* A run that was queued has begun, which is in no record. */
 typedef struct Begun {
@@ -22,6 +22,7 @@ typedef struct Begun {
 struct TfyTail {
     TfyServer *server;
     TfyIndexer *indexer;
+    int64_t await_ms; /* a request waits for the index so long */
     pthread_t thread;
     pthread_mutex_t mutex; /* held for: */
     pthread_cond_t more;   /* something may be new */
@@ -89,6 +90,12 @@ int64_t tfy__tail_cursor(struct TfyTail *tail)
     return cursor;
 }
 
+int64_t tfy__tail_behind(struct TfyTail *tail)
+{
+    const int64_t behind = tfy__log_durable(tfy__loop_log(tail->server->loop)) - tfy__tail_cursor(tail);
+    return behind > 0 ? behind : 0;
+}
+
 /* ---- requests that wait for the end of a run ---- */
 
 void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request)
@@ -153,9 +160,9 @@ void tfy__tail_wake(struct TfyTail *tail)
     pthread_mutex_unlock(&tail->mutex);
 }
 
-bool tfy__tail_await(struct TfyTail *tail, int64_t lsn, int64_t wait_ms)
+bool tfy__tail_await(struct TfyTail *tail, int64_t lsn)
 {
-    const struct timespec until = tfy__deadline(wait_ms);
+    const struct timespec until = tfy__deadline(tail->await_ms);
     pthread_mutex_lock(&tail->mutex);
     while (tail->cursor < lsn && !tail->ends &&
            pthread_cond_timedwait(&tail->moved, &tail->mutex, &until) != ETIMEDOUT) {}
@@ -170,6 +177,7 @@ struct TfyTail *tfy__tail_open(TfyServer *server, char *error)
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!tail) return NULL;
     tail->server = server;
+    tail->await_ms = tfy__bound("TFY_TEST_AWAIT_MS", AWAIT_MS);
     server->searches = !server->config->no_search; /* a new configuration takes a new start for it */
     tail->indexer = tfy__indexer_open(server->db, server->searches, error);
     pthread_mutex_init(&tail->mutex, NULL);

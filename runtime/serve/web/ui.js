@@ -1,6 +1,6 @@
 // ui.js: what the screens share: the address as state, loading, badges, times, dialogs, and a voice for people who do not see.
 import { html, useState, useEffect, useRef, useCallback } from './vendor/preact.js';
-import { t, time, duration } from './text.js';
+import { t, time, duration, number } from './text.js';
 
 // ---- the address ----
 
@@ -119,6 +119,17 @@ export function ProblemBox({ problem, again }) {
         ${(problem.body && problem.body.errors || []).map((one) => html`<p><code>${one.path}</code> <bdi>${one.detail}</bdi></p>`)}
         ${problem.request && html`<p class="faint">${t('problem.request', { id: problem.request })}</p>`}
         ${again && html`<button onClick=${again}>${t('problem.again')}</button>`}</div>`;
+}
+
+/** What a list lacks while its index follows the log, and asks again until it has it. */
+export function Behind({ list, again }) {
+    const lacks = (list && list.behind) || 0;
+    useEffect(() => {
+        if (!lacks) return undefined;
+        const timer = setTimeout(again, 2000);
+        return () => clearTimeout(timer);
+    }, [list]);
+    return lacks ? html`<p class="note" role="status">${t('behind', { n: number(lacks) })}</p>` : '';
 }
 
 /** Grey rows, after a moment. */

@@ -116,6 +116,19 @@ await trial('a new run is said, and shown when asked for', async () => {
     await list.click('button.fresh');
     await list.waitForSelector(`a[href="#/run/${run.id}"]`);
 });
+await trial('a list that is made anew says what it lacks, until it lacks nothing', async () => {
+    const page = await open('');
+    let lacks = 12345;
+    await page.route('**/v1/runs?*', async (asks) => {
+        const answer = await asks.fetch();
+        await asks.fulfill({ response: answer, json: { ...await answer.json(), ...(lacks && { behind: lacks }) } });
+    });
+    await page.reload();
+    await shows(page, '12,345 records are still to come');
+    lacks = 0;
+    await page.waitForFunction(() => !document.body.innerText.includes('still to come'));
+    await page.close();
+});
 await trial('/ searches, and the address has the words', async () => {
     await list.keyboard.press('/');
     await list.keyboard.type('an');

@@ -3,7 +3,7 @@ import { html, useState, useEffect } from '../vendor/preact.js';
 import { t, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
 import { listen, touchesQuestions } from '../live.js';
-import { useLoad, useThrottle, Time, Took, ProblemBox, Skeleton, Empty, say } from '../ui.js';
+import { useLoad, useThrottle, Time, Took, Behind, ProblemBox, Skeleton, Empty, say } from '../ui.js';
 
 /** The rows of a call, as it will run: a name, then the words. */
 function Call({ of }) {
@@ -65,7 +65,7 @@ export function Inbox({ query }) {
     useEffect(() => listen((event) => touchesQuestions(event) && soon()), []);
     const questions = value ? value.questions : [];
     return html`<h1>${t('inbox.title')}</h1>${run && html`<p><span class="label">${shortId(run)}</span> <a href="#/inbox">${t('inbox.all')}</a></p>`}
-        <${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} rows=${3} />`}
+        <${Behind} list=${value} again=${again} /><${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} rows=${3} />`}
         ${value && !questions.length && html`<${Empty} title=${t('inbox.empty')}><p class="faint">${t('inbox.empty.text')}</p></>`}
         ${questions.map((one) => html`<${Question} key=${`${one.run}/${one.task}/${one.step}/${one.digest}`} of=${one} reload=${again} />`)}`;
 }

@@ -3,7 +3,7 @@ import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { t, time, short, money, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
 import { listen } from '../live.js';
-import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, ProblemBox, Skeleton, Empty, Confirm, TextField, say } from '../ui.js';
+import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, Behind, ProblemBox, Skeleton, Empty, Confirm, TextField, say } from '../ui.js';
 
 const filters = ['q', 'state', 'attention', 'program', 'workflow', 'by', 'label', 'since'];
 const spans = { '1h': 3600e3, '24h': 864e5, '7d': 6048e5, '30d': 2592e6 };
@@ -131,7 +131,7 @@ export function Runs({ query }) {
     }}>${t('runs.fresh', { n: fresh })}</button>`}
             ${query.get('cursor') && html`<button onClick=${() => page('')}>${t('runs.newest')}</button>`}
             <button disabled=${!value || !value.next} onClick=${() => page(value.next)}>${t('runs.older')}</button></div>
-        <${ProblemBox} problem=${problem} again=${again} />
+        <${Behind} list=${value} again=${again} /><${ProblemBox} problem=${problem} again=${again} />
         ${loading && !value && html`<${Skeleton} />`}
         ${value && runs.length === 0 && (filtered ? html`<${Empty} title=${t('runs.none')}><p>${filters.filter((name) => query.get(name)).map((name) =>
         html`<span class="label" key=${name}><bdi>${name}: ${query.get(name)}</bdi></span> `)}</p><button onClick=${() => go('runs')}>${t('runs.all')}</button></>` :

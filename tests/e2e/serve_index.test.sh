@@ -1,0 +1,93 @@
+#!/bin/sh
+# tfy serve while its index lacks what the log has, as one that is made anew does: it says so, and does not say that there is no
+# such run.
+. "$here/lib.sh"
+. "$here/serve_lib.sh"
+cat >shop.tfy <<'END'
+workflow order(n: int) -> int { yield sleep(1ms); return n }
+END
+export TFY_TEST_AWAIT_MS=300 TFY_TEST_NEAR=1500
+serves shop.tfy --no-tcp
+post /v1/programs/shop/workflows/order/runs '{"args":{"n":1}}' -H 'Prefer: wait=10'
+check "a run is there" says 200
+old=$(member id)
+
+# Somebody else writes the index until ./go is there: the server cannot.
+python3 - <<'END' &
+import os, sqlite3, time
+db = sqlite3.connect(os.environ["TFY_DB"] + "-index", isolation_level=None, timeout=20)
+db.execute("BEGIN IMMEDIATE")
+open("held", "w").close()
+while not os.path.exists("go"): time.sleep(0.05)
+db.execute("ROLLBACK")
+END
+holder=$!
+check "the index is held" within 20 test -e held
+cat >behind.py <<'END'
+import json, os, sys, threading
+from unix_http import Unix
+at, old = os.environ["TFY_DB"] + "-live/http", sys.argv[1]
+
+def ask(method, path, body=None, **headers):
+    client = Unix(at, timeout=40)
+    client.request(method, path, body and json.dumps(body), {"Content-Type": "application/json", **headers})
+    answer = client.getresponse()
+    return answer.status, json.loads(answer.read()), answer.headers
+
+def told(name, good, answer): print("%s\t%s" % (name, "yes" if good else "no: %d %s" % answer[:2]), flush=True)
+def is_behind(answer): return answer[0] == 503 and answer[1]["type"] == "/problems/index-behind"
+
+answer = ask("POST", "/v1/programs/shop/workflows/order/runs", {"args": {"n": 2}}, Prefer="wait=1")
+run = answer[1].get("id", "none")
+told("a start is answered as it was when the wait for it is over", answer[0] == 201 and answer[1]["state"] == "running", answer)
+
+def asks(name, path):
+    answer = ask("GET", path)
+    told(name + ": it is behind", is_behind(answer), answer)
+    told(name + ": and when to ask again", answer[2]["Retry-After"] == "1", answer)
+
+def changes():
+    answer = ask("POST", "/v1/bulk", {"do": "cancel", "runs": [old, run, "ffffffff"]})
+    told("many runs, of which one cannot be looked up: none is changed", is_behind(answer), answer)
+
+def forks():
+    answer = ask("POST", "/v1/runs/%s/fork" % old, {"step": 1})
+    told("a fork: it is behind", is_behind(answer) and "was made" in answer[1]["detail"], answer)
+    told("a fork: and where the run is", answer[2].get("Location", "").startswith("/v1/runs/") and not answer[2]["Retry-After"], answer)
+    open("fork", "w").write(answer[2].get("Location", ""))
+
+work = [threading.Thread(target=asks, args=("a run", "/v1/runs/" + run)),
+        threading.Thread(target=asks, args=("its first letters", "/v1/runs/" + run[:30])),
+        threading.Thread(target=asks, args=("one that may be there", "/v1/runs/ffffffff-0000-4000-8000-000000000000")),
+        threading.Thread(target=changes), threading.Thread(target=forks)]
+for thread in work: thread.start()
+for thread in work: thread.join()
+answer = ask("POST", "/v1/bulk", {"do": "again", "runs": [old] * 700})
+told("many runs start", answer[0] == 200 and answer[1]["done"] == 700, answer)
+answer = ask("GET", "/v1/runs")
+told("lists have what there is", answer[0] == 200 and [one["id"] for one in answer[1]["runs"]] == [old], answer)
+told("... and say how much they lack", answer[1].get("behind", 0) >= 2000, answer)
+answer = ask("GET", "/readyz")
+told("the server is not ready then", is_behind(answer), answer)
+answer = ask("GET", "/v1/runs/xyz")
+told("what is no id at all is not waited for", answer[0] == 404, answer)
+open("run", "w").write(run)
+END
+check "the requests come to an end" sh -c 'python3 behind.py "$1" >told' sh "$old"
+while IFS="$(printf '\t')" read -r what how; do check "$what" test "$how" = yes; done <told
+check "all were asked" test "$(wc -l <told)" = 15
+: >go
+wait $holder
+run=$(cat run)
+check "with the index as it should be the run is there" settled "$run" completed
+ask "http://x$(cat fork)"
+check "... and the fork" says 200 '"workflow":"order"'
+ask "http://x/v1/runs?limit=200"
+check "... and lists lack nothing" sh -c '! grep -q behind out && [ "$(grep -o "\"id\"" out | wc -l)" = 200 ]'
+ask http://x/readyz
+check "... and the server is ready" says 200
+ask "http://x/v1/runs/ffffffff-0000-4000-8000-000000000000"
+check "... and what is not there is not" says 404 'gc may have removed it'
+ends
+check "it ends in order" test $? = 0
+check "the log is sound" tfy verify
