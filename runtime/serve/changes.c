@@ -28,8 +28,8 @@ static void show_changed(TfyRequest *request)
     if (request->status == 201) snprintf(request->location, sizeof request->location, "/v1/runs/%s", request->run->id);
     if (tfy__run_answer(request, request->run->id) || request->problem.kind != TFY_PROBLEM_INDEX_BEHIND) return;
     request->retry_after_s = 0;
-    snprintf(request->problem.detail, sizeof request->problem.detail, "run %s was made, but the lists do not have it yet",
-             request->run->id);
+    snprintf(request->problem.detail, sizeof request->problem.detail,
+             "run %s was made, but the lists do not have it yet", request->run->id);
 }
 
 /* The change is appended: its answer leaves when it is durable. */

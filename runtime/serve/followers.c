@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/own_path.h"
 #include "cli/frame/cli.h"
 #include "publish/address.h"
 #include "publish/cursor.h"
@@ -39,7 +40,7 @@ typedef struct Kept {
 
 struct TfyFollowers {
     TfyServer *server;
-    char path[PATH_MAX + 16]; /* of tfy-publish */
+    char path[PATH_MAX]; /* of tfy-publish */
     pthread_t thread;
     pthread_mutex_t mutex; /* held for changes of: */
     pthread_cond_t more;
@@ -287,14 +288,11 @@ struct TfyFollowers *tfy__followers_open(TfyServer *server, char *error)
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!followers) return NULL;
     followers->server = server;
-    const ssize_t len = readlink("/proc/self/exe", followers->path, PATH_MAX);
     pthread_mutex_init(&followers->mutex, NULL);
     tfy__cond_init(&followers->more);
-    if (len > 0) {
-        followers->path[len] = '\0';
-        strcpy(strrchr(followers->path, '/'), "/tfy-publish");
-        if (pthread_create(&followers->thread, NULL, work, followers) == 0) return followers;
-    }
+    if (tfy__path_beside("tfy-publish", followers->path) &&
+        pthread_create(&followers->thread, NULL, work, followers) == 0)
+        return followers;
     followers->ended = true;
     tfy__followers_close(followers);
     return NULL;

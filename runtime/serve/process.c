@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/own_path.h"
 #include "serve/clock.h"
 
 enum {
@@ -57,16 +58,6 @@ static void become(const TfyProcess *process, const char *path, const int out[2]
     _exit(127);
 }
 
-/* tfy stands beside this program. */
-static bool find_tfy(char path[PATH_MAX + 8])
-{
-    const ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
-    if (len <= 0) return false;
-    path[len] = '\0';
-    strcpy(strrchr(path, '/'), "/tfy");
-    return true;
-}
-
 static void close_both(const int ends[2])
 {
     close(ends[0]);
@@ -76,9 +67,9 @@ static void close_both(const int ends[2])
 /* Returns the process, or -1. */
 static pid_t start(const TfyProcess *process, int *out_fd, int *err_fd)
 {
-    char path[PATH_MAX + 8];
+    char path[PATH_MAX];
     int out[2], err[2];
-    if (!find_tfy(path) || pipe2(out, O_CLOEXEC) < 0) return -1;
+    if (!tfy__path_beside("tfy", path) || pipe2(out, O_CLOEXEC) < 0) return -1;
     if (pipe2(err, O_CLOEXEC) < 0) {
         close_both(out);
         return -1;

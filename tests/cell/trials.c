@@ -38,6 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/own_path.h"
 #include "cell/policy.h"
 
 static const char *const stages[] = {"policy", "namespaces", "mounts", "rights", "Landlock", "system calls", "start"};
@@ -85,13 +86,8 @@ static void describe(Policy *policy, uint32_t level, const char *root)
 
 static const char *cell_path(void)
 {
-    static char path[PATH_MAX + 16];
-    char own[PATH_MAX];
-    const ssize_t len = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (len < 0) die("/proc/self/exe");
-    own[len] = 0;
-    *strrchr(own, '/') = 0;
-    snprintf(path, sizeof path, "%s/tfy-cell", own);
+    static char path[PATH_MAX];
+    if (!tfy__path_beside("tfy-cell", path)) die("tfy-cell");
     return path;
 }
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/own_path.h"
 #include "base/terminal.h"
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
@@ -443,10 +444,8 @@ static int test_program(CrashTest *test)
 {
     const char *tmp = getenv("TMPDIR");
     char self[PATH_MAX];
-    const ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     snprintf(test->scratch, sizeof test->scratch, "%s/tfy-crashtest-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-    if (len < 0) return tfy__fail(EXIT_BUG, "this program cannot find itself: %s", strerror(errno));
-    self[len] = '\0';
+    if (!tfy__own_path(self)) return tfy__fail(EXIT_BUG, "this program cannot find itself: %s", strerror(errno));
     test->tfy = self;
     if (!mkdtemp(test->scratch))
         return tfy__fail(EXIT_LOG, "no directory can be made as %s: %s", test->scratch, strerror(errno));

@@ -1,6 +1,7 @@
 #include "cli/make/compile.h"
 #include "cli/frame/cli.h"
 #include "base/buffer.h"
+#include "base/own_path.h"
 #include "base/whole_file.h"
 
 #include <dirent.h>
@@ -46,16 +47,6 @@ static const char *const CC_FLAGS[] = {"-std=gnu11", "-O1", "-foptimize-sibling-
 
 /* ---- finding the parts ---- */
 
-/* Finds the directory of this executable. */
-static bool own_dir(char out[PATH_MAX])
-{
-    ssize_t len = readlink("/proc/self/exe", out, PATH_MAX - 1);
-    if (len <= 0) return false;
-    out[len] = '\0';
-    *strrchr(out, '/') = '\0';
-    return true;
-}
-
 static bool join_path(char out[PATH_MAX], const char *dir, const char *name)
 {
     return snprintf(out, PATH_MAX, "%s/%s", dir, name) < PATH_MAX;
@@ -76,19 +67,16 @@ static bool find_in_path(const char *name, char out[PATH_MAX])
 
 static bool find_tfyc(char out[PATH_MAX])
 {
-    char dir[PATH_MAX];
-    if (own_dir(dir) && join_path(out, dir, "tfyc") && access(out, X_OK) == 0) return true;
-    return find_in_path("tfyc", out);
+    return (tfy__path_beside("tfyc", out) && access(out, X_OK) == 0) || find_in_path("tfyc", out);
 }
 
 /* Finds the library and its headers in the build tree (around this executable) or in the installed prefix. */
 static bool find_library(Toolchain *tools)
 {
     static const char *const PLACES[][2] = {{".", "runtime/libtfy.a"}, {"../include", "../lib/libtfy.a"}};
-    char dir[PATH_MAX], header[PATH_MAX];
-    if (!own_dir(dir)) return false;
+    char header[PATH_MAX];
     for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
-        if (join_path(tools->include, dir, PLACES[i][0]) && join_path(tools->library, dir, PLACES[i][1]) &&
+        if (tfy__path_beside(PLACES[i][0], tools->include) && tfy__path_beside(PLACES[i][1], tools->library) &&
             join_path(header, tools->include, "tfy_program.h") && access(header, R_OK) == 0 &&
             access(tools->library, R_OK) == 0)
             return true;

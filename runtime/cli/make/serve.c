@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/own_path.h"
 #include "base/sys_memory.h"
 
 enum { FILES_MOST = 256 };
@@ -50,13 +51,8 @@ static int prepare(const TfyArgs *args, const char *file, char **word)
 
 static int become(char **words)
 {
-    char path[PATH_MAX + 16];
-    const ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
-    if (len > 0) {
-        path[len] = '\0';
-        sprintf(strrchr(path, '/'), "/%.15s", words[0]);
-        execv(path, words);
-    }
+    char path[PATH_MAX];
+    if (tfy__path_beside(words[0], path)) execv(path, words);
     return tfy__fail(EXIT_MISSING, "%s, which belongs beside tfy, cannot be started: %s", words[0], strerror(errno));
 }
 
