@@ -91,16 +91,23 @@ bool tfy__address_read(TfyAddress *address, const char *text, char *error)
     return fine;
 }
 
-bool tfy__address_known(const TfyAddress *address, char *error)
+/* Scheme, and the name of the kind of target. */
+static const char *const schemes[][2] = {{"https", "webhook"}, {"http", "webhook"},   {"redis", "redis"},
+                                         {"nats", "nats"},     {"otlp+http", "otlp"}, {"otlp+https", "otlp"}};
+enum { SCHEMES = sizeof schemes / sizeof *schemes };
+
+const char *tfy__address_target(const TfyAddress *address, char *error)
 {
-    static const char *const schemes[] = {"https", "http", "redis", "nats", "otlp+http", "otlp+https"};
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (strcmp(schemes[i], address->scheme) == 0) return true;
-    snprintf(error, TFY_ERROR_TEXT,
-             "'%.40s://' is not a kind of target; there are https://, http://, redis://, nats://, otlp+http:// and "
-             "otlp+https://",
-             address->scheme);
-    return false;
+    for (int i = 0; i < SCHEMES; i++)
+        if (strcmp(schemes[i][0], address->scheme) == 0) return schemes[i][1];
+    int len = snprintf(error, TFY_ERROR_TEXT, "'%.40s://' is not a kind of target; there are", address->scheme);
+    for (int i = 0; i < SCHEMES && len < TFY_ERROR_TEXT; i++)
+        len += snprintf(error + len, TFY_ERROR_TEXT - (size_t)len, "%s %s://",
+                        i == 0            ? ""
+                        : i < SCHEMES - 1 ? ","
+                                          : " and",
+                        schemes[i][0]);
+    return NULL;
 }
 
 void tfy__address_free(TfyAddress *address)

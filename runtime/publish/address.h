@@ -29,8 +29,8 @@ typedef struct TfyAddress {
 /* False: error (TFY_ERROR_TEXT bytes) says why not. It is freed in either case. */
 bool tfy__address_read(TfyAddress *address, const char *text, char *error);
 void tfy__address_free(TfyAddress *address);
-/* Whether there are targets of its scheme, in any build. False: error says which there are. */
-bool tfy__address_known(const TfyAddress *address, char *error);
+/* The name of the kind of target (target.h) that its scheme is for, in any build. NULL: error says which schemes there are. */
+const char *tfy__address_target(const TfyAddress *address, char *error);
 
 /* Splits the query into parameters. False: error says which is unknown, or given twice. names ends with NULL. */
 bool tfy__address_parameters(TfyAddress *address, const char *const *names, char *error);

@@ -296,7 +296,6 @@ static TfyPublishTarget *open_nats(const TfyFollow *follow, char *error)
 
 const TfyTargetKind tfy__nats_kind = {
     .name = "nats",
-    .schemes = {"nats"},
     .parameters = parameters,
     .pause_most_ms = PAUSE_MOST_MS,
     .open = open_nats,

@@ -152,7 +152,6 @@ static const char *const parameters[] = {NULL};
 
 const TfyTargetKind tfy__otlp_kind = {
     .name = "otlp",
-    .schemes = {"otlp+http", "otlp+https"},
     .parameters = parameters,
     .events_whole = true,
     .pause_most_ms = PAUSE_MOST_MS,

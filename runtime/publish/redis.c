@@ -285,7 +285,6 @@ static TfyPublishTarget *open_redis(const TfyFollow *follow, char *error)
 
 const TfyTargetKind tfy__redis_kind = {
     .name = "redis",
-    .schemes = {"redis"},
     .parameters = parameters,
     .pause_most_ms = PAUSE_MOST_MS,
     .open = open_redis,

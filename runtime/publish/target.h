@@ -74,8 +74,7 @@ typedef struct TfyDelivery {
 typedef struct TfyPublishTarget TfyPublishTarget;
 
 typedef struct TfyTargetKind {
-    const char *name;              /* "redis"; also the follower's name where nobody gave one */
-    const char *schemes[3];        /* ends with NULL */
+    const char *name;              /* "redis", as address.c has it; also the follower's name where nobody gave one */
     const char *package;           /* of the library that this build lacks; NULL: it lacks none */
     const char *const *parameters; /* what the address's query may have; NULL: the query is the target's own */
     bool events_whole;             /* a text is the whole event; else a CloudEvent, with long payloads cut */

@@ -161,7 +161,6 @@ static TfyPublishTarget *open_webhook(const TfyFollow *follow, char *error)
 
 const TfyTargetKind tfy__webhook_kind = {
     .name = "webhook",
-    .schemes = {"https", "http"},
     .give_up_ms = GIVE_UP_MS,
     .pause_most_ms = PAUSE_MOST_MS,
     .open = open_webhook,

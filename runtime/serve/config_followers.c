@@ -15,7 +15,7 @@ static bool take_to(TfyReading *reading, json_t *value, const char *path, void *
     char why[TFY_ERROR_TEXT];
     if (!tfy__address_read(&address, json_string_value(value), why))
         return tfy__config_refuse(reading, path, "%.150s", why);
-    const bool known = tfy__address_known(&address, why);
+    const bool known = tfy__address_target(&address, why);
     tfy__address_free(&address);
     if (!known) return tfy__config_refuse(reading, path, "%.150s", why);
     return tfy__config_text(reading, &((TfyFollowerRow *)arg)->to, value);

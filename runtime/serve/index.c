@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "cli/look/source_map.h"
+#include "cli/look/timeline.h"
 #include "core/loop.h"
 #include "serve/index_file.h"
 #include "serve/tally.h"
@@ -392,15 +393,7 @@ static void see_stuck(TfyIndexer *indexer, const Known *known, const TfyLogRecor
 /* Records in a task's chain that are not the task's: it may wait on. */
 static bool is_others(const TfyLogRecord *record)
 {
-    switch (record->type) {
-    case TFY_R_SIGNAL:
-    case TFY_R_SNAPSHOT:
-    case TFY_R_TEXT:
-    case TFY_R_SECRET:
-    case TFY_R_MOVED:
-    case TFY_R_SHUTDOWN_MARKER: return true;
-    default: return false;
-    }
+    return record->type == TFY_R_SIGNAL || tfy__record_is_nobodys(record);
 }
 
 /* ---- records ---- */
@@ -500,9 +493,8 @@ static void follow_step(TfyIndexer *indexer, Known *known, const TfyLogRecord *r
     if (!known->kind || tfy__record_is_apart(record)) return;
     if (!known->since_ms && record->type != TFY_R_INSTRUCTION_START) learn_place(indexer, known, record);
     if (ends_step(record)) count_step(indexer, known, record);
-    const bool busy = tfy__record_is_busy(record);
-    const int64_t due_ms = record->type == TFY_R_RETRY || busy ? tfy__record_int(record, TFY_P_DUE) : 0;
-    if (record->type == TFY_R_TASK_YIELD && !busy) known->bounded = tfy__record_is(record, TFY_P_WHY, "timeout");
+    const int64_t due_ms = tfy__record_pause_ms(record);
+    known->bounded = tfy__record_bounds(record, known->bounded);
     known->since_ms = due_ms > record->ts_ms ? due_ms : record->ts_ms;
 }
 
@@ -669,8 +661,8 @@ static bool take(TfyIndexer *indexer, const char *path)
     if (tfy__index_file_meta(indexer->db, &meta) != SQLITE_OK) return false;
     indexer->cursor = meta.cursor;
     return meta.version == (indexer->words ? TFY_INDEX_VERSION : -TFY_INDEX_VERSION) &&
-           memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 &&
-           meta.cursor <= tfy__log_last(indexer->log) && tfy__index_file_is_whole(indexer->db);
+           memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 && meta.cursor <= tfy__log_last(indexer->log) &&
+           tfy__index_file_is_whole(indexer->db);
 }
 
 static void remove_files(const char *path)

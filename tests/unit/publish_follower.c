@@ -66,7 +66,6 @@ static void close_target(TfyPublishTarget *target)
 }
 
 static TfyTargetKind kind = {.name = "script",
-                             .schemes = {"script"},
                              .pause_most_ms = 500,
                              .open = open_target,
                              .begin = begin,

@@ -14,6 +14,18 @@ typedef struct TfyReading {
     bool timeout;     /* a timeout runs, not a sleep */
 } TfyReading;
 
+int64_t tfy__record_pause_ms(const TfyLogRecord *record)
+{
+    const bool pauses = record->type == TFY_R_RETRY || tfy__record_is_busy(record);
+    return pauses ? tfy__record_int(record, TFY_P_DUE) : 0;
+}
+
+bool tfy__record_bounds(const TfyLogRecord *record, bool before)
+{
+    const bool waits = record->type == TFY_R_TASK_YIELD && !tfy__record_is_busy(record);
+    return waits ? tfy__record_is(record, TFY_P_WHY, "timeout") : before;
+}
+
 static void add(TfyTimeline *timeline, const TfySpan *span)
 {
     if (!GROW(timeline->spans, timeline->cap, timeline->count + 1, 256)) return;
@@ -135,14 +147,11 @@ static void read_record(TfyTimeline *timeline, uint32_t task, const TfyLogRecord
         if (reading->since_ms && shown && record->type != TFY_R_TASK_COMPLETE) add(timeline, &span);
         reading->since_ms = now_ms;
     }
-    const bool busy = tfy__record_is_busy(record);
-    if (record->type == TFY_R_RETRY || busy) {
-        int64_t due_ms = tfy__payload_int(&payload, TFY_P_DUE);
-        add_backoff(timeline, task, record, due_ms);
-        if (due_ms > reading->since_ms) reading->since_ms = due_ms;
-    }
+    const int64_t due_ms = tfy__record_pause_ms(record);
+    if (due_ms) add_backoff(timeline, task, record, due_ms);
+    if (due_ms > reading->since_ms) reading->since_ms = due_ms;
     if (tfy__db_is_base(timeline->history, record)) begin_all(timeline);
-    if (record->type == TFY_R_TASK_YIELD && !busy) reading->timeout = tfy__record_is(record, TFY_P_WHY, "timeout");
+    reading->timeout = tfy__record_bounds(record, reading->timeout);
     tfy__payload_close(&payload);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"
+#include "cli/look/timeline.h"
 #include "cli/program/owner.h"
 #include "observe/metrics.h"
 
@@ -60,11 +61,10 @@ static void count_result(TfyMetrics *metrics, const TfyLogRecord *record, const 
 }
 
 /* Returns the time from which the next record of the task is measured. */
-static int64_t begins_next(const TfyLogRecord *record, const TfyPayload *payload)
+static int64_t begins_next(const TfyLogRecord *record)
 {
-    const bool pauses = record->type == TFY_R_RETRY || tfy__record_is_busy(record);
-    json_int_t due = pauses ? tfy__payload_int(payload, TFY_P_DUE) : 0;
-    return due > record->ts_ms ? due : record->ts_ms;
+    const int64_t due_ms = tfy__record_pause_ms(record);
+    return due_ms > record->ts_ms ? due_ms : record->ts_ms;
 }
 
 static void count_record(TfyMetrics *metrics, const TfySourceMap *map, const TfyLogRecord *record, int64_t *since_ms,
@@ -94,9 +94,8 @@ static void count_record(TfyMetrics *metrics, const TfySourceMap *map, const Tfy
     case TFY_R_TASK_COMPLETE: metrics->runs_ended[how_ended(&payload)]++; break;
     default: break;
     }
-    const char *why = tfy__payload_text(&payload, TFY_P_WHY);
-    if (record->type == TFY_R_TASK_YIELD && !tfy__record_is_busy(record)) *bounded = why && strcmp(why, "timeout") == 0;
-    *since_ms = begins_next(record, &payload);
+    *bounded = tfy__record_bounds(record, *bounded);
+    *since_ms = begins_next(record);
     tfy__payload_close(&payload);
 }
 

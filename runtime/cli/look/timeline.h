@@ -39,6 +39,12 @@ typedef struct TfyTimeline {
     int64_t begin_ms, end_ms;
 } TfyTimeline;
 
+/* For those who read the records of a task in their order. Until when it pauses behind a record, before it tries again or because
+ * an endpoint is busy; 0: it does not. */
+int64_t tfy__record_pause_ms(const TfyLogRecord *record);
+/* Whether a timeout, and not a sleep, runs behind a record; before: whether one did up to it. */
+bool tfy__record_bounds(const TfyLogRecord *record, bool before);
+
 /* The history outlives the timeline, which was zeroed. */
 void tfy__timeline_read(TfyTimeline *timeline, const TfyHistory *history);
 void tfy__timeline_free(TfyTimeline *timeline);
