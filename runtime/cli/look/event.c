@@ -111,27 +111,29 @@ void tfy__event_run_drop(TfyEventRun *run)
     free(run);
 }
 
-static char *copy(const char *text)
+/* birth: the first record of the run. */
+static void read_birth(const TfyLogRecord *birth, TfyEventRun *run)
 {
-    return strdup(text ? text : "");
+    size_t len = 0;
+    const char *labels = tfy__record_raw(birth, TFY_P_LABELS, &len);
+    run->program = tfy__record_text(birth, TFY_P_PROGRAM_NAME);
+    run->workflow = tfy__record_text(birth, TFY_P_WORKFLOW);
+    run->labels = labels ? json_loadb(labels, len, 0, NULL) : NULL;
+    if (!run->program) run->program = strdup(run->now ? run->now->name : "");
+    if (!run->workflow) run->workflow = strdup("");
 }
 
-static void read_birth(TfyEvents *events, const TfyLogRun *row, TfyEventRun *run)
+static void find_birth(TfyEvents *events, const TfyLogRun *row, TfyEventRun *run)
 {
     TfyLogOutline outline = {0};
-    TfyPayload payload;
     (void)tfy__log_outline(events->names, row, &outline);
     const TfyLogRecord birth = tfy__record_of_payload(outline.birth);
-    tfy__payload_open(&payload, &birth);
-    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME);
-    run->program = copy(name ? name : run->now ? run->now->name : NULL);
-    run->workflow = copy(tfy__payload_text(&payload, TFY_P_WORKFLOW));
-    run->labels = json_incref(tfy__payload_get(&payload, TFY_P_LABELS));
-    tfy__payload_close(&payload);
+    read_birth(&birth, run);
     tfy__log_outline_free(&outline);
 }
 
-static TfyEventRun *run_of(TfyEvents *events, const TfyLogRun *row)
+/* birth: the first record of the run; NULL: it is looked up. */
+static TfyEventRun *run_of(TfyEvents *events, const TfyLogRun *row, const TfyLogRecord *birth)
 {
     TfyEventRun **place = &events->runs[row->id & (RUNS - 1)], *run = *place;
     if (run && run->id == row->id && !run->left) return run;
@@ -144,7 +146,10 @@ static TfyEventRun *run_of(TfyEvents *events, const TfyLogRun *row)
     tfy__uuid_text(row->uuid, run->uuid);
     run->now = program_of(events, row->program);
     run->before = row->moved_lsn ? program_before(events, row->moved_lsn) : NULL;
-    read_birth(events, row, run);
+    if (birth)
+        read_birth(birth, run);
+    else
+        find_birth(events, row, run);
     tfy__event_run_drop(*place);
     return *place = run;
 }
@@ -156,8 +161,10 @@ static void forget_task(Task *task)
     *task = (Task){0};
 }
 
-static const Task *task_of(TfyEvents *events, int64_t tid)
+/* The task of a record. */
+static const Task *task_of(TfyEvents *events, const TfyLogRecord *record)
 {
+    const int64_t tid = record->tid;
     Task *task = &events->tasks[tid & (TASKS - 1)];
     TfyLogRun row;
     char *path;
@@ -165,7 +172,7 @@ static const Task *task_of(TfyEvents *events, int64_t tid)
     if (task->tid == tid && !task->run->left) return task;
     forget_task(task);
     if (tfy__log_task_of(events->names, tid, &row, &path, &born) != TFY_OK) return NULL;
-    TfyEventRun *run = run_of(events, &row);
+    TfyEventRun *run = run_of(events, &row, record->type == TFY_R_INSTRUCTION_START ? record : NULL);
     if (!run) {
         free(path);
         return NULL;
@@ -179,7 +186,7 @@ TfyEventRun *tfy__events_run(TfyEvents *events, const char *uuid)
     uint8_t bytes[16];
     TfyLogRun row;
     if (!tfy__uuid_read(uuid, bytes) || tfy__log_find_run(events->names, bytes, &row) != TFY_OK) return NULL;
-    return run_of(events, &row);
+    return run_of(events, &row, NULL);
 }
 
 /* ---- events ---- */
@@ -193,10 +200,10 @@ typedef struct Visit {
 static int visit(void *arg, const TfyLogRecord *record)
 {
     Visit *visit = arg;
-    const Task *task = record->tid ? task_of(visit->events, record->tid) : NULL;
+    const Task *task = record->tid ? task_of(visit->events, record) : NULL;
     if (task && record->type == TFY_R_MOVED && task->run->moved_lsn < record->lsn) {
         task->run->left = true;
-        task = task_of(visit->events, record->tid);
+        task = task_of(visit->events, record);
     }
     const TfyEvent event = {record, task ? task->run : NULL, task ? task->path : "", task ? task->born : 0};
     return visit->see(visit->arg, &event);
