@@ -1,122 +1,18 @@
 /* bench_serve.c: a server on its Unix socket: durable starts a second, how long the slowest of them take, what an ended run costs in
- * memory, pages of the list of runs, and streams of events. The server is a process of its own, and clients are connections of one thread. */
+ * memory, streams of events, and what they cost those who work. */
 #include <errno.h>
-#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 
-#include "bench.h"
+#include "serving.h"
 
-enum { CONNECTIONS_MOST = 1000, TIMES_MOST = 1 << 20, ANSWER_MOST = 64 << 10 };
+enum { PACED = 1 << 14, HUNDRED_THOUSAND = 100000 };
 
-#define DB "bench-serve.db"
-
-static const char program[] = "workflow nothing(_word: string) {}\n";
-static const char start_request[] =
-    "POST /v1/programs/bench/workflows/nothing/runs HTTP/1.1\r\nHost: x\r\n"
-    "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n{\"args\":{\"_word\":\"tea\"}}";
-
-typedef struct Connection {
-    int fd;
-    double sent;
-    size_t len;
-    char answer[ANSWER_MOST];
-} Connection;
-
-static Connection connections[CONNECTIONS_MOST];
-static double times[TIMES_MOST];
-static size_t time_count;
-
-/* ---- one connection ---- */
-
-static int reach(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = DB "-live/http"};
-    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    for (int tries = 0; connect(fd, (struct sockaddr *)&address, sizeof address) < 0; tries++) {
-        if (tries == 500) bench_die("the server is not there: %s", strerror(errno));
-        usleep(20000);
-    }
-    return fd;
-}
-
-static void ask(Connection *connection, const char *request)
-{
-    const size_t len = strlen(request);
-    connection->len = 0;
-    connection->sent = bench_seconds();
-    if (send(connection->fd, request, len, MSG_NOSIGNAL) != (ssize_t)len) bench_die("the server takes no request");
-}
-
-/* Whether the answer is whole. */
-static bool hear(Connection *connection)
-{
-    const ssize_t got =
-        recv(connection->fd, connection->answer + connection->len, sizeof connection->answer - 1 - connection->len, 0);
-    if (got <= 0) bench_die("the server ended a connection");
-    connection->len += (size_t)got;
-    connection->answer[connection->len] = '\0';
-    const char *end = strstr(connection->answer, "\r\n\r\n"), *length = strstr(connection->answer, "Content-Length: ");
-    return end && length && length < end &&
-           connection->len >= (size_t)(end + 4 - connection->answer) + strtoul(length + 16, NULL, 10);
-}
-
-/* ---- loads ---- */
-
-/* Starts a second over so many connections; *p99: of the time until an answer, in milliseconds. */
-static double load(int count, double seconds, double *p99)
-{
-    const int poller = epoll_create1(0);
-    const double until = bench_seconds() + seconds;
-    size_t done = 0;
-    time_count = 0;
-    for (int i = 0; i < count; i++) {
-        connections[i].fd = reach();
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &connections[i]};
-        epoll_ctl(poller, EPOLL_CTL_ADD, connections[i].fd, &event);
-        ask(&connections[i], start_request);
-    }
-    const double begun = bench_seconds();
-    while (bench_seconds() < until) {
-        struct epoll_event events[64];
-        const int ready = epoll_wait(poller, events, 64, 100);
-        for (int i = 0; i < ready; i++) {
-            Connection *connection = events[i].data.ptr;
-            if (!hear(connection)) continue;
-            if (strncmp(connection->answer, "HTTP/1.1 201", 12) != 0) bench_die("no start: %.300s", connection->answer);
-            if (time_count < TIMES_MOST) times[time_count++] = bench_seconds() - connection->sent;
-            done++;
-            ask(connection, start_request);
-        }
-    }
-    const double took = bench_seconds() - begun;
-    for (int i = 0; i < count; i++) close(connections[i].fd);
-    close(poller);
-    qsort(times, time_count, sizeof *times, bench_by_size);
-    *p99 = time_count ? times[time_count * 99 / 100] * 1e3 : 1e9;
-    return (double)done / took;
-}
-
-/* The median of the time for a page, in milliseconds. */
-static double page(const char *path)
-{
-    char request[512];
-    Connection *connection = &connections[0];
-    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
-    connection->fd = reach();
-    for (time_count = 0; time_count < 201; time_count++) {
-        ask(connection, request);
-        while (!hear(connection)) {}
-        if (strncmp(connection->answer, "HTTP/1.1 200", 12) != 0) bench_die("no page: %.300s", connection->answer);
-        times[time_count] = bench_seconds() - connection->sent;
-    }
-    close(connection->fd);
-    qsort(times, time_count, sizeof *times, bench_by_size);
-    return times[time_count / 2] * 1e3;
-}
+static Serving serving = {.db = "bench-serve.db",
+                          .program =
+                              "workflow nothing(_word: string) {}\n"
+                              "workflow counting(n: int) { var i = 0; while i < n { yield sleep(0ms); i += 1 } }\n"};
+static char start_request[512];
 
 /* ---- streams ---- */
 
@@ -124,9 +20,9 @@ static const char stream_request[] = "GET /v1/events?type=TaskComplete HTTP/1.1\
 
 typedef struct Listening {
     int poller, count, greeted;
-    size_t heard[CONNECTIONS_MOST];    /* events that each of them has got … */
-    uint8_t matched[CONNECTIONS_MOST]; /* … and bytes of the next one's name */
-    double last[TIMES_MOST / 64];      /* by event: when the last one got it */
+    size_t heard[SERVING_CONNECTIONS];    /* events that each of them has got … */
+    uint8_t matched[SERVING_CONNECTIONS]; /* … and bytes of the next one's name */
+    double last[PACED];                   /* by event: when the last one got it */
 } Listening;
 
 static Listening listening;
@@ -134,16 +30,16 @@ static Listening listening;
 static void hear_events(int connection, double now)
 {
     static const char record[] = "event: record";
-    static char bytes[ANSWER_MOST];
-    const ssize_t got = recv(connections[connection].fd, bytes, ANSWER_MOST, MSG_DONTWAIT);
+    static char bytes[SERVING_ANSWER];
+    const ssize_t got = recv(serving_connections[connection].fd, bytes, SERVING_ANSWER, MSG_DONTWAIT);
     if (got == 0 || (got < 0 && errno != EAGAIN)) bench_die("the server ended a stream");
-    if (got > 0 && !connections[connection].len) listening.greeted++;
-    connections[connection].len += got > 0 ? (size_t)got : 0;
+    if (got > 0 && !serving_connections[connection].len) listening.greeted++;
+    serving_connections[connection].len += got > 0 ? (size_t)got : 0;
     for (ssize_t i = 0; i < got; i++) {
         uint8_t *matched = &listening.matched[connection];
         *matched = bytes[i] == record[*matched] ? *matched + 1 : bytes[i] == record[0];
         if (record[*matched]) continue;
-        listening.last[listening.heard[connection]++ % (TIMES_MOST / 64)] = now;
+        listening.last[listening.heard[connection]++ % (PACED)] = now;
         *matched = 0;
     }
 }
@@ -169,17 +65,17 @@ static void open_streams(int count)
 {
     listening = (Listening){.poller = epoll_create1(0), .count = count};
     for (int i = 0; i < count; i++) {
-        connections[i].fd = reach();
+        serving_connections[i].fd = serving_reach(&serving);
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
-        epoll_ctl(listening.poller, EPOLL_CTL_ADD, connections[i].fd, &event);
-        ask(&connections[i], stream_request);
+        epoll_ctl(listening.poller, EPOLL_CTL_ADD, serving_connections[i].fd, &event);
+        serving_ask(&serving_connections[i], stream_request);
     }
     while (listening.greeted < count) hear_all(100);
 }
 
 static void close_streams(void)
 {
-    for (int i = 0; i < listening.count; i++) close(connections[i].fd);
+    for (int i = 0; i < listening.count; i++) close(serving_connections[i].fd);
     close(listening.poller);
 }
 
@@ -190,12 +86,11 @@ static double spread(int rate, double seconds)
     static Connection starter;
     const double begun = bench_seconds();
     const size_t first = listening.heard[0], most = (size_t)(rate * seconds);
-    double sent[TIMES_MOST / 64];
-    starter.fd = reach();
+    double sent[PACED];
+    starter.fd = serving_reach(&serving);
     for (size_t i = 0; i < most; i++) {
         while (bench_seconds() < begun + (double)i / rate) hear_all(1);
-        ask(&starter, start_request);
-        while (!hear(&starter)) {}
+        serving_answer(&starter, start_request, 201);
         sent[i] = bench_seconds();
     }
     const double patience = bench_seconds() + 2;
@@ -203,78 +98,152 @@ static double spread(int rate, double seconds)
     for (int i = 0; i < listening.count; i++)
         if (listening.heard[i] != first + most)
             bench_die("a stream has %zu of %zu events", listening.heard[i] - first, most);
-    for (size_t i = 0; i < most; i++) times[i] = listening.last[first + i] - sent[i];
+    for (size_t i = 0; i < most; i++) serving_times[i] = listening.last[first + i] - sent[i];
     close(starter.fd);
-    qsort(times, most, sizeof *times, bench_by_size);
-    return times[most * 99 / 100] * 1e3;
+    qsort(serving_times, most, sizeof *serving_times, bench_by_size);
+    return serving_times[most * 99 / 100] * 1e3;
 }
 
-/* ---- the server ---- */
+/* ---- a stream that goes on at an earlier place ---- */
 
-static long anonymous_kib(pid_t pid)
+/* Starts a run, and returns the number of its record. */
+static long start_one(void)
 {
-    char path[64], line[256];
-    long kib = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) sscanf(line, "RssAnon: %ld", &kib);
-    if (file) fclose(file);
-    return kib;
+    static Connection starter;
+    starter.fd = serving_reach(&serving);
+    serving_answer(&starter, start_request, 201);
+    const char *lsn = strstr(starter.answer, "Tfy-Lsn: ");
+    close(starter.fd);
+    if (!lsn) bench_die("a start without its record");
+    return strtol(lsn + 9, NULL, 10);
 }
 
-static pid_t serve(void)
+/* Counts the records in a piece of a stream. What stands between its chunks, CR LF SIZE CR LF, may be in the middle of a word. */
+typedef struct Counting {
+    size_t matched, heard;
+    int lines; /* ends of lines that are not the stream's and are still to come */
+} Counting;
+
+static void count_records(Counting *counting, const char *bytes, size_t len)
 {
-    FILE *file = fopen("bench.tfy", "w");
-    if (!file || fputs(program, file) < 0 || fclose(file) != 0) bench_die("bench.tfy cannot be written");
-    if (system("rm -rf " DB "* && ./tfy build --shared bench.tfy -o bench.so") != 0)
-        bench_die("the program cannot be built");
-    const pid_t pid = fork();
-    if (pid) return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    execl("./tfy-serve", "tfy-serve", "--db", DB, "--no-tcp", "bench.so", (char *)NULL);
-    _exit(127);
+    static const char record[] = "event: record";
+    for (size_t i = 0; i < len; i++) {
+        if (counting->lines) {
+            counting->lines -= bytes[i] == '\n';
+        } else if (bytes[i] == '\r') {
+            counting->lines = 2;
+        } else {
+            counting->matched = bytes[i] == record[counting->matched] ? counting->matched + 1 : bytes[i] == record[0];
+            counting->heard += !record[counting->matched];
+            if (!record[counting->matched]) counting->matched = 0;
+        }
+    }
 }
 
-int main(void)
+/* Seconds until a client that comes back has the 100,000 records that it lacks. */
+static double seconds_back(void)
 {
-    double p99, many_p99, one_p99;
-    const pid_t pid = serve();
-    close(reach());
-    const long idle = anonymous_kib(pid);
-    const double one = load(1, 2, &one_p99);
-    load(64, 2, &p99); /* what 64 connections take once */
+    static char bytes[1 << 20];
+    char request[128];
+    Counting counting = {.heard = 0};
+    double p99;
+    while (start_one() <= HUNDRED_THOUSAND) serving_load(&serving, start_request, 64, 1, 0, &p99);
+    const long head = start_one();
+    snprintf(request, sizeof request, "GET /v1/events?after=%ld HTTP/1.1\r\nHost: x\r\n\r\n", head - HUNDRED_THOUSAND);
+    serving_connections[0].fd = serving_reach(&serving);
+    serving_ask(&serving_connections[0], request);
+    while (counting.heard < HUNDRED_THOUSAND) {
+        const ssize_t got = recv(serving_connections[0].fd, bytes, sizeof bytes, 0);
+        if (got <= 0) bench_die("the server ended a stream");
+        count_records(&counting, bytes, (size_t)got);
+    }
+    close(serving_connections[0].fd);
+    return bench_seconds() - serving_connections[0].sent;
+}
+
+/* ---- the loop beside streams ---- */
+
+/* What runs that only take steps record in a second, while a run is started ten times a second for those who listen, if any do. */
+static double steps_a_second(double seconds)
+{
+    const double begun = bench_seconds();
+    const long first = start_one();
+    long last = first;
+    for (int i = 1; bench_seconds() < begun + seconds; i++) {
+        while (bench_seconds() < begun + i / 10.0) hear_all(1);
+        last = start_one();
+    }
+    return (double)(last - first) / (bench_seconds() - begun);
+}
+
+static double share_beside_streams(void)
+{
+    enum { STEPPING = 64 };
+    char request[512];
+    double p99, ratios[BENCH_ROUNDS];
+    serving_start_request(request, sizeof request, "counting", "{\"n\":1000000000}");
+    serving_load(&serving, request, 1, 60, STEPPING, &p99);
+    for (int round = 0; round < BENCH_ROUNDS; round++) {
+        open_streams(0);
+        const double without = steps_a_second(2);
+        close_streams();
+        open_streams(SERVING_CONNECTIONS);
+        const double with = steps_a_second(2);
+        close_streams();
+        fprintf(stderr, "records/s: %.0f, %.0f beside 1,000 streams\n", without, with);
+        ratios[round] = with / without;
+    }
+    return bench_median(ratios);
+}
+
+/* ---- all of it ---- */
+
+static void measure_starts(void)
+{
+    double p99, some_p99, many_p99;
+    const double one = serving_load(&serving, start_request, 1, 2, 0, &p99);
+    serving_load(&serving, start_request, 64, 2, 0, &p99); /* what 64 connections take once */
     sleep(1);
-    const long before = anonymous_kib(pid);
-    const double some = load(64, 3, &p99);
+    const long before = serving_anonymous_kib(&serving);
+    const double some = serving_load(&serving, start_request, 64, 3, 0, &some_p99);
     sleep(2); /* the index has it all */
-    const long after = anonymous_kib(pid);
-    const double many = load(1000, 3, &many_p99);
+    const long after = serving_anonymous_kib(&serving);
+    const double many = serving_load(&serving, start_request, SERVING_CONNECTIONS, 3, 0, &many_p99);
     sleep(2);
-    const double newest = page("/v1/runs?limit=50"), found = page("/v1/runs?q=tea&limit=50"),
-                 filtered = page("/v1/runs?workflow=nothing&state=completed&limit=50");
-    fprintf(
-        stderr,
-        "starts/s: %.0f over one connection, %.0f over 64 (p99 %.1f ms), %.0f over 1,000 (p99 %.1f ms); idle %ld KiB; "
-        "pages %.2f, %.2f, %.2f ms\n",
-        one, some, p99, many, many_p99, idle, newest, found, filtered);
     bench_report("durable starts a second over HTTP, one connection", one, ">=", 1500);
     bench_report("durable starts a second over HTTP, 64 connections", some, ">=", 10000);
-    bench_report("... 99 of 100 within, in ms", p99, "<=", 100);
+    bench_report("... 99 of 100 within, in ms", some_p99, "<=", 100);
     bench_report("durable starts a second over HTTP, 1,000 connections", many, ">=", 10000);
+    bench_report("... 99 of 100 within, in ms", many_p99, "<=", 100);
     bench_report("bytes that an ended run leaves in the memory of a server",
                  (double)(after - before) * 1024 / (some * 3), "<=", 64);
-    bench_report("a page of the newest runs, in ms", newest, "<=", 5);
-    bench_report("... of those that a word finds", found, "<=", 5);
-    bench_report("... of those of a workflow and a state", filtered, "<=", 5);
-    const long without = anonymous_kib(pid);
-    open_streams(CONNECTIONS_MOST);
-    const double each = (double)(anonymous_kib(pid) - without) / CONNECTIONS_MOST, slow = spread(10, 5),
+}
+
+static void measure_streams(void)
+{
+    const long without = serving_anonymous_kib(&serving);
+    open_streams(SERVING_CONNECTIONS);
+    const double each = (double)(serving_anonymous_kib(&serving) - without) / SERVING_CONNECTIONS, slow = spread(10, 5),
                  fast = spread(100, 5);
     close_streams();
     bench_report("1,000 streams, 10 events a second: 99 of 100 are with the last within, in ms", slow, "<=", 50);
     bench_report("... 100 events a second", fast, "<=", 50);
     bench_report("memory of a stream, in KiB", each, "<=", 24);
-    kill(pid, SIGTERM);
-    waitpid(pid, NULL, 0);
-    return system("rm -rf " DB "* bench.tfy bench.so") != 0;
+    bench_report("a stream is taken up 100,000 records back, in seconds", seconds_back(), "<=", 1);
+    bench_report("steps of the loop beside 1,000 streams, as a share of those without", share_beside_streams(),
+                 ">=", 0.9);
+}
+
+int main(void)
+{
+    serving_start_request(start_request, sizeof start_request, "nothing", "{\"_word\":\"tea\"}");
+    serving_build(&serving);
+    serving_start(&serving);
+    close(serving_reach(&serving));
+    bench_report("memory of an idle server, in MiB", (double)serving_anonymous_kib(&serving) / 1024, "<=", 16);
+    measure_starts();
+    measure_streams();
+    serving_end(&serving);
+    serving_remove(&serving);
+    return 0;
 }
