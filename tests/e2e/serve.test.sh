@@ -336,6 +336,8 @@ kill -9 "$server"
 wait "$server" 2>/dev/null
 sqlite3 "$TFY_DB-index" "UPDATE meta SET db=zeroblob(16)" 2>/dev/null
 serves shop.tfy
+ask -H "Tfy-After: 1" "http://x/v1/runs?limit=200"
+check "an index of another database is made anew" sh -c '[ "$(grep -o "\"id\"" out | wc -l)" -ge 20 ]'
 post $runs "$order" -H 'Idempotency-Key: cart-81'
 check "a key holds after a kill" says 200 "$first"
 ends

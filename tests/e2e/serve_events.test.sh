@@ -69,6 +69,11 @@ for place in after=999 after=x after=-1 "after=0&db=00000000-0000-0000-0000-0000
     check "... and so with $place, which is said" sh -c '[ "$(grep -c "^event: reset" reset)" = 1 ] && [ "$(grep -c "^event: record" reset)" = 0 ]'
 done
 
+for id in x 999; do
+    hears reset 1 after=0 -H "Last-Event-ID: $id"
+    check "... and where the client's last id is $id" sh -c '[ "$(grep -c "^event: reset" reset)" = 1 ] && [ "$(grep -c "^event: record" reset)" = 0 ]'
+done
+
 # ---- what is left out ----
 
 hears few 1 "after=0&run=$(echo "$first" | cut -c1-36)"

@@ -88,6 +88,29 @@ ask http://x/readyz
 check "... and the server is ready" says 200
 ask "http://x/v1/runs/ffffffff-0000-4000-8000-000000000000"
 check "... and what is not there is not" says 404 'gc may have removed it'
+
+# ---- names of runs, and places in lists ----
+
+ask "http://x/v1/runs/$(echo "$run" | cut -c1-6)"
+check "a start of several ids is none" says 409 /problems/ambiguous
+check "... and two of them are named" sh -c '[ "$(grep -oE "[0-9a-f-]{36}" out | sort -u | wc -l)" = 2 ]'
+ask "http://x/v1/runs?limit=1"
+cursor=$(member next)
+ask "http://x/v1/runs?limit=1&cursor=$cursor"
+check "a cursor leads to the next page" says 200 '"workflow":"order"'
+ask "http://x/v1/runs?limit=1&cursor=$(echo "$cursor" | tr 0-9a-e 1-9a-f)"
+check "... and one that was changed nowhere" says 400 'begin anew'
 ends
 check "it ends in order" test $? = 0
 check "the log is sound" tfy verify
+rm -f "$TFY_DB"-index*
+serves shop.tfy --no-tcp
+ask -H "Tfy-After: 3000" "http://x/v1/runs?limit=1&cursor=$cursor"
+check "... nor one of the index before" says 400 'begin anew'
+ends
+run tfy gc --keep 1
+serves shop.tfy --no-tcp
+tries=0
+until ask "http://x/v1/runs/$old" && [ "$status" = 404 ] || [ $((tries += 1)) -gt 200 ]; do sleep 0.02; done
+check "a run that gc removed is not there, which is said" says 404 'gc may have removed it'
+ends
