@@ -1,5 +1,5 @@
 #!/bin/sh
-# GET /v1/events to clients that read nothing: they are dropped after a while (a minute; here three seconds), cost little memory until then,
+# GET /v1/events: how many there may be, and clients that read nothing: they are dropped after a while (a minute; here three seconds), cost little memory until then,
 # and nobody waits for them: not those who read, nor one who reads slowly.
 . "$here/lib.sh"
 . "$here/serve_lib.sh"
@@ -13,10 +13,12 @@ export TFY_TEST_SLOW_S=3
 serves shop.tfy --no-tcp
 python3 -c 'import json; print(json.dumps({"args": {"text": "x" * 9000, "times": 500}}))' >loud
 cat >clients.py <<'END'
-import json, os, re, sys, threading, time
+import json, os, re, resource, sys, threading, time
 from unix_http import Unix
 at, pid = os.environ["TFY_DB"] + "-live/http", sys.argv[1]
-SILENT, RUNS = 200, 10
+SILENT, RUNS, STREAMS = 200, 10, 1200
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 def ask(method, path, body=None):
     client = Unix(at, timeout=40)
@@ -60,6 +62,16 @@ class Reader(threading.Thread):
 def run_all():
     for _ in range(RUNS): ask("POST", "/v1/programs/shop/workflows/loud/runs", json.load(open("loud")))
 
+all_streams = [listen() for _ in range(STREAMS)]
+told("1,200 streams are open", all(answer.status == 200 for _, answer in all_streams) and listeners() == STREAMS, listeners())
+client, answer = listen()
+told("one more is refused", answer.status == 429 and answer.headers["Retry-After"], answer.status)
+for client, _ in all_streams: client.close()
+del all_streams, client, answer
+deadline = time.time() + 20
+while listeners() and time.time() < deadline: time.sleep(0.05)
+told("... until there is room", listen()[1].status == 200)
+
 alone = Reader(0)
 run_all()
 told("a client that reads has every record once, in order", alone.all(), alone.ends)
@@ -81,6 +93,6 @@ told("... and took longer than a silent one may", time.time() - since > 4, time.
 END
 check "the clients come to an end" sh -c 'python3 clients.py "$1" >told; code=$?; cat told; exit $code' sh "$server"
 while IFS="$(printf '\t')" read -r what how; do check "$what" test "$how" = yes; done <told
-check "all were looked at" test "$(wc -l <told)" = 9
+check "all were looked at" test "$(wc -l <told)" = 12
 ends
 check "it ends in order" test $? = 0
