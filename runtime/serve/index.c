@@ -638,14 +638,17 @@ int64_t tfy__indexer_cursor(const TfyIndexer *indexer)
 static bool make(TfyIndexer *indexer, const char *path)
 {
     sqlite3_stmt *stmt = NULL;
+    char boot[40];
+    tfy__index_file_boot(boot);
     if (tfy__index_file_open(path, false, &indexer->db) != SQLITE_OK) return false;
     bool ok = sqlite3_exec(indexer->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
               sqlite3_exec(indexer->db, tfy__tally_schema, NULL, NULL, NULL) == SQLITE_OK;
-    ok = ok && sqlite3_prepare_v2(indexer->db, "INSERT INTO meta VALUES(?1,?2,abs(random()),0)", -1, &stmt, NULL) ==
+    ok = ok && sqlite3_prepare_v2(indexer->db, "INSERT INTO meta VALUES(?1,?2,abs(random()),0,?3)", -1, &stmt, NULL) ==
                    SQLITE_OK;
     if (ok) {
         sqlite3_bind_blob(stmt, 1, tfy__log_uuid(indexer->log), 16, SQLITE_STATIC);
         sqlite3_bind_int64(stmt, 2, indexer->words ? TFY_INDEX_VERSION : -TFY_INDEX_VERSION);
+        text(stmt, 3, boot);
         ok = sqlite3_step(stmt) == SQLITE_DONE;
     }
     sqlite3_finalize(stmt);
@@ -662,7 +665,7 @@ static bool take(TfyIndexer *indexer, const char *path)
     indexer->cursor = meta.cursor;
     return meta.version == (indexer->words ? TFY_INDEX_VERSION : -TFY_INDEX_VERSION) &&
            memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 && meta.cursor <= tfy__log_last(indexer->log) &&
-           tfy__index_file_is_whole(indexer->db);
+           tfy__index_file_is_whole(indexer->db, &meta);
 }
 
 static void remove_files(const char *path)

@@ -65,8 +65,8 @@ static int show_groups(sqlite3_stmt *row, const TfyStatsWanted *wanted, void (*s
     return code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
 }
 
-int tfy__index_stats(TfyIndexReader *reader, const TfyStatsWanted *wanted,
-                     void (*show)(void *arg, const TfyStat *stat), void *arg, bool *more)
+int tfy__index_stats(TfyIndexReader *reader, const TfyStatsWanted *wanted, void (*show)(void *arg, const TfyStat *stat),
+                     void *arg, bool *more)
 {
     TfyQuery query = {.count = 0};
     const unsigned by = wanted->by;

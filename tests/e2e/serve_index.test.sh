@@ -108,6 +108,28 @@ serves shop.tfy --no-tcp
 ask -H "Tfy-After: 3000" "http://x/v1/runs?limit=1&cursor=$cursor"
 check "... nor one of the index before" says 400 'begin anew'
 ends
+# torn, as a crash of the machine leaves it: a page of it is lost, and it was last found whole before the machine started
+cat >tear.py <<'END'
+import os, sqlite3
+path = os.environ["TFY_DB"] + "-index"
+db = sqlite3.connect(path)
+(boot,), = db.execute("SELECT boot FROM meta")
+assert boot == open("/proc/sys/kernel/random/boot_id").read().strip(), boot
+db.execute("UPDATE meta SET boot='before'")
+db.commit()
+(size,), = db.execute("PRAGMA page_size")
+(root,), = db.execute("SELECT rootpage FROM sqlite_schema WHERE name='run_state'")
+db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+db.close()
+with open(path, "r+b") as file:
+    file.seek((root - 1) * size)
+    file.write(bytes(size))
+END
+check "an index says in which run of the machine it was whole" python3 tear.py
+serves shop.tfy --no-tcp
+ask -H "Tfy-After: 3000" "http://x/v1/runs?state=completed&limit=200"
+check "... and one that was torn since is made anew" sh -c '[ "$(grep -o "\"id\"" out | wc -l)" = 200 ]'
+ends
 run tfy gc --keep 1
 serves shop.tfy --no-tcp
 tries=0
