@@ -291,44 +291,83 @@ static void add_labels(TfyIndexer *indexer, int64_t id, const json_t *labels, Tf
     }
 }
 
+/* Who started it; malloc'ed, or NULL. Only the payload of a fork is read whole. */
+static char *starter_of(const TfyLogRecord *birth)
+{
+    TfyPayload payload;
+    if (!tfy__record_has(birth, TFY_P_FORK_OF)) return tfy__record_text(birth, TFY_P_BY);
+    tfy__payload_open(&payload, birth);
+    const char *by = tfy__fork_starter(&payload);
+    char *copy = by ? strdup(by) : NULL;
+    tfy__payload_close(&payload);
+    return copy;
+}
+
+/* What its first record says of a run. */
+typedef struct Birth {
+    char *name, *workflow, *by; /* owned; NULL: it does not say */
+    json_t *labels;             /* owned; NULL: it has none */
+    char *label_text;           /* owned */
+} Birth;
+
+static Birth read_birth(const TfyLogRecord *record)
+{
+    size_t len = 0;
+    const char *labels = tfy__record_raw(record, TFY_P_LABELS, &len);
+    return (Birth){.name = tfy__record_text(record, TFY_P_PROGRAM_NAME),
+                   .workflow = tfy__record_text(record, TFY_P_WORKFLOW),
+                   .by = starter_of(record),
+                   .labels = labels ? json_loadb(labels, len, 0, NULL) : NULL,
+                   .label_text = labels ? strndup(labels, len) : NULL};
+}
+
+static void free_birth(Birth *birth)
+{
+    free(birth->name);
+    free(birth->workflow);
+    free(birth->by);
+    json_decref(birth->labels);
+    free(birth->label_text);
+}
+
+static void add_words_of(TfyIndexer *indexer, int64_t id, const Birth *birth, const TfyLogRecord *record)
+{
+    TfyBuffer words = {0};
+    size_t len = 0;
+    const char *args = tfy__record_raw(record, TFY_P_ARGS, &len);
+    if (args) tfy__buffer_add(&words, args, len);
+    add_labels(indexer, id, birth->labels, &words);
+    add_words(indexer, id, false, words.data, words.len);
+    tfy__buffer_free(&words);
+}
+
 static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
 {
     TfyLogRun row;
-    TfyPayload payload;
-    TfyBuffer words = {0};
-    size_t len = 0;
-    const char *raw = tfy__record_raw(record, TFY_P_ARGS, &len);
+    char uuid[37];
     sqlite3_stmt *stmt = statement(indexer, ADD_RUN);
     if (!stmt || tfy__log_seen_run(indexer->log, record->tid, &row) != TFY_OK) return;
-    char uuid[37];
     tfy__uuid_text(row.uuid, uuid);
-    tfy__payload_open(&payload, record);
     read_program(indexer, row.program);
-    const json_t *labels = tfy__payload_get(&payload, TFY_P_LABELS);
-    const char *name = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME), *by = tfy__fork_starter(&payload);
-    char *label_text = labels ? json_dumps(labels, JSON_COMPACT) : NULL;
-    const char *workflow = tfy__payload_text(&payload, TFY_P_WORKFLOW);
+    Birth birth = read_birth(record);
+    const char *name = birth.name ? birth.name : indexer->name;
     Known *known = known_anew(indexer, record->tid, &row);
     known->may_wait = false;
-    known->kind = kind_of(indexer, name ? name : indexer->name, indexer->version, workflow ? workflow : "");
+    known->kind = kind_of(indexer, name, indexer->version, birth.workflow ? birth.workflow : "");
     if (known->kind) of_run(indexer, known, record)->begun++;
     sqlite3_bind_int64(stmt, 1, row.id);
     text(stmt, 2, uuid);
     sqlite3_bind_int64(stmt, 3, row.root);
-    text(stmt, 4, name ? name : indexer->name);
+    text(stmt, 4, name);
     text(stmt, 5, indexer->version);
-    text(stmt, 6, workflow);
-    text(stmt, 7, by ? by : "");
-    text(stmt, 8, label_text);
+    text(stmt, 6, birth.workflow);
+    text(stmt, 7, birth.by ? birth.by : "");
+    text(stmt, 8, birth.label_text);
     sqlite3_bind_int64(stmt, 9, row.started_ms);
-    text(stmt, 10, json_is_true(tfy__payload_get(&payload, TFY_P_QUEUED)) ? "queued" : "running");
+    text(stmt, 10, tfy__record_flag(record, TFY_P_QUEUED) ? "queued" : "running");
     run(indexer, ADD_RUN, NULL);
-    if (raw) tfy__buffer_add(&words, raw, len);
-    add_labels(indexer, row.id, labels, &words);
-    add_words(indexer, row.id, false, words.data, words.len);
-    tfy__buffer_free(&words);
-    free(label_text);
-    tfy__payload_close(&payload);
+    add_words_of(indexer, row.id, &birth, record);
+    free_birth(&birth);
 }
 
 static void end_run(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record)
