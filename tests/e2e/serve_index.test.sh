@@ -104,6 +104,7 @@ ends
 check "it ends in order" test $? = 0
 check "the log is sound" tfy verify
 rm -f "$TFY_DB"-index*
+unset TFY_TEST_AWAIT_MS
 serves shop.tfy --no-tcp
 ask -H "Tfy-After: 3000" "http://x/v1/runs?limit=1&cursor=$cursor"
 check "... nor one of the index before" says 400 'begin anew'
