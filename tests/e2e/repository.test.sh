@@ -14,7 +14,7 @@ check "no line is left to be done" sh -c 'cd "$1" && ! grep -rnE "TO""DO|FIX""ME
 # The log is five rooms.
 cat >rooms.awk <<'END'
 BEGIN {
-    n = split("cell base top value wal/rows wal/store wal/log wal/history wal/keep observe core effects load cli publish serve", names, " ")
+    n = split("cell base top value wal/rows wal/store wal/log wal/history wal/keep observe core effects mcp load cli publish serve", names, " ")
     for (i = 1; i <= n; i++) rank[names[i]] = i
 }
 function room_of(first, second)
