@@ -82,6 +82,7 @@ struct TfyProcess {
     char *input;    /* stdin, until it is sent; NULL: none */
     size_t input_len;
     int cwd_fd;       /* until it is sent; then -1 */
+    int standard[3];  /* given by the caller, until they are sent; then -1 */
     TfyBuffer policy; /* for its cell; empty: it has none */
     /* to its cell, which answers there if the tool could not be started; -1: it has none */
     int cell;
@@ -162,9 +163,18 @@ static void close_stream(Stream *stream)
     stream->fd = -1;
 }
 
-/* Frees what only the start needs: the texts for the watcher and the directory. */
+static void close_standard(TfyProcess *process)
+{
+    for (int i = 0; i < 3; i++) {
+        if (process->standard[i] >= 0) close(process->standard[i]);
+        process->standard[i] = -1;
+    }
+}
+
+/* Frees what only the start needs: the texts for the watcher, the directory, and standard files of the caller's. */
 static void drop_start(TfyProcess *process)
 {
+    close_standard(process);
     tfy__buffer_free(&process->blob);
     free(process->input);
     process->input = NULL;
@@ -647,6 +657,22 @@ static int open_cell(TfyProcess *process, int *fds)
     return tfy__cell_send_datagram(process->cell, &process->policy, tfy__sandbox_layer(process->pool->loop));
 }
 
+/* Its standard files: those of the caller, or a file and two pipes. 0 or an errno value. */
+static int open_standard(TfyProcess *process, int *fds)
+{
+    const bool given = process->standard[0] >= 0;
+    for (int i = 0; i < 3 && given; i++) {
+        fds[TFY_W_FD_STDIN + i] = fcntl(process->standard[i], F_DUPFD_CLOEXEC, 0);
+        if (fds[TFY_W_FD_STDIN + i] < 0) return errno;
+    }
+    if (given) return 0;
+    fds[TFY_W_FD_STDIN] = process->input ? sealed_file("tfy-stdin", process->input, process->input_len)
+                                         : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fds[TFY_W_FD_STDIN] < 0) return errno;
+    const int error = open_stream(&process->streams[0], &fds[TFY_W_FD_STDOUT]);
+    return error ? error : open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
+}
+
 /* Opens all descriptors of a SPAWN. 0 or an errno value; fds holds those that were opened either way. */
 static int open_fds(TfyProcess *process, int *fds)
 {
@@ -654,11 +680,7 @@ static int open_fds(TfyProcess *process, int *fds)
     if (fds[TFY_W_FD_CWD] < 0) return errno;
     fds[TFY_W_FD_BLOB] = sealed_file("tfy-spawn", process->blob.data, process->blob.len);
     if (fds[TFY_W_FD_BLOB] < 0) return errno;
-    fds[TFY_W_FD_STDIN] = process->input ? sealed_file("tfy-stdin", process->input, process->input_len)
-                                         : open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fds[TFY_W_FD_STDIN] < 0) return errno;
-    int error = open_stream(&process->streams[0], &fds[TFY_W_FD_STDOUT]);
-    if (!error) error = open_stream(&process->streams[1], &fds[TFY_W_FD_STDERR]);
+    const int error = open_standard(process, fds);
     return error || !process->policy.len ? error : open_cell(process, fds);
 }
 
@@ -747,6 +769,17 @@ static bool copy_input(TfyProcess *process, const TfyProcessSpec *spec)
     return process->input;
 }
 
+/* Duplicates the standard files of the caller, if there are any. False: errno says why. */
+static bool copy_standard(TfyProcess *process, const int *standard)
+{
+    for (int i = 0; i < 3; i++) process->standard[i] = -1;
+    for (int i = 0; i < 3 && standard; i++) {
+        process->standard[i] = fcntl(standard[i], F_DUPFD_CLOEXEC, 0);
+        if (process->standard[i] < 0) return false;
+    }
+    return true;
+}
+
 static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
 {
     TfyProcess *process = tfy__sys_calloc(1, sizeof *process);
@@ -759,6 +792,7 @@ static TfyProcess *new_process(Pool *pool, const TfyProcessSpec *spec)
     process->key = tfy__sys_strdup(spec->key);
     process->cwd_fd = fcntl(spec->cwd_fd, F_DUPFD_CLOEXEC, 0);
     int error = process->cwd_fd < 0 ? errno : 0;
+    if (!copy_standard(process, spec->standard)) error = errno;
     process->output_cap = spec->output_cap ? spec->output_cap : tfy__output_most(pool->loop);
     process->streams[0] =
         (Stream){.process = process, .fd = -1, .kept = &process->end.out, .cut = &process->end.out_cut};

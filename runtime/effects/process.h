@@ -6,8 +6,9 @@
  * runaway descendants are found); a working directory; stdin as an unnamed file that holds the text, or /dev/null;
  * no terminal; no other descriptors but an empty file that is part of the mark (former.h). Its output is read as
  * it comes and kept up to a limit; the rest is read and thrown away, so that the tool never blocks on the runtime
- * and never takes its memory. Names without a slash are searched for in the absolute directories of the PATH that
- * the tool is given.
+ * and never takes its memory. A caller that talks with the process gives it standard files of its own instead, reads
+ * and writes their other ends itself, and is told the end as soon as the process exits. Names without a slash are
+ * searched for in the absolute directories of the PATH that the tool is given.
  *
  * A tool in a cell is ended when all its processes together pass the limits of its plan (family.h).
  *
@@ -41,10 +42,11 @@ typedef struct TfyProcessSpec {
     const char *const *env;
     /* the step's key; while an aborted process of the same key is still dying, this one waits */
     const char *key;
-    int cwd_fd;        /* directory to run in; duplicated */
-    const char *input; /* stdin; NULL: /dev/null */
-    size_t input_len;  /* bytes */
-    size_t output_cap; /* bytes kept of each output; 0: tfy__output_most */
+    int cwd_fd;          /* directory to run in; duplicated */
+    const char *input;   /* stdin; NULL: /dev/null */
+    size_t input_len;    /* bytes */
+    const int *standard; /* its stdin, stdout and stderr, duplicated; NULL: as above */
+    size_t output_cap;   /* bytes kept of each output; 0: tfy__output_most */
     /* its cell (sandbox.h); NULL, or an open one: it has the rights of this process. The lists of hosts in it stay until
      * the handler is called or the process is aborted */
     const struct TfyConfined *confined;

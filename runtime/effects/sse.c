@@ -22,20 +22,53 @@ static bool add(TfySse *sse, TfyBuffer *to, const char *bytes, size_t len)
     return !sse->failed;
 }
 
-/* The value of a field `data`: what follows the colon, without one blank. */
+static void take_id(TfySse *sse, const char *value, size_t len)
+{
+    if (len > TFY_SSE_ID_MOST || memchr(value, '\0', len)) return;
+    tfy__buffer_reset(&sse->id);
+    add(sse, &sse->id, value, len);
+}
+
+/* Digits alone: a number of milliseconds. */
+static void take_retry(TfySse *sse, const char *value, size_t len)
+{
+    int64_t ms = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (value[i] < '0' || value[i] > '9') return;
+        ms = ms * 10 + (value[i] - '0');
+        if (ms > TFY_SSE_RETRY_MOST) ms = TFY_SSE_RETRY_MOST;
+    }
+    if (len) sse->retry_ms = ms;
+}
+
+static bool is_named(const char *line, size_t len, const char *name)
+{
+    return strlen(name) == len && memcmp(line, name, len) == 0;
+}
+
+/* "name: value": the value is what follows the colon, without one blank. */
 static void take_field(TfySse *sse, const char *line, size_t len)
 {
-    static const char DATA[] = "data";
-    const size_t name = sizeof DATA - 1;
-    if (len < name || memcmp(line, DATA, name) != 0 || (len > name && line[name] != ':')) return;
-    size_t at = len > name ? name + 1 : len;
+    const char *colon = memchr(line, ':', len);
+    const size_t name = colon ? (size_t)(colon - line) : len;
+    size_t at = name + (colon != NULL);
     if (at < len && line[at] == ' ') at++;
-    if (add(sse, &sse->data, line + at, len - at)) add(sse, &sse->data, "\n", 1);
+    if (is_named(line, name, "data") && add(sse, &sse->data, line + at, len - at)) add(sse, &sse->data, "\n", 1);
+    if (is_named(line, name, "id")) take_id(sse, line + at, len - at);
+    if (is_named(line, name, "retry")) take_retry(sse, line + at, len - at);
+}
+
+static void keep_id(TfySse *sse)
+{
+    if (!sse->id.len) return;
+    tfy__buffer_reset(&sse->last_id);
+    add(sse, &sse->last_id, sse->id.data, sse->id.len);
 }
 
 /* False: nothing more is wanted. */
 static bool end_event(TfySse *sse, TfySseTake *take, void *arg)
 {
+    keep_id(sse);
     if (!sse->data.len) return true;
     sse->data.data[--sse->data.len] = '\0';
     const bool more = take(arg, sse->data.data, sse->data.len);
@@ -84,5 +117,7 @@ void tfy__sse_free(TfySse *sse)
 {
     tfy__buffer_free(&sse->line);
     tfy__buffer_free(&sse->data);
+    tfy__buffer_free(&sse->id);
+    tfy__buffer_free(&sse->last_id);
     *sse = (TfySse){.most = sse->most};
 }

@@ -22,9 +22,9 @@ END
 offers() { bash offers.bash "$@"; }
 
 offers tfy '' >commands
-offers tfy wal '' >seconds
-check "tfy --help lists two commands of two words" [ "$(tfy --help | grep -c '^  wal ')" = 2 ]
-tfy --help | sed -n 's/^  \(wal [a-z]*\|[a-z]*\) .*/\1/p' >names
+{ offers tfy wal ''; offers tfy mcp ''; } >seconds
+check "tfy --help lists five commands of two words" [ "$(tfy --help | grep -cE '^  (wal|mcp) ')" = 5 ]
+tfy --help | sed -n 's/^  \(wal [a-z]*\|mcp [a-z]*\|[a-z]*\) .*/\1/p' >names
 while read -r first second; do
     check "bash: the command $first" grep -qx -- "$first" commands
     [ -z "$second" ] || check "bash: the command $first $second" grep -qx -- "$second" seconds
@@ -48,7 +48,8 @@ check "bash: a run" test "$(offers tfy inspect l)" = last
 check "bash: the second word" sh -c 'test "$1 $2" = "export import"' sh "$(offers tfy wal e)" "$(offers tfy wal i)"
 check "bash: nothing is known of a number" test -z "$(offers tfy kill --task 1)"
 for shell in zsh fish; do
-    check "$shell: both commands of two words" sh -c 'grep -q "wal.*export" "$1" && grep -q "wal.*import" "$1"' sh completions.$shell
+    check "$shell: commands of two words" \
+        sh -c 'grep -q "wal.*export" "$1" && grep -q "wal.*import" "$1" && grep -q "mcp.*pull" "$1"' sh completions.$shell
 done
 if command -v fish >/dev/null 2>&1; then
     check "fish: the words of an option" sh -c "fish -c 'source completions.fish; complete -C\"tfy graph --format d\"' | grep -q dot"

@@ -48,6 +48,12 @@
         OPT(CELL_PROGRAM) | OPT(DIR) | OPT(CELL) | OPT(CELL_NETWORK) | OPT(CELL_LEVEL) | OPT(CELL_READS) |             \
             OPT(CELL_WRITES) | OPT(CELL_MEMORY) | OPT(CELL_PROCESSES) | OPT(CELL_CPU) | OPT(CELL_FILES),               \
         1, -1)                                                                                                         \
+    ROW(mcp_tools, "mcp tools", "URL | -- COMMAND [ARGUMENT ...]", "list the tools of an MCP server",                  \
+        OPT(JSON) | OPT(TIMEOUT), 1, -1)                                                                               \
+    ROW(mcp_call, "mcp call", "TOOL JSON URL | TOOL JSON -- COMMAND [ARGUMENT ...]",                                   \
+        "call a tool of an MCP server, and print its result", OPT(JSON) | OPT(TIMEOUT), 3, -1)                         \
+    ROW(mcp_pull, "mcp pull", "NAME URL | NAME -- COMMAND [ARGUMENT ...]",                                             \
+        "write the tools of an MCP server to NAME.mcp.json", OPT(MCP_CHECK) | OPT(TIMEOUT), 2, -1)                     \
     ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
         "run programs in one process that is always there, and take requests over HTTP",                               \
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \

@@ -101,7 +101,8 @@
     O(AFTER, "after", "N", "start behind record N (else at the first)")                                                \
     O(FOLLOW, "follow", NULL, "then print what is recorded from now on, until interrupted")                            \
     O(DRY_RUN, "dry-run", NULL, "gc: show what would be removed; resume --with: whether the run can; change nothing")  \
-    O(TIMEOUT, "timeout", "TIME", "wait this long while another command holds the database (else 10s)")                \
+    O(TIMEOUT, "timeout", "TIME",                                                                                      \
+      "wait this long while another command holds the database (else 10s), or an MCP server is silent (else 1m)")      \
     O(CELL, "sandbox", "readonly|workspace|open",                                                                      \
       "what the command may write: nothing, the current directory (the default), or all that you may")                 \
     O(CEILING, "sandbox", "readonly|workspace|open",                                                                   \
@@ -134,6 +135,8 @@
       "who signs certificates of clients, in PEM; a client is the tfy:NAME of its certificate")                        \
     O(CHECK_ONLY, "check", NULL, "read the configuration, say what is wrong with it, and exit")                        \
     O(PRINT_CONFIG, "print-config", NULL, "print the configuration as it holds, without secrets, and exit")            \
+    O(MCP_CHECK, "check", NULL,                                                                                        \
+      "name each tool that differs from the file, and exit with 1 if any does; write nothing")                         \
     O(OPEN, "open", NULL, "open the page in a browser")                                                                \
     O(ROLES, "roles", "LIST", "what it may do: viewer, approver, operator, admin, with commas between them")           \
     O(ONLY, "only", "GLOBS", "the workflows that it sees, such as shop.*,ci.main (else all)")                          \

@@ -1,18 +1,15 @@
 /* sandbox_hosts.c: see sandbox_hosts.h. */
 #include "cli/make/sandbox_hosts.h"
 #include "cli/frame/commands.h"
+#include "cli/make/bare_loop.h"
 #include "core/world.h"
 #include "effects/family.h"
 #include "effects/proxy_rules.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The loop has nothing to do but the proxy's work. */
-static const TfyProgram nothing = {.name = "sandbox", .source = "", .layout = "{}", .tfyc = "", .main = UINT32_MAX};
 
 /* Cuts the text into rules. False: memory ran out. */
 static bool split(TfySandboxHosts *hosts, const char *list)
@@ -35,8 +32,7 @@ int tfy__sandbox_hosts_open(TfySandboxHosts *hosts, const char *list)
         const char *wrong = tfy__proxy_rule_wrong(*rule);
         if (wrong) return tfy__fail(EXIT_USAGE, "--network %s: %s", *rule, wrong);
     }
-    const TfyOptions options = {.forget = true, .quiet = true};
-    if (tfy_open(&hosts->loop, &nothing, &options, error) < 0)
+    if (tfy__bare_open(&hosts->loop, error) < 0)
         return tfy__fail(EXIT_MISSING, "the list of hosts cannot be served: %s", error);
     return EXIT_DONE;
 }
@@ -55,22 +51,11 @@ static void on_exit_of(void *arg, uint32_t events)
     *(bool *)arg = true;
 }
 
-/* One turn; or a wait, at most for so long, if there was nothing to do. False: the loop cannot go on. */
-static bool turn(TfyLoop *loop)
-{
-    enum { WITHOUT_DESCRIPTOR_MS = 5 }; /* TFY_POLLER=poll has none */
-    struct pollfd at = {.fd = tfy_fd(loop), .events = POLLIN};
-    const int done = tfy_step(loop), most = at.fd >= 0 ? TFY_FAMILY_LOOK_MS : WITHOUT_DESCRIPTOR_MS;
-    const int wanted = tfy_timeout_ms(loop);
-    if (done == 0) poll(&at, at.fd >= 0, wanted >= 0 && wanted < most ? wanted : most);
-    return done >= 0;
-}
-
 void tfy__sandbox_hosts_serve(TfySandboxHosts *hosts, int process, void (*look)(void *arg), void *arg)
 {
     bool exited = false;
     const int64_t watch = process < 0 ? -1 : tfy__watch_add(hosts->loop, process, TFY_FD_READ, on_exit_of, &exited);
-    while (watch >= 0 && !exited && turn(hosts->loop)) look(arg);
+    while (watch >= 0 && !exited && tfy__bare_turn(hosts->loop, TFY_FAMILY_LOOK_MS)) look(arg);
     if (!exited) tfy__say("the list of hosts is not served any more");
     if (watch >= 0) tfy__watch_del(hosts->loop, watch);
 }

@@ -1,0 +1,229 @@
+/* mcp_talk.c: see mcp_talk.h. */
+#include "cli/make/mcp_talk.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/make/bare_loop.h"
+#include "effects/http_client.h"
+#include "effects/process.h"
+#include "value/json.h"
+
+#define PATIENCE_MS 60000 /* the default that the help gives for --timeout */
+#define TURN_MS     100
+#define SAID_MOST   4096 /* bytes of stderr that are shown if it fails */
+#define LINES_MOST  3    /* wrong answers to a question until it counts as declined */
+
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* ---- questions ---- */
+
+/* What the question is, and what each field of a form is for. */
+static void show_question(const TfyMcpTalk *talk, const json_t *params)
+{
+    const char *message = json_string_value(json_object_get(params, "message")), *key;
+    const char *url = json_string_value(json_object_get(params, "url"));
+    char *address = url ? tfy__http_public_url(url) : NULL;
+    json_t *field;
+    tfy__say("%s asks: %s", talk->name, message ? message : "");
+    if (url) tfy__say_text("  open %s and answer yes, if you consent\n", address ? address : "an address that is none");
+    json_object_foreach(json_object_get(json_object_get(params, "requestedSchema"), "properties"), key, field)
+    {
+        const char *type = json_string_value(json_object_get(field, "type"));
+        const char *what = json_string_value(json_object_get(field, "description"));
+        tfy__say_text("  %s: %s%s%s\n", key, type ? type : "any", what ? ", " : "", what ? what : "");
+    }
+    free(address);
+}
+
+static void fill_defaults(json_t *content, const json_t *schema)
+{
+    const char *key;
+    json_t *field;
+    json_object_foreach(json_object_get(schema, "properties"), key, field)
+    {
+        json_t *usual = json_object_get(field, "default");
+        if (usual && !json_object_get(content, key)) json_object_set(content, key, usual);
+    }
+}
+
+/* A line of the input is an answer: content for a form, null for a consent. NULL: it is not. */
+static json_t *read_answer(const char *line, const json_t *params)
+{
+    const bool consents = json_object_get(params, "url");
+    json_t *content = *line ? json_loads(line, 0, NULL) : json_object();
+    if (consents && strcmp(line, "yes") == 0) return json_null();
+    if (!json_is_object(content) || consents) {
+        json_decref(content);
+        return NULL;
+    }
+    fill_defaults(content, json_object_get(params, "requestedSchema"));
+    return content;
+}
+
+json_t *tfy__mcp_talk_ask(TfyMcpTalk *talk, const json_t *params)
+{
+    char *line = NULL;
+    size_t size = 0;
+    json_t *content = NULL;
+    show_question(talk, params);
+    for (int i = 0; i < LINES_MOST && !content; i++) {
+        const ssize_t len = getline(&line, &size, stdin);
+        if (len < 0) break;
+        if (len && line[len - 1] == '\n') line[len - 1] = '\0';
+        content = read_answer(line, params);
+        if (!content) tfy__say("%s", json_object_get(params, "url") ? "'yes' consents" : "answer with a JSON object");
+    }
+    free(line);
+    tfy__mcp_talk_heard(talk);
+    if (!content) return json_pack("{s:s}", "action", "decline");
+    return json_is_null(content) ? json_pack("{s:s}", "action", "accept")
+                                 : json_pack("{s:s, s:o}", "action", "accept", "content", content);
+}
+
+static void on_asked(void *arg, TfyMcpAsked *asked, const TfyMcpCall *call, const char *method, const json_t *params)
+{
+    (void)call, (void)method; /* nothing but elicitation is offered */
+    json_t *answer = tfy__mcp_talk_ask(arg, params);
+    tfy__mcp_answer(asked, answer);
+    json_decref(answer);
+}
+
+/* ---- what the server says ---- */
+
+static void on_log(void *arg, bool own, const char *text, size_t len)
+{
+    TfyMcpTalk *talk = arg;
+    if (own) {
+        tfy__say("%.*s", (int)len, text);
+        return;
+    }
+    tfy__buffer_add(&talk->said, text, len);
+    tfy__buffer_char(&talk->said, '\n');
+    if (talk->said.len <= SAID_MOST) return;
+    const size_t over = talk->said.len - SAID_MOST;
+    memmove(talk->said.data, talk->said.data + over, SAID_MOST + 1);
+    talk->said.len = SAID_MOST;
+}
+
+void tfy__mcp_talk_heard(TfyMcpTalk *talk)
+{
+    talk->until_ms = clock_ms() + talk->patience_ms;
+}
+
+void tfy__mcp_talk_end(TfyMcpTalk *talk, int status)
+{
+    talk->done = true;
+    talk->status = status;
+}
+
+void tfy__mcp_talk_failed(TfyMcpTalk *talk, const char *what, const TfyMcpEnd *end)
+{
+    const bool refused = end->how == TFY_MCP_REFUSED;
+    if (!refused && talk->said.len) tfy__say_text("%s", talk->said.data);
+    if (refused)
+        tfy__say("%s was refused: %s (code %lld)", what, end->message, (long long)end->code);
+    else
+        tfy__say("%s", end->message);
+    tfy__mcp_talk_end(talk, refused ? EXIT_RUN_FAILED : EXIT_MISSING);
+}
+
+/* ---- opening ---- */
+
+/* How many operands are before "--"; -1: there is none. */
+static int words_before(const TfyArgs *args)
+{
+    int at = 1;
+    while (at < args->argc && strcmp(args->argv[at], "--") != 0) at++;
+    return at < args->argc ? args->word_count - (args->argc - at - 1) : -1;
+}
+
+static void name_address(TfyMcpTalk *talk, const char *url)
+{
+    char *host = NULL;
+    CURLU *parts = tfy__http_parse_url(url);
+    if (parts) curl_url_get(parts, CURLUPART_HOST, &host, 0);
+    snprintf(talk->name, sizeof talk->name, "%s", host ? host : url);
+    curl_free(host);
+    curl_url_cleanup(parts);
+}
+
+static int choose_server(TfyMcpTalk *talk, const TfyArgs *args, int first)
+{
+    const int before = words_before(args);
+    const char *word = first < args->word_count ? args->words[first] : NULL;
+    CURLU *parts = NULL;
+    if (before > first || (before < 0 && args->word_count > first + 1))
+        return tfy__fail(EXIT_USAGE, "'%s' is too much; the command of a server follows --",
+                         args->words[before < 0 ? first + 1 : first]);
+    if (!word || before >= 0) {
+        if (before < first || !word)
+            return tfy__fail(EXIT_USAGE, "%s needs a server: its address, or -- and its command", args->command->name);
+        const char *slash = strrchr(word, '/');
+        talk->spec.argv = args->words + first;
+        snprintf(talk->name, sizeof talk->name, "%s", slash ? slash + 1 : word);
+        return EXIT_DONE;
+    }
+    parts = tfy__http_parse_url(word);
+    if (!parts)
+        return tfy__fail(EXIT_USAGE, "'%s' is not an http or https address; the command of a server follows --", word);
+    curl_url_cleanup(parts);
+    talk->spec.url = word;
+    name_address(talk, word);
+    return EXIT_DONE;
+}
+
+static int choose_patience(TfyMcpTalk *talk, const TfyArgs *args)
+{
+    const char *given = args->option[OPT_TIMEOUT];
+    talk->patience_ms = PATIENCE_MS;
+    if (!given || (tfy__read_duration(given, strlen(given), &talk->patience_ms) && talk->patience_ms > 0))
+        return EXIT_DONE;
+    return tfy__fail(EXIT_USAGE, "--timeout takes a time such as 10s or 5m, not '%.60s'", given);
+}
+
+int tfy__mcp_talk_open(TfyMcpTalk *talk, const TfyArgs *args, int first)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    json_t *able = json_pack("{s:{s:{}, s:{}}}", "elicitation", "form", "url");
+    talk->spec = (TfyMcpSpec){.name = talk->name, .cwd_fd = -1, .capabilities = able, .arg = talk};
+    talk->spec.events = (TfyMcpEvents){.log = on_log, .asked = on_asked};
+    int status = choose_server(talk, args, first);
+    if (status == EXIT_DONE) status = choose_patience(talk, args);
+    if (status != EXIT_DONE) return status;
+    talk->spec.cwd_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (talk->spec.cwd_fd < 0) return tfy__fail(EXIT_MISSING, "the current directory cannot be opened");
+    if (tfy__bare_open(&talk->loop, error) < 0) return tfy__fail(EXIT_MISSING, "nothing can be started: %s", error);
+    talk->client = tfy__mcp_open(talk->loop, &talk->spec);
+    return talk->client ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
+int tfy__mcp_talk_run(TfyMcpTalk *talk)
+{
+    tfy__mcp_talk_heard(talk);
+    while (!talk->done && clock_ms() < talk->until_ms)
+        if (!tfy__bare_turn(talk->loop, TURN_MS)) return tfy__fail(EXIT_BUG, "the loop cannot continue");
+    if (talk->done) return talk->status;
+    if (talk->said.len) tfy__say_text("%s", talk->said.data);
+    return tfy__fail(EXIT_MISSING, "the MCP server '%s' did not answer within %lld ms; --timeout allows more",
+                     talk->name, (long long)talk->patience_ms);
+}
+
+void tfy__mcp_talk_close(TfyMcpTalk *talk)
+{
+    tfy__mcp_close(talk->client);
+    if (talk->loop) tfy__process_close(talk->loop);
+    if (talk->loop) tfy_close(talk->loop);
+    if (talk->spec.cwd_fd > 0) close(talk->spec.cwd_fd);
+    json_decref((json_t *)(uintptr_t)talk->spec.capabilities);
+    tfy__buffer_free(&talk->said);
+}

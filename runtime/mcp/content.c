@@ -1,0 +1,65 @@
+/* content.c: see content.h. */
+#include "mcp/content.h"
+
+#include <stdio.h>
+
+static const char *text_of(const json_t *object, const char *name, const char *otherwise)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : otherwise;
+}
+
+/* 4120 as "4,120". */
+static void put_count(TfyBuffer *out, size_t count)
+{
+    char digits[32];
+    const int len = snprintf(digits, sizeof digits, "%zu", count);
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0) tfy__buffer_char(out, ',');
+        tfy__buffer_char(out, digits[i]);
+    }
+}
+
+/* How many bytes a text in base64 stands for. */
+static size_t decoded_len(const json_t *base64)
+{
+    const char *text = json_string_value(base64);
+    size_t len = json_string_length(base64);
+    while (len && text[len - 1] == '=') len--;
+    return len / 4 * 3 + len % 4 * 3 / 4;
+}
+
+static void put_bytes(TfyBuffer *out, const char *kind, const char *mime, size_t len)
+{
+    tfy__buffer_printf(out, "[%s%s%s, ", kind, *mime ? " " : "", mime);
+    put_count(out, len);
+    tfy__buffer_text(out, " bytes]");
+}
+
+static void put_part(TfyBuffer *out, const json_t *part)
+{
+    const char *type = text_of(part, "type", "part");
+    const json_t *text = json_object_get(part, "text"), *data = json_object_get(part, "data");
+    const json_t *resource = json_object_get(part, "resource");
+    const json_t *content = json_object_get(resource, "text"), *blob = json_object_get(resource, "blob");
+    if (json_is_string(text))
+        tfy__buffer_add(out, json_string_value(text), json_string_length(text));
+    else if (json_is_string(data))
+        put_bytes(out, type, text_of(part, "mimeType", ""), decoded_len(data));
+    else if (json_is_object(resource))
+        put_bytes(out, type, text_of(resource, "mimeType", ""),
+                  content ? json_string_length(content) : decoded_len(blob));
+    else
+        tfy__buffer_printf(out, "[%s %s]", type, text_of(part, "uri", ""));
+}
+
+void tfy__mcp_text(TfyBuffer *out, const json_t *result)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(result, "content"), i, part)
+    {
+        if (i) tfy__buffer_char(out, '\n');
+        put_part(out, part);
+    }
+}
