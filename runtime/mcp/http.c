@@ -443,11 +443,13 @@ static void explain(const TfyMcpPost *post, CURLcode result, TfyMcpPostEnd *end)
         explain_status(post, end);
 }
 
-/* Whether the body of an answer may be a message. */
+/* Whether the body of an answer may be a message. That of a refusal often is another kind of JSON. */
 static bool has_message(const TfyMcpPost *post)
 {
-    return !post->streams && post->answer.len && !post->too_big &&
-           (is_type(post, "application/json") || post->answer.data[0] == '{');
+    const char *text = post->answer.data;
+    if (post->streams || !post->answer.len || post->too_big) return false;
+    if (status_of(post) != 200) return text[0] == '{' && strstr(text, "\"jsonrpc\"");
+    return is_type(post, "application/json") || text[0] == '{';
 }
 
 static bool is_over(const TfyMcpPost *post)
