@@ -416,7 +416,8 @@ static void read_stream(Stream *stream)
         keep_output(stream, chunk, (size_t)len);
     }
     TfyLoop *loop = stream->process->pool->loop;
-    if (!stream->again) stream->again = tfy__timer_add(loop, tfy__now_ns(loop), read_again, stream);
+    /* one that is due now would fire in this turn */
+    if (!stream->again) stream->again = tfy__timer_add(loop, tfy__now_ns(loop) + 1, read_again, stream);
 }
 
 static void read_some(Stream *stream)

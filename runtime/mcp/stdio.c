@@ -188,7 +188,8 @@ static bool read_lines(Lines *lines, int chunks)
         if (lines == &lines->pipe->out) await_exit(lines->pipe, "closed its standard output");
         return true;
     }
-    if (lines->fd >= 0 && !lines->again) lines->again = tfy__timer_add(loop, tfy__now_ns(loop), read_again, lines);
+    /* one that is due now would fire in this turn */
+    if (lines->fd >= 0 && !lines->again) lines->again = tfy__timer_add(loop, tfy__now_ns(loop) + 1, read_again, lines);
     return true;
 }
 
