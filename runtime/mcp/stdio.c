@@ -123,14 +123,9 @@ static bool take(Lines *lines, const char *text, size_t len)
     return !stopped;
 }
 
-/* What is kept of a line goes out before a line is too long: a message has failed then, a line of stderr has not. */
-static bool overflow(Lines *lines)
+/* Hands out what is kept of a line. False: the pipe is gone. */
+static bool take_part(Lines *lines)
 {
-    TfyMcpPipe *pipe = lines->pipe;
-    if (lines == &pipe->out) {
-        end(pipe, &(TfyMcpPipeEnd){.why = "wrote a line above 8 MiB", .started = true});
-        return false;
-    }
     TfyBuffer part = lines->part;
     lines->part = (TfyBuffer){.data = NULL};
     const bool there = take(lines, part.data, part.len);
@@ -138,11 +133,20 @@ static bool overflow(Lines *lines)
     return there;
 }
 
-/* Keeps bytes of a line that has not ended. False: the pipe is gone. */
+/* Keeps bytes of a line that has not ended. One that is too long ends the pipe, unless it is of stderr: that comes in
+ * parts. False: the pipe is gone. */
 static bool keep(Lines *lines, const char *bytes, size_t len)
 {
-    if (lines->part.len + len > lines->most && !overflow(lines)) return false;
-    tfy__buffer_add(&lines->part, bytes, len < lines->most ? len : lines->most);
+    TfyMcpPipe *pipe = lines->pipe;
+    for (size_t room; len > (room = lines->most - lines->part.len); bytes += room, len -= room) {
+        if (lines == &pipe->out) {
+            end(pipe, &(TfyMcpPipeEnd){.why = "wrote a line above 8 MiB", .started = true});
+            return false;
+        }
+        tfy__buffer_add(&lines->part, bytes, room);
+        if (!take_part(lines)) return false;
+    }
+    tfy__buffer_add(&lines->part, bytes, len);
     return true;
 }
 
@@ -150,12 +154,7 @@ static bool keep(Lines *lines, const char *bytes, size_t len)
 static bool take_whole(Lines *lines, const char *bytes, size_t len)
 {
     if (!lines->part.len && len <= lines->most) return take(lines, bytes, len);
-    if (!keep(lines, bytes, len)) return false;
-    TfyBuffer line = lines->part;
-    lines->part = (TfyBuffer){.data = NULL};
-    const bool there = take(lines, line.data, line.len);
-    tfy__buffer_free(&line);
-    return there;
+    return keep(lines, bytes, len) && take_part(lines);
 }
 
 /* False: the pipe is gone. */

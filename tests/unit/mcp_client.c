@@ -2,7 +2,9 @@
  * that die and are started again. The server is this program: its second argument says how it behaves. */
 #include "effects_fixture.h"
 
+#include "effects/code_cell.h"
 #include "effects/process.h"
+#include "effects/sandbox.h"
 #include "mcp/client.h"
 #include "mcp/schema.h"
 
@@ -51,6 +53,8 @@ static void serve_call(const char *method, json_int_t id, const json_t *params)
         answer(id, json_string_value(json_object_get(params, "text")));
     } else if (strcmp(method, "pid") == 0) {
         say("{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":{\"pid\":%d}}", (long long)id, getpid());
+    } else if (strcmp(method, "sees") == 0) {
+        answer(id, access(json_string_value(json_object_get(params, "text")), F_OK) == 0 ? "yes" : "no");
     } else if (strcmp(method, "steps") == 0) {
         for (int i = 0; i < 3; i++)
             say("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%lld,"
@@ -69,6 +73,7 @@ static int serve(const char *mode)
     char *line = NULL;
     size_t size = 0;
     fprintf(stderr, "ready\n");
+    if (strcmp(mode, "wordy") == 0) fprintf(stderr, "%020000d\n", 7);
     while (getline(&line, &size, stdin) > 0) {
         json_t *message = json_loads(line, 0, NULL);
         const char *method = json_string_value(json_object_get(message, "method"));
@@ -110,6 +115,7 @@ typedef struct Client {
     TfyMcpSpec spec;
     const char *argv[4];
     int ended;
+    size_t heard; /* bytes of stderr */
     char notified[200], log[1000];
     int voided;
 } Client;
@@ -119,6 +125,7 @@ static Client client;
 static void on_log(void *arg, bool own, const char *text, size_t len)
 {
     const size_t used = strlen(client.log);
+    if (!own) client.heard += len;
     snprintf(client.log + used, sizeof client.log - used, "%s%.*s\n", own ? "! " : "", (int)len, text);
 }
 
@@ -175,6 +182,7 @@ static void close_client(void)
 {
     tfy__mcp_close(client.mcp);
     tfy__process_close(client.loop);
+    tfy__sandbox_close(client.loop);
     loop_close(client.loop);
 }
 
@@ -384,6 +392,44 @@ static void closed_while_it_works(void **state)
     assert_int_equal(wanted.ended, 0);
 }
 
+/* No byte of a long line on stderr is lost. */
+static void a_long_line_comes_in_parts(void **state)
+{
+    Wanted wanted;
+    open_client("wordy");
+    ask(&wanted, "echo", "x");
+    await_end(&wanted);
+    assert_int_equal(client.heard, strlen("ready") + 20000);
+    close_client();
+}
+
+/* In a cell that reads the system and the test program, it is talked to as outside. */
+static void a_server_in_a_cell(void **state)
+{
+    Wanted here, there;
+    TfyConfined confined = {.name = "test"};
+    char home[PATH_MAX];
+    snprintf(home, sizeof home, "%.*s", (int)(strrchr(self, '/') - self), self);
+    open_client("modern");
+    ask(&here, "sees", client.loop->root);
+    await_end(&here);
+    assert_string_equal(here.text, "yes");
+    close_client();
+    open_client("modern");
+    assert_int_equal(tfy__code_cell_tags(TFY_CELL_FULL, &confined), 0);
+    tfy__cell_add(&confined.plan, TFY_CELL_READS, home);
+    client.spec.confined = &confined;
+    tfy__mcp_close(client.mcp);
+    client.mcp = tfy__mcp_open(client.loop, &client.spec);
+    ask(&there, "sees", client.loop->root);
+    await_end(&there);
+    const bool built = !strstr(there.text, "its sandbox cannot be built");
+    if (built) assert_string_equal(there.text, "no");
+    close_client();
+    tfy__confined_free(&confined);
+    if (!built) skip();
+}
+
 /* ---- headers of schemas ---- */
 
 static bool add_line(void *arg, const char *line)
@@ -422,7 +468,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_question_is_taken_back),  cmocka_unit_test(a_server_that_dies_is_started_again),
         cmocka_unit_test(it_waits_longer_each_time), cmocka_unit_test(what_was_not_read_was_not_done),
         cmocka_unit_test(too_much_is_refused),       cmocka_unit_test(a_server_that_is_not_there),
-        cmocka_unit_test(closed_while_it_works),     cmocka_unit_test(headers_of_schemas),
+        cmocka_unit_test(closed_while_it_works),     cmocka_unit_test(a_long_line_comes_in_parts),
+        cmocka_unit_test(a_server_in_a_cell),        cmocka_unit_test(headers_of_schemas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
