@@ -1,10 +1,10 @@
 /* sse.h: server-sent events: a stream of bytes, cut anywhere, into the data of its events.
  *
- * The framing is that of the HTML standard: lines end with LF, CR or CRLF, a line that begins with a colon is a comment,
- * the lines `data` of an event are joined with line feeds, an empty line ends it, and a byte order mark at the start is
- * passed over. An event without data is none, and neither is one that the end of the stream cuts off. The field `event` is
- * passed over: all that speak this here repeat in the data what kind of event it is. `id` and `retry` are kept for those
- * that go on with a stream that broke. */
+ * The framing is that of the HTML standard: lines end with LF, CR or CRLF, a line that begins with a colon is a
+ * comment, the lines `data` of an event are joined with line feeds, an empty line ends it, and a byte order mark at the
+ * start is passed over. An event without data is none, and neither is one that the end of the stream cuts off. The
+ * field `event` is passed over: all that speak this here repeat in the data what kind of event it is. `id` and `retry`
+ * are kept for those that go on with a stream that broke. */
 #ifndef EFFECTS_SSE_H
 #define EFFECTS_SSE_H
 

@@ -5,8 +5,8 @@
  *      │                   └─ to be older ─────────────▲
  *      └── the server dies, or cannot be greeted; a session is lost (then it is greeted again)
  *
- * A call is QUEUED until the client is open, then SENT. Calls that fail together do so oldest first; those that a handler
- * adds meanwhile are not among them, since their numbers are higher. */
+ * A call is QUEUED until the client is open, then SENT. Calls that fail together do so oldest first; those that a
+ * handler adds meanwhile are not among them, since their numbers are higher. */
 #include "mcp/client.h"
 
 #include <errno.h>

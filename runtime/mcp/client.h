@@ -1,25 +1,25 @@
 /* client.h: a client of one MCP server, on the loop's thread, without blocking it.
  *
- * The server is a process that this one starts and talks to over its standard files (stdio.h), or an address (http.h). It
- * is opened with the first request. What it speaks is found out then:
+ * The server is a process that this one starts and talks to over its standard files (stdio.h), or an address (http.h).
+ * It is opened with the first request. What it speaks is found out then:
  *
  *   stdio: server/discover ──result──▶ 2026-07-28: each request says all about itself
  *                          ──else, or 5 s──▶ initialize: 2025-11-25 or 2025-06-18, with a session
  *   http:  the same, where a refusal of the address (401, 403, 5xx) is the end, and any other 4xx means the older kind
  *
  * Requests wait until that is known, and are then under way at once, as many as there are; answers come in any order. A
- * server that dies takes the requests under way with it, and is started again for the next one: after a second, after two
- * when it dies again before it has answered anything, and so on up to a minute. Of messages that are none, answers that
- * nobody waits for, and what the process says on stderr, the log is told.
+ * server that dies takes the requests under way with it, and is started again for the next one: after a second, after
+ * two when it dies again before it has answered anything, and so on up to a minute. Of messages that are none, answers
+ * that nobody waits for, and what the process says on stderr, the log is told.
  *
  * Each request ends exactly once, by a call of its handler or by tfy__mcp_cancel; a handler is never called inside
- * tfy__mcp_request. Of a request that failed on its way `outcome` says whether the server may have had it. A request over
- * HTTP that may not be done twice says so: then it gets a connection of its own, since libcurl sends again what an old
- * connection swallowed.
+ * tfy__mcp_request. Of a request that failed on its way `outcome` says whether the server may have had it. A request
+ * over HTTP that may not be done twice says so: then it gets a connection of its own, since libcurl sends again what an
+ * old connection swallowed.
  *
- * A server of the older kind asks, too. Elicitation, and what the capabilities of the spec offer besides, is handed to the
- * caller; a ping is answered; all else is refused. What 2026-07-28 has instead ("input_required") is a result like any
- * other: the caller sends the request again with the answers. */
+ * A server of the older kind asks, too. Elicitation, and what the capabilities of the spec offer besides, is handed to
+ * the caller; a ping is answered; all else is refused. What 2026-07-28 has instead ("input_required") is a result like
+ * any other: the caller sends the request again with the answers. */
 #ifndef MCP_CLIENT_H
 #define MCP_CLIENT_H
 
@@ -42,8 +42,8 @@ typedef struct TfyMcpEvents {
     /* a notification other than of progress: notifications/message, notifications/tools/list_changed, … */
     void (*notified)(void *arg, const char *method, const json_t *params);
     /* An older server asks: elicitation/create, or what the capabilities offer. It is answered with tfy__mcp_answer or
-     * tfy__mcp_refuse, now or later. call: what it asks for; NULL: that is not known. NULL as a function: elicitation is
-     * declined, all else is refused. */
+     * tfy__mcp_refuse, now or later. call: what it asks for; NULL: that is not known. NULL as a function: elicitation
+     * is declined, all else is refused. */
     void (*asked)(void *arg, TfyMcpAsked *asked, const TfyMcpCall *call, const char *method, const json_t *params);
     /* that question is void: its server has died, or has taken it back. The handle becomes invalid. */
     void (*asked_no_more)(void *arg, TfyMcpAsked *asked);

@@ -6,7 +6,7 @@
 
 #include "base/buffer.h"
 
-/* Appends the parts of a result, joined by line feeds: a text as it is, others like "[image image/png, 4,120 bytes]". */
+/* Appends the parts of a result, joined by line feeds: texts as they are, others as "[image image/png, 4,120 bytes]" */
 void tfy__mcp_text(TfyBuffer *out, const json_t *result);
 
 #endif

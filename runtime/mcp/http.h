@@ -1,8 +1,8 @@
 /* http.h: an MCP server at an address: each message is a POST, and its answer one message or a stream of them.
  *
- * What arrives is handed out from the loop and never from inside libcurl, so a receiver may start and stop posts. Redirects
- * are not followed: headers with keys would go with them. In a session of the older kind a stream that breaks is gone on
- * with at its newest event (GET with Last-Event-ID), and one stream stands for what the server says unasked. */
+ * What arrives is handed out from the loop and never from inside libcurl, so a receiver may start and stop posts.
+ * Redirects are not followed: headers with keys would go with them. In a session of the older kind a stream that breaks
+ * continues at its newest event (GET with Last-Event-ID), and one stream stands for what the server says unasked. */
 #ifndef MCP_HTTP_H
 #define MCP_HTTP_H
 

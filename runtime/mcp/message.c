@@ -13,8 +13,8 @@ static void none(TfyMcpMessage *out, const char *why)
     out->why = why;
 }
 
-/* Whether a text nests no deeper than allowed: so that neither a parser nor a walk of its tree needs a deep stack. Where
- * it is not JSON the answer does not matter. */
+/* Whether a text nests no deeper than allowed: so that neither a parser nor a walk of its tree needs a deep stack.
+ * Where it is not JSON the answer does not matter. */
 static bool is_shallow(const char *text, size_t len)
 {
     size_t depth = 0;

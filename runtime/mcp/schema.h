@@ -1,5 +1,5 @@
-/* schema.h: what this client looks at in the schema of a tool's arguments: how deep it nests, where its references lead,
- * and which headers it asks for.
+/* schema.h: what this client looks at in the schema of a tool's arguments: how deep it nests, where its references
+ * lead, and which headers it asks for.
  *
  * A property with "x-mcp-header": "Region" is sent in a header Mcp-Param-Region as well, so that what stands between
  * client and server can see it. */

@@ -1,8 +1,8 @@
 /* stdio.h: an MCP server that is a child of the loop's watcher: one line is one message.
  *
- * Its stdin is a socket, since writing to a pipe whose reader has gone raises a signal; its stdout and stderr are pipes.
- * What the server does not read waits here, up to a limit. The pipe ends once, by a call of `ended`, and is gone then: the
- * process has exited, has closed one of the two, or has written a line that is too long. */
+ * Its stdin is a socket, since writing to a pipe whose reader has gone raises a signal; its stdout and stderr are
+ * pipes. What the server does not read waits here, up to a limit. The pipe ends once, by a call of `ended`, and is gone
+ * then: the process has exited, has closed one of the two, or has written a line that is too long. */
 #ifndef MCP_STDIO_H
 #define MCP_STDIO_H
 

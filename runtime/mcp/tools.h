@@ -16,7 +16,8 @@ typedef struct TfyMcpListing TfyMcpListing; /* under way */
  * request failed (NULL: it did not, but the tools are refused). */
 typedef void TfyMcpListed(void *arg, json_t *tools, const char *why, const TfyMcpEnd *failed);
 
-/* Asks for all pages. Tools whose headers over HTTP cannot be made are left out, and the log is told. NULL: no memory. */
+/* Asks for all pages. Tools whose headers over HTTP cannot be made are left out, and the log is told. NULL: no memory.
+ * */
 TfyMcpListing *tfy__mcp_list(TfyMcp *client, TfyMcpListed *listed, void *arg);
 void tfy__mcp_list_stop(TfyMcpListing *listing); /* `listed` is not called any more */
 

@@ -1,5 +1,5 @@
-/* fuzz_mcp.c: messages of MCP servers. What is read as a message has all that its kind says, and what is written of it is
- * read again as the same. */
+/* fuzz_mcp.c: messages of MCP servers. What is read as a message has all that its kind says, and what is written of it
+ * is read again as the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

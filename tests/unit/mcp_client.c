@@ -1,5 +1,5 @@
-/* mcp_client.c: a client of MCP servers on a loop: many requests at once, answers in any order, cancelling, outcomes, servers
- * that die and are started again. The server is this program: its second argument says how it behaves. */
+/* mcp_client.c: a client of MCP servers on a loop: many requests at once, answers in any order, cancelling, outcomes,
+ * servers that die and are started again. The server is this program: its second argument says how it behaves. */
 #include "effects_fixture.h"
 
 #include "effects/code_cell.h"

@@ -1,5 +1,5 @@
-/* bare_loop.h: a loop of a command that runs no program: it has a log that keeps nothing, and does what performers do on
- * their own. */
+/* bare_loop.h: a loop of a command that runs no program: it has a log that keeps nothing, and does what performers do
+ * on their own. */
 #ifndef CLI_MAKE_BARE_LOOP_H
 #define CLI_MAKE_BARE_LOOP_H
 

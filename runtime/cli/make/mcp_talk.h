@@ -1,4 +1,5 @@
-/* mcp_talk.h: a command that talks with one MCP server, which is the rest of its words: an address, or -- and a command. */
+/* mcp_talk.h: a command that talks with one MCP server, which is the rest of its words: an address, or -- and a
+ * command. */
 #ifndef CLI_MAKE_MCP_TALK_H
 #define CLI_MAKE_MCP_TALK_H
 
