@@ -45,6 +45,10 @@ void emit_extern_prototype(Text *out, const Decl *decl); /* of the C function be
 /* Writes the table of who performs the program's effects. Returns its name, or NULL when none is needed. */
 const char *emit_performers(Emit *e);
 
+/* ---- emit_server.c ---- */
+void emit_servers(Emit *e);                   /* tfyg_server_<name>, before the tools */
+void emit_remote(Emit *e, const Decl *tool); /* tfyg_mcp_<tool> */
+
 /* ---- emit_asked.c ---- */
 void emit_asked(Emit *e, const Point *point); /* tfyg_asked<number> */
 

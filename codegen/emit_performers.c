@@ -7,7 +7,7 @@
 
 typedef struct Used {
     bool builtins[BI_COUNT];
-    bool extern_tool, prompt;
+    bool extern_tool, prompt, mcp;
 } Used;
 
 static void mark_tool(Used *used, const Decl *decl)
@@ -16,6 +16,8 @@ static void mark_tool(Used *used, const Decl *decl)
     if (decl->kind != DECL_TOOL) return;
     if (decl->provider == PROV_EXTERN)
         used->extern_tool = true;
+    else if (decl->provider == PROV_MCP)
+        used->mcp = true;
     else
         used->builtins[decl->provider == PROV_HTTP ? BI_HTTP : BI_EXEC] = true;
 }
@@ -43,6 +45,7 @@ const char *emit_performers(Emit *e)
         last = builtin->name;
     }
     if (used.extern_tool) put_performer(&list, "extern", "extern");
+    if (used.mcp) put_performer(&list, "mcp", "mcp");
     if (used.prompt) put_performer(&list, "prompt", "llm");
     if (!list.len) return NULL;
     ctext_pieces(&e->c, 1, "static const TfyPerformer *const tfyg_performers[TFY_F_COUNT] = {%s};", list.data);

@@ -46,11 +46,16 @@ static void emit_sandbox(Emit *e, const Sandbox *sandbox)
     ctext_pieces(&e->c, 1, "%s};", p.data);
 }
 
-/* Tools share sandboxes; each is written where the first tool names it. */
+static bool runs_in_one(const Decl *decl)
+{
+    return decl->kind == DECL_TOOL || decl->is_server;
+}
+
+/* Tools and servers share sandboxes; each is written where the first of them names it. */
 static bool is_named_before(const Program *program, uint32_t count, const Sandbox *sandbox)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (program->decls[i]->kind == DECL_TOOL && program->decls[i]->sandbox == sandbox) return true;
+        if (runs_in_one(program->decls[i]) && program->decls[i]->sandbox == sandbox) return true;
     return false;
 }
 
@@ -59,7 +64,7 @@ void emit_sandboxes(Emit *e)
     const Program *program = e->machine->program;
     for (uint32_t i = 0; i < program->decl_count; i++) {
         const Decl *decl = program->decls[i];
-        if (decl->kind == DECL_TOOL && decl->sandbox && !is_named_before(program, i, decl->sandbox))
+        if (runs_in_one(decl) && decl->sandbox && !is_named_before(program, i, decl->sandbox))
             emit_sandbox(e, decl->sandbox);
     }
     if (program->sandbox && !is_named_before(program, program->decl_count, program->sandbox))

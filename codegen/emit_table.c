@@ -389,13 +389,15 @@ static void emit_tool(Emit *e, const Decl *decl)
     bool calls = is_extern && !e->machine->tests;
     const char *params = emit_params(e, decl);
     if (calls) emit_extern(e, decl);
+    if (decl->remote) emit_remote(e, decl);
     Text p = {.arena = e->arena};
     text_format(&p, "static const TfyTool tfyg_tool_%s = {.name = \"%s\", .family = %s, .repeat = %s", decl->c_name,
                 decl->full_name,
-                prompt      ? "TFY_F_PROMPT"
-                : is_extern ? "TFY_F_EXTERN"
-                : is_http   ? "TFY_F_HTTP"
-                            : "TFY_F_EXEC",
+                prompt         ? "TFY_F_PROMPT"
+                : is_extern    ? "TFY_F_EXTERN"
+                : is_http      ? "TFY_F_HTTP"
+                : decl->remote ? "TFY_F_MCP"
+                               : "TFY_F_EXEC",
                 prompt ? "TFY_IDEMPOTENT" : repeats[decl->repeat]);
     put_signature(e, &p, params, decl->param_count, decl->type);
     put_doc(&p, decl->doc);
@@ -416,7 +418,8 @@ static void emit_tool(Emit *e, const Decl *decl)
         text_format(&p, ", .rate = %" PRId64 ", .rate_ms = %" PRId64, decl->rate->value, decl->rate->per_ms);
     if (calls) text_format(&p, ", .call = tfyg_extern_%s", decl->c_name);
     if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->c_name);
-    put_sandbox(&p, ", ", decl->sandbox, "");
+    if (decl->remote) text_format(&p, ", .mcp = &tfyg_mcp_%s", decl->c_name);
+    put_sandbox(&p, ", ", decl->server ? decl->server->sandbox : decl->sandbox, "");
     ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);
 }
 
@@ -512,6 +515,7 @@ void emit_tools(Emit *e)
 {
     const Program *program = e->machine->program;
     emit_sandboxes(e);
+    emit_servers(e);
     for (uint32_t i = 0; i < program->decl_count; i++)
         if (is_tool(program->decls[i]) && program->decls[i]->probe)
             ctext_pieces(&e->c, decl_line(e, program->decls[i]), "static const TfyTool tfyg_tool_%s;",

@@ -177,6 +177,17 @@ static void lower_provider(Machine *machine, const Decl *decl)
                 add_hook(machine, decl, options[i][1], decl, decl->c_name, option->value);
 }
 
+/* How an MCP server is started, or its address, and what is after it, under the names of TfyMcpServer's members. */
+static void lower_server(Machine *machine, const Decl *decl)
+{
+    static const char *const options[][2] = {{"cwd", "cwd"}, {"env", "env"}, {"headers", "env"}};
+    add_hook(machine, decl, decl->provider == PROV_HTTP ? "url" : "argv", decl, decl->c_name, decl->provider_value);
+    for (const ProviderOption *option = decl->options; option; option = option->next)
+        for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+            if (strcmp(option->name.text, options[i][0]) == 0)
+                add_hook(machine, decl, options[i][1], decl, decl->c_name, option->value);
+}
+
 static void lower_prompt(Machine *machine, const Decl *decl)
 {
     static const char *const rows[] = {"model", "system", "user"};
@@ -227,6 +238,9 @@ static void lower_decl(Machine *machine, const Decl *decl)
         lower_body(machine, ROUTINE_WORKFLOW, name, decl);
         return;
     case DECL_TEST: lower_test(machine, decl); return;
+    case DECL_IMPORT:
+        if (decl->is_server) lower_server(machine, decl);
+        return;
     default: return;
     }
 }

@@ -19,6 +19,7 @@
 #include "../dsl/token.h"
 #include "../runtime/base/terminal.h"
 #include "emit_trust.h"
+#include "list_servers.h"
 #include "machine.h"
 #include "tfyc.h"
 
@@ -138,6 +139,15 @@ static int dump_file(Compilation *c, Source *source)
     return status ? status : finish_dump();
 }
 
+static int print_servers(Compilation *c, Source *source)
+{
+    const Module *module = parse_module(&c->sources, source, &c->arena, &c->diags);
+    const char *text = c->diags.errors ? "" : list_servers(module, &c->arena, &c->diags);
+    const int status = tfyc_report_diags(c->options, &c->diags);
+    const size_t len = strlen(text);
+    return status ? status : print_text(text, &len);
+}
+
 static int list_files(const Module *modules)
 {
     for (const Module *module = modules; module; module = module->next) printf("%s\n", module->source->name);
@@ -186,6 +196,7 @@ static int compile_source(Compilation *c, Source *source)
     const DumpKind dump = c->options->dump;
     if (c->options->bundle) return compile_bundle(c, source);
     if (dump == DUMP_TOKENS || dump == DUMP_AST) return dump_file(c, source);
+    if (c->options->servers) return print_servers(c, source);
     return compile(c, module_load(&c->sources, source, &c->options->paths, &c->arena, &c->diags));
 }
 

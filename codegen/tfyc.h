@@ -41,6 +41,7 @@ typedef struct Options {
     bool list_files;    /* print the files a program is made of */
     bool graph;         /* print the states in the form graph_format */
     bool layout;        /* print points, frames and types */
+    bool servers;       /* print where its MCP servers are */
     bool report;        /* print the size of tasks */
     bool trust;         /* with check: print what the program is trusted with */
     bool as_json;       /* --json: with report and trust */

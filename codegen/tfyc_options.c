@@ -24,6 +24,7 @@ enum {
     OPT_JSON,
     OPT_SCHEMA,
     OPT_LAYOUT,
+    OPT_SERVERS,
     OPT_TESTS,
     OPT_DEBUG,
     OPT_STEPS,
@@ -60,6 +61,7 @@ static const OptionInfo table[] = {
     {OPT_JSON, "json", NULL, "with --report or --trust: print JSON"},
     {OPT_SCHEMA, "schema", "NAME", "print the JSON Schema of a tool, prompt, workflow, fn or type"},
     {OPT_LAYOUT, "layout", NULL, "print points, frames and types as JSON, as the log stores them"},
+    {OPT_SERVERS, "servers", NULL, "print where the MCP servers of a file are, as JSON; its imports are not read"},
     {OPT_DUMP, "dump", "tokens|ast|program|machine", "print what a pass made, to standard output"},
     {OPT_DEPFILE, "depfile", "FILE", "write a make rule that names the files the output depends on"},
     {OPT_HEADERS, "headers", "DIR",
@@ -111,6 +113,7 @@ static void print_help(void)
           "       tfyc --report [--json] FILE.tfy\n"
           "       tfyc --schema NAME FILE.tfy\n"
           "       tfyc --layout FILE.tfy\n"
+          "       tfyc --servers FILE.tfy\n"
           "       tfyc --dump=WHAT FILE.tfy\n"
           "\n"
           "Compiles workflows to C. FILE may be - for standard input.\n"
@@ -181,6 +184,7 @@ static void read_option(Options *options, int option)
     case OPT_TRUST: options->trust = true; return;
     case OPT_JSON: options->as_json = true; return;
     case OPT_LAYOUT: options->layout = true; return;
+    case OPT_SERVERS: options->servers = true; return;
     case OPT_SCHEMA: options->schema = optarg; return;
     case OPT_DEPFILE: options->depfile = optarg; return;
     case OPT_HEADERS: options->headers = optarg; return;
@@ -213,7 +217,7 @@ static void fill_long_options(struct option *to)
 static void refuse_nonsense(const Options *options)
 {
     bool prints = options->list_files || options->layout || options->graph || options->report || options->schema ||
-                  options->dump != DUMP_NONE;
+                  options->servers || options->dump != DUMP_NONE;
     bool compiles = !options->check && !options->format && !prints;
     if (!options->input_count) refuse_usage("no FILE.tfy was given");
     if (options->input_count > 1 && !options->check && !options->format) refuse_usage("one FILE.tfy at a time");

@@ -32,7 +32,8 @@ static bool reaches_out(const Trust *t, const Decl *tool)
 
 static void see_tool(const Trust *t, const Decl *tool, bool has[PARTS])
 {
-    const bool asks = tool->provider == PROV_HTTP || (tool->provider == PROV_EXEC && reaches_out(t, tool));
+    const bool asks = tool->provider == PROV_HTTP || tool->provider == PROV_MCP ||
+                      (tool->provider == PROV_EXEC && reaches_out(t, tool));
     has[PART_STRANGERS] = asks && tool->result_label != LABEL_TRUSTED;
     has[PART_PRIVATE] = tool->is_private;
     has[PART_ACTS] = tool->repeat != REPEAT_PURE && !tool->is_local;

@@ -158,6 +158,30 @@ Decl *ast_test(Build *b, Token keyword, Expr *name, Block *block)
     return decl;
 }
 
+/* The file with the server's tools is beside this one. */
+Decl *ast_server(Build *b, Token keyword, Token name, Provider *provider, AttrList attrs, ServerRowList rows)
+{
+    Decl *decl = new_decl(b, DECL_IMPORT, keyword);
+    decl->name = ast_word(b, name);
+    decl->is_server = true;
+    decl->provider = provider->kind;
+    decl->provider_value = provider->value;
+    decl->options = provider->options.first;
+    decl->attrs = attrs.first;
+    decl->served = rows.first;
+    decl->value = literal_made(b->arena, arena_printf(b->arena, "%s.mcp.json", decl->name.text), decl->name.span);
+    return decl;
+}
+
+ServerRow *ast_server_row(Build *b, Name name, AttrList attrs, Expr *value)
+{
+    ServerRow *row = arena_new(b->arena, ServerRow);
+    row->name = name;
+    row->attrs = attrs.first;
+    row->value = value;
+    return row;
+}
+
 PromptRow *ast_prompt_row(Build *b, Name name, Expr *value)
 {
     PromptRow *row = arena_new(b->arena, PromptRow);

@@ -452,6 +452,22 @@ typedef struct ProviderOption { /* probe NAME, stdin EXPR … after the provider
     struct ProviderOption *next;
 } ProviderOption;
 
+/* In the braces of `mcp NAME = …`: the attributes of one of the server's tools, or an option of the server. */
+typedef struct ServerRow {
+    Name name;
+    Attr *attrs;
+    Expr *value; /* of an option; NULL: attributes */
+    struct ServerRow *next;
+} ServerRow;
+
+/* A tool of an MCP server, as its file NAME.mcp.json describes it (mcp_file.h). */
+typedef struct ServerTool {
+    const char *name;         /* as the server calls it */
+    const char *const *names; /* … and its parameters, in the order of the declaration's */
+    uint64_t schema;          /* digest of its schemas, */
+    uint64_t doc;             /* and of its description */
+} ServerTool;
+
 /* What a prompt offers to its model: a tool, prompt, workflow, fn or effect, with policies. */
 typedef struct Offer {
     Span span;
@@ -484,6 +500,10 @@ struct Decl {
     Expr *provider_value;  /* exec argv, http request line, extern name; mcp server */
     Expr *provider_value2; /* mcp tool */
     ProviderOption *options;
+    bool is_server;    /* import: of the tools of an MCP server, `mcp NAME = …`, which has a provider */
+    ServerRow *served; /* … what is written in its braces */
+    /* tool of an MCP server: what the server says of it; NULL: another tool */
+    const ServerTool *remote;
     PromptRow *rows;
     bool has_fails;
     CatchName *fails;
@@ -493,6 +513,7 @@ struct Decl {
     /* set by module_load */
     /* import: the module it names; NULL: it could not be read */
     Module *imported;
+    Decl *server; /* tool of an MCP server: the import that says where the server is */
 
     /* set by check */
     Module *module; /* the file it is in */
@@ -549,6 +570,7 @@ struct Module {
     /* qualifies its declarations for people: the file's base name, made unique; "" for the main file */
     const char *name;
     uint32_t number; /* in the order of loading; the main file is 0 */
+    bool of_server;  /* it is a NAME.mcp.json: nobody wrote its declarations */
     Module *next;
 };
 

@@ -49,6 +49,7 @@ DEFINE_LIST(Policy, policy)
 DEFINE_LIST(PromptRow, prompt_row)
 DEFINE_LIST(Offer, offer)
 DEFINE_LIST(ProviderOption, provider_option)
+DEFINE_LIST(ServerRow, server_row)
 DEFINE_LIST(Stmt, stmt)
 DEFINE_LIST(TypeExpr, type_expr)
 
@@ -103,6 +104,8 @@ Decl *ast_tool(Build *b, Token keyword, Token name, Signature signature, AttrLis
 Decl *ast_prompt(Build *b, Token keyword, Token name, Signature signature, AttrList attrs, Fails fails,
                  PromptRowList rows);
 Decl *ast_sandbox(Build *b, Token keyword, Token name, PromptRowList rows);
+Decl *ast_server(Build *b, Token keyword, Token name, Provider *provider, AttrList attrs, ServerRowList rows);
+ServerRow *ast_server_row(Build *b, Name name, AttrList attrs, Expr *value);
 Decl *ast_fn(Build *b, Token keyword, Token name, Binding *type_params, Signature signature, Block *block);
 Decl *ast_workflow(Build *b, Token keyword, Token name, Signature signature, Fails fails, Block *block);
 Decl *ast_test(Build *b, Token keyword, Expr *name, Block *block);

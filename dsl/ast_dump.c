@@ -335,6 +335,18 @@ static void dump_row(Dump *d, const PromptRow *row)
     }
 }
 
+static void dump_served(Dump *d, const ServerRow *row)
+{
+    if (row->value) {
+        dump_expr(d, row->name.text, row->value);
+        return;
+    }
+    open_line(d, NULL);
+    fputs(row->name.text, d->out);
+    dump_attrs(d, row->attrs);
+    fputc('\n', d->out);
+}
+
 static void dump_decl(Dump *d, const Decl *decl)
 {
     static const char *const names[] = {"bad",  "import", "const", "type",     "error", "enum",
@@ -363,6 +375,7 @@ static void dump_decl(Dump *d, const Decl *decl)
     for (const ProviderOption *option = decl->options; option; option = option->next)
         dump_expr(d, option->name.text, option->value);
     for (const PromptRow *row = decl->rows; row; row = row->next) dump_row(d, row);
+    for (const ServerRow *row = decl->served; row; row = row->next) dump_served(d, row);
     dump_block(d, NULL, decl->block);
     d->depth--;
 }

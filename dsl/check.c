@@ -231,7 +231,7 @@ static void declare_name(Check *c, Decl *decl)
         diag_other(c->diags, diag, before->name.span, "first declared here");
         return;
     }
-    if (is_taken_name(c, decl)) {
+    if (!c->module->of_server && is_taken_name(c, decl)) {
         diag_error(c->diags, decl->name.span, "'%s' is built in; choose another name", decl->name.text);
     }
     name_table_put(c, &c->scopes[c->module->number], decl->name.text, decl);
@@ -473,6 +473,7 @@ static void check_signatures(Check *c)
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);
         if (!decl->made_for && (decl->kind == DECL_TOOL || decl->kind == DECL_PROMPT)) check_attrs(c, decl);
+        if (decl->is_server) check_server_attrs(c, decl);
     }
     write_agents(c);
 }
@@ -481,6 +482,7 @@ static void check_bodies(Check *c)
 {
     for (uint32_t i = 0; i < c->program->decl_count; i++) {
         Decl *decl = decl_at(c, i);
+        if (decl->is_server) check_server(c, decl);
         if (decl->kind == DECL_TOOL) check_tool(c, decl);
         if (decl->kind == DECL_PROMPT && !decl->agent) check_prompt(c, decl);
         if (decl->origin)

@@ -389,6 +389,11 @@ void check_argv_warn(Check *c, const Expr *word, Span from, const char *text);
 /* Warns of parameters that are called like options of `tfy run` (check_flags.c). */
 void check_flags(Check *c);
 void check_tool(Check *c, Decl *decl);
+
+/* ---- check_server.c: imports that are servers ---- */
+
+void check_server_attrs(Check *c, Decl *decl);
+void check_server(Check *c, Decl *decl);
 /* A part of a string that is written ${+…} is refused, except in the address of an http tool. */
 void check_reserved(Check *c, const Expr *string, const Expr *part);
 void check_prompt(Check *c, Decl *decl);

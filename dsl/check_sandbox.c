@@ -570,7 +570,14 @@ void check_sandbox_attr(Check *c, Decl *decl, const Attr *attr)
     if (!attr->name->name.text) return;
     if (decl->kind == DECL_PROMPT || decl->provider == PROV_HTTP) {
         diag_error(c->diags, attr->span, "%s starts no process, so it has no sandbox",
-                   decl->kind == DECL_PROMPT ? "a prompt" : "an http tool");
+                   decl->kind == DECL_PROMPT ? "a prompt"
+                   : decl->is_server         ? "a server at an address"
+                                             : "an http tool");
+        return;
+    }
+    if (decl->provider == PROV_MCP) {
+        Diag *diag = diag_error(c->diags, attr->span, "a server's tool runs where its server does");
+        diag_hint(c->diags, diag, "give the server the sandbox, before the braces");
         return;
     }
     if (decl->provider == PROV_EXTERN) {
@@ -578,7 +585,7 @@ void check_sandbox_attr(Check *c, Decl *decl, const Attr *attr)
         return;
     }
     decl->sandbox = named_sandbox(c, attr->name);
-    if (!decl->sandbox || decl->sandbox->root != SANDBOX_OPEN || decl->dangerous) return;
+    if (!decl->sandbox || decl->sandbox->root != SANDBOX_OPEN || decl->dangerous || decl->is_server) return;
     Diag *diag = diag_error(c->diags, attr->span, "a tool without a sandbox is dangerous");
     diag_hint(c->diags, diag, "add 'dangerous', or give it a sandbox");
 }

@@ -384,7 +384,9 @@ void check_tool(Check *c, Decl *decl)
         if (decl->provider_value) check_extern_name(c, decl);
         break;
     case PROV_HTTP: check_http(c, decl); break;
-    case PROV_MCP: diag_not_yet(c->diags, head, "an mcp tool"); break;
+    case PROV_MCP:
+        if (!decl->remote) diag_not_yet(c->diags, head, "an mcp tool");
+        break;
     }
     if (decl->provider != PROV_MCP) check_options(c, decl);
     check_local(c, decl);

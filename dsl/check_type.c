@@ -85,7 +85,8 @@ static const Type *resolve_named(Check *c, const TypeExpr *written)
     const Decl *decl = check_find_decl(c, name);
     const bool own = decl && declares_type(decl);
     if (core) c->has_handle_types |= type_is_descriptor(core->kind);
-    if (core && !(own && type_is_later(core))) return core;
+    const bool is_theirs = c->module->of_server && own; /* a server's tools give what its file says */
+    if (core && !is_theirs && !(own && type_is_later(core))) return core;
     if (own) return decl->type ? decl->type : c->core->bad;
     if (strcmp(name, "list") == 0 || strcmp(name, "map") == 0) {
         diag_error(c->diags, written->span, "'%s' needs the type of its elements: %s", name,

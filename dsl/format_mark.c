@@ -342,6 +342,10 @@ static void mark_decl(Format *f, const Decl *decl)
         for (const Offer *offer = row->offers; offer; offer = offer->next)
             mark_policies(f, offer->span, offer->policies);
     }
+    for (const ServerRow *row = decl->served; row; row = row->next) {
+        for (const Attr *attr = row->attrs; attr; attr = attr->next) mark_attr(f, attr);
+        mark_expr(f, row->value);
+    }
     mark_block(f, decl->block);
 }
 

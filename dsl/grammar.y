@@ -48,6 +48,8 @@
 %type qid {CatchName *}
 %type qlist {CatchNameList}
 %type prov {Provider *}
+%type srows {ServerRowList}
+%type srow {ServerRow *}
 %type fields {FieldList}
 %type field {Field *}
 %type cases {EnumCaseList}
@@ -80,6 +82,8 @@ decl(A) ::= PROMPT(K) ID(N) sig(S) attrs(T) throws(F) LBRACE prows(R) RBRACE. {
     A = ast_prompt(b, K, N, S, T, F, R);
 }
 decl(A) ::= SANDBOX(K) ID(N) LBRACE prows(R) RBRACE. { A = ast_sandbox(b, K, N, R); }
+decl(A) ::= MCP(K) ID(N) ASSIGN prov(P) attrs(T). { A = ast_server(b, K, N, P, T, (ServerRowList){0}); }
+decl(A) ::= MCP(K) ID(N) ASSIGN prov(P) attrs(T) LBRACE srows(R) RBRACE. { A = ast_server(b, K, N, P, T, R); }
 decl(A) ::= FN(K) ID(N) sig(S) block(B). { A = ast_fn(b, K, N, NULL, S, B); }
 decl(A) ::= FN(K) ID(N) LT idlist(T) GT sig(S) block(B). { A = ast_fn(b, K, N, T.first, S, B); }
 decl(A) ::= WORKFLOW(K) ID(N) sig(S) throws(F) block(B). { A = ast_workflow(b, K, N, S, F, B); }
@@ -108,6 +112,12 @@ offer(A) ::= qid(Q) ouse(P). { A = ast_offer(b, Q, P); }
 ouse(A) ::= . { A = (PolicyList){0}; }
 ouse(A) ::= ouse(L) pol(P). { A = policy_push(L, P); }
 ouse(A) ::= ouse(L) TIMES(K) opx(V). { A = policy_push(L, ast_policy(b, POL_TIMES, K, V, NULL)); }
+
+srows(A) ::= . { A = (ServerRowList){0}; }
+srows(A) ::= srows(L) NL. { A = L; }
+srows(A) ::= srows(L) srow(R) sep. { A = server_row_push(L, R); }
+srow(A) ::= name(N) COLON attrs(T). { A = ast_server_row(b, N, T, NULL); }
+srow(A) ::= name(N) opx(V). { A = ast_server_row(b, N, (AttrList){0}, V); }
 
 throws(A) ::= . { A = (Fails){0}; }
 throws(A) ::= FAILS qlist(L). { A = (Fails){true, L.first}; }

@@ -22,6 +22,9 @@ void literal_dedent(Build *b, ExprList *parts);
 /* Decodes escapes in the raw parts and drops empty ones. Returns the first part. */
 Expr *literal_decode(Build *b, ExprList parts);
 
+/* A string that nobody wrote: text is copied; span is where messages about it point. */
+Expr *literal_made(Arena *arena, const char *text, Span span);
+
 /* The same string when it holds no interpolation; otherwise reports that `what` cannot hold one, and keeps its text. */
 Expr *literal_plain(Build *b, Expr *string, const char *what);
 

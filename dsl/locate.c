@@ -620,6 +620,10 @@ static void walk_decl(Walk *w, const Decl *decl)
         walk_expr(w, row->value);
         for (const Offer *offer = row->offers; offer; offer = offer->next) walk_offer(w, decl, offer);
     }
+    for (const ServerRow *row = decl->served; row; row = row->next) {
+        offer_decl(w, row->name.span, row->name.text ? find_in_module(decl->imported, row->name.text) : NULL);
+        walk_expr(w, row->value);
+    }
     for (const CatchName *name = decl->fails; name; name = name->next) walk_error_name(w, name);
     for (const Field *f = decl->params; f && decl->block && meets(w, decl->block->span); f = f->next)
         meet(w, f->variable);

@@ -14,6 +14,10 @@ static json_t *refuse_place(LspServer *server, const LspAnalysis *analysis, cons
 {
     const char *name = source_text(&analysis->sources, at->span);
     int len = (int)at->span.len;
+    if (at->kind == LOC_DECL && at->decl->is_server)
+        return lsp_refuse(server, "this server is named like the file of its tools, %s.mcp.json", at->decl->name.text);
+    if (at->kind == LOC_DECL && at->decl->module->of_server)
+        return lsp_refuse(server, "'%.*s' is named by its server", len, name);
     if (at->kind == LOC_DECL && at->decl->kind == DECL_IMPORT)
         return lsp_refuse(server, "this module is named after its file; write 'as NAME' after the import first");
     return lsp_refuse(server, "'%.*s' belongs to the language", len, name);

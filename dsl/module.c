@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "../runtime/base/list.h"
+#include "mcp_file.h"
 #include "name.h"
 #include "parse.h"
 
@@ -42,6 +43,7 @@ static size_t dir_len(const char *path)
 static size_t stem_len(const char *base)
 {
     size_t len = strlen(base);
+    if (mcp_file_is(base)) return len - strlen(".mcp.json");
     return len > 4 && strcmp(base + len - 4, ".tfy") == 0 ? len - 4 : len;
 }
 
@@ -98,7 +100,8 @@ static const char *tidy_path(char *path)
 static Module *add_module(Loader *l, Source *source, const char *file, const char *real)
 {
     CHECK(l->count < MODULES_MAX);
-    Module *module = parse_module(l->sources, source, l->arena, l->diags);
+    Module *module = mcp_file_is(file) && l->count ? mcp_file_read(l->sources, source, l->arena, l->diags)
+                                                   : parse_module(l->sources, source, l->arena, l->diags);
     module->file = file;
     module->name = l->count ? unique_name(l, file) : "";
     module->number = l->count;
@@ -161,6 +164,11 @@ static bool search(Loader *l, Found *found, const Module *from, const char *path
 static void report_missing(Loader *l, const Module *from, const Decl *import, const char *path)
 {
     Found near = {0};
+    if (import->is_server) {
+        Diag *diag = diag_error(l->diags, import->name.span, "%s is not there", path);
+        diag_hint(l->diags, diag, "write it with: tfy mcp pull %s", from->file);
+        return;
+    }
     const char *name = from->source->name, *whole = arena_printf(l->arena, "%s.tfy", path);
     int dir = (int)dir_len(name);
     if (search(l, &near, from, whole)) {
@@ -185,11 +193,16 @@ static Module *load_import(Loader *l, const Module *from, const Decl *import)
         diag_error(l->diags, import->value->span, "an import names a file, such as \"lib/text.tfy\"");
         return NULL;
     }
+    if (mcp_file_is(path) && !import->is_server) {
+        Diag *diag = diag_error(l->diags, span, "the tools of a server are declared, not imported");
+        diag_hint(l->diags, diag, "write: mcp %.*s = exec [\"…\"]", (int)stem_len(base_of(path)), base_of(path));
+        return NULL;
+    }
     if (!search(l, &found, from, path)) {
         report_missing(l, from, import, path);
         return NULL;
     }
-    Module *module = find_loaded(l, found.real);
+    Module *module = import->is_server ? NULL : find_loaded(l, found.real); /* each server has its own */
     if (module) return module;
     if (l->count == MODULES_MAX) {
         diag_error(l->diags, import->value->span, "a program has at most %d files", MODULES_MAX);
@@ -243,12 +256,25 @@ static Module *bundled_import(Loader *l, const Module *from, const json_t *impor
     return NULL;
 }
 
+/* Whatever a stored program says: a server's file is that of one server. */
+static void use_server(Loader *l, Decl *server)
+{
+    const Decl *first = server->imported->decls;
+    if (server->imported->of_server && !(first && first->server)) {
+        mcp_file_use(server->imported, server, l->arena, l->diags);
+        return;
+    }
+    diag_error(l->diags, server->name.span, "the stored program does not hold the tools of '%s'", server->name.text);
+    server->imported = NULL;
+}
+
 static void follow_imports(Loader *l, Module *module, const json_t *imports)
 {
     for (Decl *decl = module->decls; decl; decl = decl->next) {
         if (decl->kind != DECL_IMPORT || !decl->value) continue;
         name_import(l, decl);
         decl->imported = l->paths ? load_import(l, module, decl) : bundled_import(l, module, imports, decl);
+        if (decl->is_server && decl->imported) use_server(l, decl);
     }
 }
 

@@ -245,6 +245,7 @@ void syntax_check(const Build *b, const Module *module)
             check_expr(b, row->value);
             for (Offer *offer = row->offers; offer; offer = offer->next) check_policies(b, offer->policies);
         }
+        for (ServerRow *row = decl->served; row; row = row->next) check_expr(b, row->value);
         check_block(b, decl->block);
     }
 }

@@ -110,6 +110,7 @@ void trust_tool_secrets(const Decl *tool, void (*found)(void *state, const Expr 
     trust_secrets(tool->provider_value, found, state);
     for (const ProviderOption *option = tool->options; option; option = option->next)
         trust_secrets(option->value, found, state);
+    if (tool->server) trust_tool_secrets(tool->server, found, state);
 }
 
 /* ---- tools ---- */
@@ -155,12 +156,12 @@ static const char *address_of(const Program *program, const Expr *line)
     return has_port ? host : arena_printf(program->arena, "%s%s", host, port);
 }
 
-static void keep_to_address(const Program *program, TrustTool *tool)
+static void keep_to_address(const Program *program, TrustTool *tool, const Expr *line)
 {
     tool->keeper = KEPT_BY_ADDRESS;
     tool->network = NETWORK_LIST;
     tool->hosts.items = arena_alloc(program->arena, sizeof *tool->hosts.items);
-    tool->hosts.items[0] = address_of(program, tool->decl->provider_value);
+    tool->hosts.items[0] = address_of(program, line);
     tool->hosts.count = tool->hosts.cap = 1;
 }
 
@@ -175,8 +176,9 @@ static void list_tool(const Program *program, TrustReport *report, const Decl *d
                                            .keeper = KEPT_BY_NOBODY,
                                            .network = NETWORK_ANY});
     Finding finding = {program, tool};
-    if (decl->provider == PROV_EXEC) put_in_cell(program, tool, decl->sandbox);
-    if (decl->provider == PROV_HTTP) keep_to_address(program, tool);
+    const Decl *by = decl->server ? decl->server : decl;
+    if (by->provider == PROV_EXEC) put_in_cell(program, tool, by->sandbox);
+    if (by->provider == PROV_HTTP) keep_to_address(program, tool, by->provider_value);
     trust_tool_secrets(decl, add_secret, &finding);
 }
 

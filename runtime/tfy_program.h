@@ -41,10 +41,10 @@ static inline void tfy_fn_leave(TfyTask *task)
 
 typedef enum TfyRepeat { TFY_ONCE, TFY_IDEMPOTENT, TFY_PURE } TfyRepeat;
 
-/* The performer that does the work. */
+/* The performer that does the work. They close in this order: MCP's servers before the processes of tools. */
 /* clang-format off */
 typedef enum TfyFamily {
-    TFY_F_SLEEP, TFY_F_SLEEP_UNTIL, TFY_F_JOIN, TFY_F_APPROVE, TFY_F_EXEC, TFY_F_EXTERN, TFY_F_READ_FILE,
+    TFY_F_SLEEP, TFY_F_SLEEP_UNTIL, TFY_F_JOIN, TFY_F_APPROVE, TFY_F_MCP, TFY_F_EXEC, TFY_F_EXTERN, TFY_F_READ_FILE,
     TFY_F_WRITE_FILE, TFY_F_PREVIEW, TFY_F_APPLY, TFY_F_COMMIT, TFY_F_HTTP, TFY_F_LLM, TFY_F_PROMPT, TFY_F_ASK,
     TFY_F_SIGNAL, TFY_F_LISTEN, TFY_F_ACCEPT, TFY_F_CONNECT, TFY_F_STDIN, TFY_F_READABLE, TFY_F_WRITABLE, TFY_F_READ,
     TFY_F_READ_LINE, TFY_F_WRITE, TFY_F_ADDRESS, TFY_F_SEND, TFY_F_RECV, TFY_F_LOCK, TFY_F_PARALLEL, TFY_F_RACE,
@@ -74,6 +74,25 @@ typedef struct TfySandbox {
     uint64_t processes; /* at a time; 0: the runtime's own */
     int64_t cpu_ms;     /* of one process; 0: unlimited */
 } TfySandbox;
+
+/* An MCP server, as a program declares it. The functions are as those of TfyTool, without arguments. */
+typedef struct TfyMcpServer {
+    const char *name; /* "docs" */
+    const char *file; /* the program's file that declares it */
+    bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out); /* list<string>; NULL: it is at an address: */
+    bool (*url)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string */
+    /* map<string, string>?: of its process, or the headers of each request; NULL: none */
+    bool (*env)(TfyTask *task, const TfyValue *args, TfyValue *out);
+    bool (*cwd)(TfyTask *task, const TfyValue *args, TfyValue *out); /* string?; NULL: the root */
+} TfyMcpServer;
+
+/* A tool of such a server. */
+typedef struct TfyMcp {
+    const TfyMcpServer *server;
+    const char *name;         /* as the server calls it */
+    const char *const *names; /* … and the parameters, in their order; NULL ends the list */
+    uint64_t schema, doc;     /* digests of its schemas and its description (base/tool_digest.h) */
+} TfyMcp;
 
 /* A target of `yield`: a built-in effect, a tool or a prompt. Static data. */
 /* What a prompt that is an agent offers to its model: the cases of its enum NAME.Call, the last of which, `answer`,
@@ -117,7 +136,8 @@ typedef struct TfyTool {
      * after tfy_tool_fail. */
     bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
     const struct TfyTool *probe; /* once tools: the tool that reports whether a step was done */
-    const TfySandbox *sandbox;   /* exec tools: the one that they name; NULL: the program's default */
+    const TfySandbox *sandbox;   /* exec tools, and those of servers: the one that is named; NULL: the program's */
+    const TfyMcp *mcp;           /* tools of MCP servers; else NULL */
 } TfyTool;
 
 extern const struct TfySending tfy__sending;
@@ -185,7 +205,7 @@ extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_ext
     tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_code_map, tfy__perform_code_symbols,
     tfy__perform_code_outline, tfy__perform_code_references, tfy__perform_env, tfy__perform_zone,
     tfy__perform_preview, tfy__perform_preview_edit, tfy__perform_preview_diff, tfy__perform_apply, tfy__perform_commit,
-    tfy__perform_land, tfy__perform_llm, /* llm also performs prompts */
+    tfy__perform_land, tfy__perform_mcp, tfy__perform_llm, /* llm also performs prompts */
     tfy__perform_net;                    /* all effects on descriptors */
 extern const TfyType tfy_type_handles;   /* list of tasks */
 

@@ -235,7 +235,7 @@ int64_t tfy__epoch(TfyLoop *loop);                            /* the ordinal of 
 /* clang-format off */
 enum {
     TFY_M_PROCESS, TFY_M_LLM, TFY_M_HTTP, TFY_M_CODE, TFY_M_CANVAS, TFY_M_NET, TFY_M_POOL, TFY_M_WROTE, TFY_M_SENT,
-    TFY_M_SANDBOX, TFY_M_SECRET, TFY_M_DAY, TFY_M_COUNT
+    TFY_M_SANDBOX, TFY_M_SECRET, TFY_M_DAY, TFY_M_MCP, TFY_M_COUNT
 };
 /* clang-format on */
 void **tfy__effect_slot(TfyLoop *loop, int module);

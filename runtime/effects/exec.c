@@ -14,6 +14,7 @@
 
 #include "effects/file.h"
 #include "effects/former.h"
+#include "effects/invocation.h"
 #include "effects/known.h"
 #include "effects/output.h"
 #include "effects/process.h"
@@ -42,8 +43,7 @@ typedef struct Job {
     TfyProcess *process; /* NULL: it has ended */
     Kept *kept;          /* owned; NULL: nobody is asked */
     char *granted;       /* what people let this call have besides, as in TfyCeiling.grants; owned; NULL: nothing */
-    TfySecrets secrets;  /* inserted into its arguments */
-    TfyConfined confined;
+    TfyInvocation invocation;
 } Job;
 
 static void free_kept(Kept *kept)
@@ -59,8 +59,7 @@ static void free_job(Job *job)
 {
     free_kept(job->kept);
     free(job->granted);
-    tfy__secrets_free(&job->secrets);
-    tfy__confined_free(&job->confined);
+    tfy__invocation_free(&job->invocation);
     free(job);
 }
 
@@ -103,8 +102,8 @@ static void find_hint(const Job *job, const TfyProcessEnd *end, TfyRefusal *refu
     const size_t len = end->err.len < LOOKED_AT ? end->err.len : LOOKED_AT;
     if (end->error || !end->code || *end->passed) return;
     const char *tail = len ? end->err.data + end->err.len - len : "";
-    if (tfy__refusal_find(&job->confined, tail, len, end->refused, refusal))
-        tfy__refusal_say(&job->confined, job->call->tool->name, refusal, hint);
+    if (tfy__refusal_find(&job->invocation.confined, tail, len, end->refused, refusal))
+        tfy__refusal_say(&job->invocation.confined, job->call->tool->name, refusal, hint);
     if (hint->failed) tfy__buffer_free(hint); /* without memory it is left out */
 }
 
@@ -244,7 +243,7 @@ static bool ask_person(Job *job, const TfyProcessEnd *end, const TfyRefusal *ref
     if (call->tool->repeat == TFY_ONCE || call->site->tool->repeat == TFY_ONCE) return false;
     char *grant = tfy__sys_printf("%s:%s", tool, refusal->grant);
     *only.grant = 0;
-    tfy__refusal_say(&job->confined, tool, &only, &question);
+    tfy__refusal_say(&job->invocation.confined, tool, &only, &question);
     tfy__buffer_printf(&question, "\nMay '%s' have %s?", tool, refusal->grant);
     job->kept = keep(end, hint);
     job->process = NULL;
@@ -265,7 +264,7 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
     TfyBuffer out = {0}, err = {0}, hint = {0};
     TfyRefusal refusal;
     char made[PATH_MAX] = "";
-    const char *name = tfy__sandbox_made(&job->confined);
+    const char *name = tfy__sandbox_made(&job->invocation.confined);
     if (name) snprintf(made, sizeof made, "%s", name);
     call->state = NULL;
     mask_output(&end->out, end->out_cut, &out);
@@ -284,190 +283,40 @@ static void on_end(void *arg, const TfyProcessEnd *ended)
 
 /* ---- the start ---- */
 
-/* A text for the tool, its secrets inserted; NULL after the call has failed. */
-static const char *text_for(Job *job, const TfyObj *string, const char *what, int64_t index)
-{
-    size_t len;
-    TfyCall *call = job->call;
-    const char *text = tfy__secrets_fill(&job->secrets, call, string, &len);
-    if (!text) {
-        tfy__secrets_fail(call, &job->secrets);
-    } else if (memchr(text, 0, len)) {
-        tfy__call_tool_error(call, EINVAL, "%s %lld of '%s' has a NUL byte in it", what, (long long)index,
-                             call->tool->name);
-        text = NULL;
-    }
-    return text;
-}
-
-/* A word from outside would be an option of the tool; false after the call has failed. A probe has words of its own. */
-static bool refuse_options(TfyCall *call, const char *const *argv, int64_t count)
-{
-    const TfyWord *word = call->tool == call->site->tool ? call->site->point->words : NULL;
-    for (; word && word->text; word++) {
-        if (word->at >= count || *argv[word->at] != '-') continue;
-        tfy__call_tool_error(call, EINVAL, "'%s' was not started: %s begins with '-' and %s", call->tool->name,
-                             word->text,
-                             word->behind ? "may be read as an option; write it and the option before it as one word, "
-                                            "such as --name=value, or put \"--\" before it"
-                                          : "would be read as an option; put \"--\" before it");
-        return false;
-    }
-    return true;
-}
-
-/* The argv as C strings, NULL-terminated, borrowed; NULL after the call has failed. */
-static const char **c_argv(Job *job, const TfyObj *list)
-{
-    TfyCall *call = job->call;
-    int64_t count = tfy_list_len(list);
-    const char **argv = tfy__sys_calloc((size_t)count + 1, sizeof *argv);
-    if (!argv) {
-        tfy__call_starved(call);
-        return NULL;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        argv[i] = text_for(job, tfy_list_item(list, i).o, "argument", i);
-        if (!argv[i]) goto failed;
-    }
-    if (!refuse_options(call, argv, count)) goto failed;
-    if (count && *argv[0]) return argv;
-    tfy__call_tool_error(call, EINVAL, "'%s' was given no command to run", call->tool->name);
-failed:
-    free(argv);
-    return NULL;
-}
-
-static void free_env(char **env)
-{
-    for (char **entry = env; env && *entry; entry++) {
-        explicit_bzero(*entry, strlen(*entry));
-        free(*entry);
-    }
-    free(env);
-}
-
-/* One "NAME=value"; NULL after the call has failed. */
-static char *env_entry(Job *job, const TfyObj *name, const TfyObj *value, int64_t index)
-{
-    const TfyString *word = (const TfyString *)name;
-    if (!word->byte_len || memchr(word->bytes, '=', word->byte_len)) {
-        tfy__call_tool_error(job->call, EINVAL,
-                             "environment entry %lld is not valid: a name must not be empty or contain '='",
-                             (long long)index);
-        return NULL;
-    }
-    const char *left = text_for(job, name, "environment entry", index);
-    const char *right = left ? text_for(job, value, "environment entry", index) : NULL;
-    if (!right) return NULL;
-    char *entry = tfy__sys_printf("%s=%s", left, right);
-    if (!entry) tfy__call_starved(job->call);
-    return entry;
-}
-
-/* "NAME=value" strings from the map; NULL after the call has failed. */
-static char **c_env(Job *job, const TfyObj *map)
-{
-    int64_t count = map ? tfy_map_len(map) : 0;
-    char **env = tfy__sys_calloc((size_t)count + 1, sizeof *env);
-    if (!env) tfy__call_starved(job->call);
-    for (int64_t i = 0; env && i < count; i++) {
-        env[i] = env_entry(job, tfy_map_key_at(map, i).o, tfy_map_value_at(map, i).o, i);
-        if (env[i]) continue;
-        free_env(env);
-        return NULL;
-    }
-    return env;
-}
-
-/* The directory to run in, or -1 after the call has failed. */
-static int open_cwd(TfyCall *call, const TfyObj *cwd)
-{
-    const char *path = cwd ? tfy__path_below(call->task, cwd) : ".";
-    int fd = path ? tfy__beneath_open(tfy__root_fd(call->task), path, O_PATH | O_DIRECTORY, true) : -EXDEV;
-    if (fd >= 0 && tfy__root_is_gone(call->task)) {
-        close(fd);
-        fd = -ENOENT;
-    }
-    if (fd < 0) tfy__file_error(call, "run in", cwd ? ((const TfyString *)cwd)->bytes : ".", -fd);
-    return fd;
-}
-
 /* Stdin may contain any byte. True: *spec has it; false after the call has failed. */
 static bool set_input(Job *job, const TfyObj *input, TfyProcessSpec *spec)
 {
     if (!input) return true;
-    spec->input = tfy__secrets_fill(&job->secrets, job->call, input, &spec->input_len);
-    if (!spec->input) tfy__secrets_fail(job->call, &job->secrets);
+    spec->input = tfy__secrets_fill(&job->invocation.secrets, job->call, input, &spec->input_len);
+    if (!spec->input) tfy__secrets_fail(job->call, &job->invocation.secrets);
     return spec->input;
-}
-
-/* Puts the words of the runner before those of the tool. False after the call has failed. */
-static bool add_runner(Job *job, const char ***argv)
-{
-    char **runner = job->confined.runner;
-    size_t before = 0, count = 1; /* NULL, too */
-    if (!runner) return true;
-    while (runner[before]) before++;
-    while ((*argv)[count - 1]) count++;
-    const char **longer = tfy__sys_calloc(before + count, sizeof *longer);
-    if (!longer) {
-        tfy__call_starved(job->call);
-        return false;
-    }
-    memcpy(longer, runner, before * sizeof *longer);
-    memcpy(longer + before, *argv, count * sizeof *longer);
-    free(*argv);
-    *argv = longer;
-    return true;
-}
-
-/* False after the call, or the loop, has failed. */
-static bool confine(Job *job, int cwd_fd)
-{
-    TfyCall *call = job->call;
-    char why[TFY_CONFINED_WHY];
-    const int error = tfy__sandbox_confine(call, job->granted, cwd_fd, &job->confined, why);
-    if (tfy__is_no_room(error))
-        tfy__call_no_room(call, error);
-    else if (error > 0)
-        tfy__call_tool_error(call, error, "the sandbox '%s' of '%s' cannot be built: %s", job->confined.name,
-                             call->tool->name, why);
-    else if (error < 0)
-        tfy__loop_fail(call->loop, error, "%s", why);
-    return error == 0;
 }
 
 /* False after the call has failed. */
 static bool start_job(Job *job, const TfyValue args[])
 {
     TfyCall *call = job->call;
-    TfyProcessSpec input = {0};
-    const char **argv = c_argv(job, args[ARG_ARGV].o);
-    char **env = argv ? c_env(job, args[ARG_ENV].o) : NULL;
-    int cwd_fd = env && set_input(job, args[ARG_STDIN].o, &input) ? open_cwd(call, args[ARG_CWD].o) : -1;
-    if (cwd_fd >= 0 && confine(job, cwd_fd) && add_runner(job, &argv)) {
-        TfyProcessSpec spec = {.argv = argv,
-                               .env = (const char *const *)env,
-                               .key = call->key,
-                               .cwd_fd = cwd_fd,
-                               .input = input.input,
-                               .input_len = input.input_len,
-                               .output_cap = job->confined.output,
-                               .confined = &job->confined};
+    TfyInvocation *invocation = &job->invocation;
+    TfyProcessSpec spec = {0};
+    if (tfy__invocation_build(invocation, call, args[ARG_ARGV].o, args[ARG_ENV].o, args[ARG_CWD].o, job->granted) &&
+        set_input(job, args[ARG_STDIN].o, &spec)) {
+        spec.argv = invocation->argv;
+        spec.env = (const char *const *)invocation->env;
+        spec.key = call->key;
+        spec.cwd_fd = invocation->cwd_fd;
+        spec.output_cap = invocation->confined.output;
+        spec.confined = &invocation->confined;
         job->process = tfy__process_start(call->loop, &spec, on_end, job);
         if (job->process) {
             call->state = job;
             call->outcome = TFY_UNKNOWN;
-            tfy__secrets_used(call, &job->secrets);
+            tfy__secrets_used(call, &invocation->secrets);
         } else if (tfy__is_no_room(errno))
             tfy__call_no_room(call, errno);
         else
             tfy__call_tool_error(call, errno, "cannot start '%s': %s", call->tool->name, strerror(errno));
     }
-    if (cwd_fd >= 0) close(cwd_fd);
-    free_env(env);
-    free(argv);
+    tfy__invocation_started(invocation);
     return job->process;
 }
 
@@ -482,6 +331,7 @@ static void start_with(TfyCall *call, const TfyValue args[], char *granted)
     }
     job->call = call;
     job->granted = granted;
+    job->invocation.cwd_fd = -1;
     if (!start_job(job, args)) free_job(job);
 }
 

@@ -19,9 +19,9 @@
 #include <strings.h>
 
 #include "effects/http_client.h"
+#include "effects/http_parts.h"
 #include "effects/known.h"
 #include "effects/output.h"
-#include "effects/proxy_rules.h"
 #include "effects/process.h"
 #include "effects/secret.h"
 #include "effects/secret_source.h"
@@ -201,45 +201,10 @@ static bool add_line(Request *request, const char *line)
     return true;
 }
 
-static bool is_header_name(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)text[i]) && (!text[i] || !strchr("!#$%&'*+-.^_`|~", text[i]))) return false;
-    return len > 0;
-}
-
-static bool is_header_value(const char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f) return false;
-    return true;
-}
-
-/* The address says who is asked, and is what may be judged: another Host would be answered for another server. */
-static bool is_host(const char *name, size_t len)
-{
-    return len == 4 && strncasecmp(name, "host", len) == 0;
-}
-
-/* curl reads "Name:" as "send no such header" and "Name;" as an empty one. */
 static bool add_header(Request *request, const TfyObj *name, const TfyObj *value)
 {
-    size_t name_len, value_len;
-    const char *left = text_of(request, name, &name_len), *right = left ? text_of(request, value, &value_len) : NULL;
-    if (!right) return false;
-    if (is_host(left, name_len)) {
-        tfy__call_tool_error(request->call, EINVAL, "the header '%s' is not set: it comes from the address", left);
-        return false;
-    }
-    if (!is_header_name(left, name_len) || !is_header_value(right, value_len)) {
-        tfy__call_tool_error(request->call, EINVAL,
-                             "the header '%.*s' is not valid: a name is one word, and a value has no line breaks or "
-                             "control characters",
-                             name_len > 60 ? 60 : (int)name_len, left);
-        return false;
-    }
-    char *line = value_len ? tfy__sys_printf("%s: %s", left, right) : tfy__sys_printf("%s;", left);
-    if (!line) return fail_memory(request);
+    char *line = tfy__http_header_line(request->call, &request->secrets, name, value);
+    if (!line) return false;
     const bool ok = add_line(request, line);
     explicit_bzero(line, strlen(line));
     free(line);
@@ -588,23 +553,9 @@ static TfyHttp *client_of(TfyLoop *loop)
 /* May the run reach this address? False after the call has failed. */
 static bool is_within(Request *request)
 {
-    const char *ceiling = tfy__ceiling(request->call->task).network;
-    TfyProxyTarget target;
-    request->bounded = ceiling && strcmp(ceiling, "any") != 0;
-    if (!request->bounded) return true;
-    CURLU *parts = tfy__http_parse_url(request->wanted.url.data);
-    char *host = NULL, *port = NULL, place[TFY_PROXY_TARGET_TEXT] = "";
-    if (parts) curl_url_get(parts, CURLUPART_HOST, &host, 0);
-    if (parts) curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
-    if (host && port) snprintf(place, sizeof place, "%s:%s", host, port);
-    const bool within = tfy__proxy_target(place, strlen(place), 0, &target) && tfy__proxy_within(ceiling, &target);
-    curl_free(host);
-    curl_free(port);
-    curl_url_cleanup(parts);
-    if (!within)
-        tfy__call_tool_error(request->call, EACCES, "%s %s: '--network %s' does not allow %s", request->wanted.method,
-                             request->wanted.shown, ceiling, *place ? place : "this address");
-    return within;
+    char what[512];
+    snprintf(what, sizeof what, "%s %s", request->wanted.method, request->wanted.shown);
+    return tfy__http_is_within(request->call, request->wanted.url.data, what, &request->bounded);
 }
 
 /* False after the call has failed. */

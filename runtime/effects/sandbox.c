@@ -593,10 +593,15 @@ static void add_need(Needs *needs, const TfyProgram *program, const TfyTool *too
     needs->cell |= !sandbox->runner;
 }
 
+static bool starts_one(const TfyTool *tool)
+{
+    return tool->family == TFY_F_EXEC || (tool->mcp && tool->mcp->server->argv);
+}
+
 static void add_needs(Needs *needs, const TfyProgram *program, const TfyCeiling *ceiling)
 {
     for (uint32_t i = 0; i < program->tool_count; i++)
-        if (program->tools[i]->family == TFY_F_EXEC) add_need(needs, program, program->tools[i], ceiling);
+        if (starts_one(program->tools[i])) add_need(needs, program, program->tools[i], ceiling);
     for (uint32_t i = 0; program->sites && i < program->point_count; i++)
         if (program->sites[i] && program->sites[i]->tool == &tfy_effect_exec)
             add_need(needs, program, &tfy_effect_exec, ceiling);
