@@ -45,7 +45,7 @@ void emit_remote(Emit *e, const Decl *tool)
     }
     ctext_pieces(&e->c, line_of(e, tool), "static const char *const tfyg_wire_%s[] = {%sNULL};", tool->c_name,
                  names.len ? names.data : "");
-    text_format(&p, "static const TfyMcp tfyg_mcp_%s = {.server = &tfyg_server_%s, .name = ", tool->c_name,
+    text_format(&p, "static const TfyMcpTool tfyg_mcp_%s = {.server = &tfyg_server_%s, .name = ", tool->c_name,
                 tool->server->c_name);
     text_quote_c(&p, remote->name, strlen(remote->name));
     text_format(&p, ", .names = tfyg_wire_%s, .schema = UINT64_C(%" PRIu64 "), .doc = UINT64_C(%" PRIu64 ")",

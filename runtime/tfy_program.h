@@ -87,12 +87,12 @@ typedef struct TfyMcpServer {
 } TfyMcpServer;
 
 /* A tool of such a server. */
-typedef struct TfyMcp {
+typedef struct TfyMcpTool {
     const TfyMcpServer *server;
     const char *name;         /* as the server calls it */
     const char *const *names; /* … and the parameters, in their order; NULL ends the list */
     uint64_t schema, doc;     /* digests of its schemas and its description (base/tool_digest.h) */
-} TfyMcp;
+} TfyMcpTool;
 
 /* A target of `yield`: a built-in effect, a tool or a prompt. Static data. */
 /* What a prompt that is an agent offers to its model: the cases of its enum NAME.Call, the last of which, `answer`,
@@ -137,7 +137,7 @@ typedef struct TfyTool {
     bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
     const struct TfyTool *probe; /* once tools: the tool that reports whether a step was done */
     const TfySandbox *sandbox;   /* exec tools, and those of servers: the one that is named; NULL: the program's */
-    const TfyMcp *mcp;           /* tools of MCP servers; else NULL */
+    const TfyMcpTool *mcp;         /* tools of MCP servers; else NULL */
 } TfyTool;
 
 extern const struct TfySending tfy__sending;

@@ -25,12 +25,11 @@
 #include "mcp/arguments.h"
 #include "mcp/client.h"
 #include "mcp/content.h"
+#include "mcp/tools.h"
 #include "value/heap.h"
 #include "value/json.h"
 
-#define TOOLS_MOST 512
-#define PAGES_MOST 512
-#define SAID_MOST  ((size_t)4000) /* bytes of what a server says, in an error */
+#define SAID_MOST ((size_t)4000) /* bytes of what a server says, in an error */
 
 typedef struct Server Server;
 
@@ -51,11 +50,9 @@ struct Server {
     /* What the spec points to; owned, with copies of the words: the values that they come from do not stay. */
     TfyInvocation invocation;
     char **argv, **env, **headers, *url;
-    json_t *tools;       /* by name, each as tools/list has it; NULL: they are not known */
-    json_t *list;        /* … those of the pages so far */
-    TfyMcpCall *listing; /* NULL: nobody asks for them */
-    int pages;
-    LIST(Job) waiting;
+    json_t *tools;          /* by name, each as tools/list has it; NULL: they are not known */
+    TfyMcpListing *listing; /* NULL: nobody asks for them */
+    LIST(Job) waiting;      /* for them */
 };
 
 /* ---- servers ---- */
@@ -71,6 +68,7 @@ static void free_words(char **words)
 
 static void free_server(Server *server)
 {
+    if (server->listing) tfy__mcp_list_stop(server->listing);
     tfy__mcp_close(server->client);
     tfy__invocation_free(&server->invocation);
     free_words(server->argv);
@@ -79,7 +77,6 @@ static void free_server(Server *server)
     if (server->url) explicit_bzero(server->url, strlen(server->url));
     free(server->url);
     json_decref(server->tools);
-    json_decref(server->list);
     free(server);
 }
 
@@ -324,7 +321,7 @@ static void warn_of_text(const Server *server, const TfyTool *tool, const json_t
 static bool is_same(const Server *server, TfyCall *call)
 {
     static const char mark[] = "tfy/same"; /* it was compared */
-    const TfyMcp *mcp = call->tool->mcp;
+    const TfyMcpTool *mcp = call->tool->mcp;
     json_t *live = json_object_get(server->tools, mcp->name);
     if (json_object_get(live, mark)) return true;
     if (live && tfy__schema_digest(live) == mcp->schema) {
@@ -341,7 +338,7 @@ static bool is_same(const Server *server, TfyCall *call)
 static bool send_call(Job *job)
 {
     TfyCall *call = job->call;
-    const TfyMcp *mcp = call->tool->mcp;
+    const TfyMcpTool *mcp = call->tool->mcp;
     json_t *arguments = tfy__mcp_arguments(call->tool, call->args);
     json_t *meta = json_pack("{s:s}", "tfy/key", call->key);
     json_t *params = arguments ? json_pack("{s:s, s:O}", "name", mcp->name, "arguments", arguments) : NULL;
@@ -368,83 +365,46 @@ static void go_on(Job *job)
 
 /* ---- its tools ---- */
 
-static bool ask_for_page(Server *server, const char *cursor);
-
-static void end_list(Server *server, const TfyMcpEnd *failed, const char *why)
+static json_t *by_name(const json_t *tools)
 {
+    size_t i;
+    json_t *tool, *all = json_object();
+    json_array_foreach(tools, i, tool)
+        if (all && json_object_set(all, json_string_value(json_object_get(tool, "name")), tool) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    return all;
+}
+
+static void on_tools(void *arg, json_t *tools, const char *why, const TfyMcpEnd *failed)
+{
+    Server *server = arg;
     LIST(Job) waiting = {server->waiting.first, server->waiting.last};
     server->waiting.first = server->waiting.last = NULL;
-    json_decref(server->list);
-    server->list = NULL;
+    server->listing = NULL;
+    if (tools) server->tools = by_name(tools);
     for (Job *job; (job = LIST_TAKE(&waiting, next));) {
-        if (!failed && !why) {
+        if (server->tools) {
             go_on(job);
             continue;
         }
         TfyCall *call = leave(job);
-        if (failed)
+        if (tools)
+            tfy__call_starved(call);
+        else if (failed)
             fail_as(call, failed, TFY_NOT_DONE);
         else
             fail_saying(call, 0, "was not called: ", why, strlen(why));
     }
 }
 
-/* Keeps the tools of a page. */
-static const char *take_page(Server *server, const json_t *result)
-{
-    const json_t *tools = json_object_get(result, "tools");
-    size_t i;
-    json_t *tool;
-    if (!json_is_array(tools)) return "the server's answer to tools/list has no tools";
-    json_array_foreach(tools, i, tool)
-    {
-        const char *name = json_string_value(json_object_get(tool, "name"));
-        if (name && json_object_set(server->list, name, tool) != 0) return "memory ran out";
-    }
-    return json_object_size(server->list) > TOOLS_MOST ? "the server has more than 512 tools" : NULL;
-}
-
-static void on_page(void *arg, const TfyMcpEnd *end)
-{
-    Server *server = arg;
-    server->listing = NULL;
-    if (end->how != TFY_MCP_ANSWERED) {
-        end_list(server, end, NULL);
-        return;
-    }
-    const char *why = take_page(server, end->result);
-    const char *cursor = json_string_value(json_object_get(end->result, "nextCursor"));
-    if (!why && cursor && ++server->pages < PAGES_MOST) {
-        if (!ask_for_page(server, cursor)) end_list(server, NULL, "memory ran out");
-        return;
-    }
-    if (!why && cursor) why = "the server's list of tools has no end";
-    if (!why) server->tools = json_incref(server->list);
-    end_list(server, NULL, why);
-}
-
-static bool ask_for_page(Server *server, const char *cursor)
-{
-    json_t *params = cursor ? json_pack("{s:s}", "cursor", cursor) : json_object();
-    const TfyMcpRequest request = {.method = "tools/list", .params = params, .ended = on_page, .arg = server};
-    if (params) server->listing = tfy__mcp_request(server->client, &request);
-    json_decref(params);
-    return server->listing;
-}
-
 /* The job waits until the tools are known. False after its call has failed. */
-static bool await_list(Job *job)
+static bool await_tools(Job *job)
 {
     Server *server = job->server;
-    if (!server->listing) {
-        server->pages = 0;
-        server->list = json_object();
-        if (!server->list || !ask_for_page(server, NULL)) {
-            json_decref(server->list);
-            server->list = NULL;
-            return starve(job->call);
-        }
-    }
+    if (!server->listing) server->listing = tfy__mcp_list(server->client, on_tools, server);
+    if (!server->listing) return starve(job->call);
     LIST_APPEND(&server->waiting, job, next);
     return true;
 }
@@ -468,7 +428,7 @@ static void start(TfyCall *call)
             (void)leave(job);
         else if (server->tools)
             go_on(job);
-        else if (!await_list(job))
+        else if (!await_tools(job))
             (void)leave(job);
     }
     if (heap->temp_count > mark) tfy__cut(heap, mark);
@@ -500,7 +460,7 @@ static void close_servers(TfyLoop *loop)
 
 static bool tell(TfyCall *call, const json_t *messages, TfyBuffer *out)
 {
-    const TfyMcp *mcp = call->tool->mcp;
+    const TfyMcpTool *mcp = call->tool->mcp;
     json_t *arguments = tfy__mcp_arguments(call->tool, call->args);
     (void)messages;
     if (!arguments) return false;
