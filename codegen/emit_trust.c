@@ -266,7 +266,7 @@ static void put_text(Show *s)
     put_notes(s, "WAYS OUT", false);
     text_put(&s->out, "\nTRUSTED CODE\n");
     for (const Module *module = s->program->modules; module; module = module->next)
-        text_format(&s->out, "%s\n", module->file);
+        if (!module->of_server) text_format(&s->out, "%s\n", module->file);
     for (uint32_t i = 0; i < s->report->tool_count; i++) {
         const char *function = c_function(s, &s->report->tools[i]);
         if (function) text_format(&s->out, "%s, the C function of '%s'\n", function, s->report->tools[i].name);

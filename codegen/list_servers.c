@@ -47,8 +47,8 @@ static void put_text(Listing *l, const char *text, size_t len, const char **comm
 /* secret("NAME") */
 static const Expr *secret_name(const Expr *e)
 {
-    const bool is_call = e->kind == EX_CALL && e->left->kind == EX_NAME && e->left->name.text && e->args && !e->args->next;
-    if (!is_call || strcmp(e->left->name.text, "secret") != 0) return NULL;
+    const bool is_call = e->kind == EX_CALL && e->left->kind == EX_NAME && e->left->name.text;
+    if (!is_call || !e->args || e->args->next || strcmp(e->left->name.text, "secret") != 0) return NULL;
     const Expr *name = bare(e->args->value);
     const Expr *part = name->kind == EX_STRING ? name->parts : NULL;
     return part && part->kind == EX_TEXT && !part->next ? part : NULL;

@@ -255,10 +255,17 @@ static const Type *call_declared(Check *c, Expr *e, Decl *decl, CallKind kind)
     return decl->type ? decl->type : c->core->bad;
 }
 
+/* jobs.send, as it is written; the method alone when that is long. */
+static const char *called_as(Check *c, const Expr *callee)
+{
+    if (callee->span.len > 40) return callee->name.text;
+    return arena_strndup(c->arena, source_text(c->program->sources, callee->span), callee->span.len);
+}
+
 static const Type *call_steps(Check *c, Expr *e, Decl *decl, CallKind kind, CallMode mode)
 {
-    bool ok =
-        mode == MODE_SPAWN ? check_spawn_target(c, e, decl) : check_mode(c, e, mode, decl->name.text, true, true, NULL);
+    const char *name = e->left->kind == EX_FIELD ? called_as(c, e->left) : decl->name.text;
+    bool ok = mode == MODE_SPAWN ? check_spawn_target(c, e, decl) : check_mode(c, e, mode, name, true, true, NULL);
     c->secret_ok = kind == CALL_TOOL;
     const Type *type = call_declared(c, e, decl, kind);
     return ok ? type : c->core->bad;
@@ -632,13 +639,6 @@ static const Type *decoded_type(Check *c, const Expr *e, const Type *want)
     if (!type_has_handle(c, want)) return want;
     diag_error(c->diags, e->left->name.span, "%s cannot come out of json", want->name);
     return c->core->bad;
-}
-
-/* jobs.send, as it is written; the method alone when that is long. */
-static const char *called_as(Check *c, const Expr *callee)
-{
-    if (callee->span.len > 40) return callee->name.text;
-    return arena_strndup(c->arena, source_text(c->program->sources, callee->span), callee->span.len);
 }
 
 /* A pattern that is written out is inspected here; others when they are used. */

@@ -43,7 +43,7 @@ static void check_provider(Check *c, const Decl *decl)
         check_expr_to(c, decl->provider_value, type_list(c, c->core->string), (Why){0});
         check_argv(c, decl->provider_value);
     } else {
-        Diag *diag = diag_error(c->diags, decl->provider_value->span, "this is no way to reach an MCP server");
+        Diag *diag = diag_error(c->diags, decl->provider_value->span, "an MCP server cannot be reached like this");
         diag_hint(c->diags, diag, "start it: mcp %s = exec [\"…\"]; or name its address: http \"https://…\"",
                   decl->name.text);
     }

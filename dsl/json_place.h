@@ -1,4 +1,4 @@
-/* json_place.h: where the parts of a JSON text are, for messages. The text has been read before, so it is well-formed. */
+/* json_place.h: where the parts of a JSON text are, for messages. The text is read and well-formed. */
 #ifndef DSL_JSON_PLACE_H
 #define DSL_JSON_PLACE_H
 

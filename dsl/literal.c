@@ -197,7 +197,8 @@ Expr *literal_made(Arena *arena, const char *text, Span span)
 {
     Expr *string = arena_new(arena, Expr), *part = arena_new(arena, Expr);
     const uint32_t len = (uint32_t)strlen(text);
-    *part = (Expr){.kind = EX_TEXT, .height = 1, .span = span, .text = arena_strndup(arena, text, len), .text_len = len};
+    *part = (Expr){.kind = EX_TEXT, .height = 1, .span = span, .text_len = len};
+    part->text = arena_strndup(arena, text, len);
     *string = (Expr){.kind = EX_STRING, .height = 2, .span = span, .parts = len ? part : NULL};
     return string;
 }

@@ -108,7 +108,8 @@ static const char *new_type_name(Reader *r, const char *wanted)
 {
     const char *name = isdigit((unsigned char)*wanted) || !*wanted ? arena_printf(r->arena, "T%s", wanted) : wanted;
     const char *first = name;
-    for (uint32_t i = 2; table_find(&r->names, name, strlen(name)); i++) name = arena_printf(r->arena, "%s%u", first, i);
+    for (uint32_t i = 2; table_find(&r->names, name, strlen(name)); i++)
+        name = arena_printf(r->arena, "%s%u", first, i);
     return name;
 }
 
@@ -246,7 +247,8 @@ static TypeExpr *ref_of(Reader *r, const char *ref, uint32_t depth)
     const json_t *target = find_ref(r, ref, &place, &last);
     if (!json_is_object(target)) return named(r, "json");
     TableItem *item = table_add(r->arena, &r->refs, arena_strndup(r->arena, ref, len), len);
-    TypeExpr *type = type_of(r, target, arena_printf(r->arena, "%s%s", r->tool, type_name_of(r, last)), place, depth + 1);
+    const char *wanted = arena_printf(r->arena, "%s%s", r->tool, type_name_of(r, last));
+    TypeExpr *type = type_of(r, target, wanted, place, depth + 1);
     if (type->kind == TYX_NAME) item->value = type;
     return type;
 }
@@ -255,7 +257,8 @@ static TypeExpr *ref_of(Reader *r, const char *ref, uint32_t depth)
 static const json_t *other_than_null(const json_t *choices)
 {
     const json_t *a = json_array_get(choices, 0), *b = json_array_get(choices, 1);
-    const char *a_type = json_string_value(json_object_get(a, "type")), *b_type = json_string_value(json_object_get(b, "type"));
+    const char *a_type = json_string_value(json_object_get(a, "type"));
+    const char *b_type = json_string_value(json_object_get(b, "type"));
     if (json_array_size(choices) != 2) return NULL;
     if (b_type && strcmp(b_type, "null") == 0) return a;
     return a_type && strcmp(a_type, "null") == 0 ? b : NULL;
@@ -435,7 +438,7 @@ Module *mcp_file_read(SourceSet *sources, Source *source, Arena *arena, DiagList
     } else {
         const uint32_t off = error.position > 0 ? (uint32_t)error.position - 1 : 0;
         const Span span = {source->base + (off < source->len ? off : source->len), 0};
-        Diag *diag = diag_error(diags, span, "this is no JSON: %s", error.text);
+        Diag *diag = diag_error(diags, span, "this is not JSON: %s", error.text);
         diag_hint(diags, diag, "tfy mcp pull writes %s anew", source->name);
     }
     json_decref(file);

@@ -30,6 +30,7 @@
 #include "value/json.h"
 
 #define SAID_MOST ((size_t)4000) /* bytes of what a server says, in an error */
+#define LAST_MOST ((size_t)300)  /* bytes of its last words there */
 
 typedef struct Server Server;
 
@@ -53,6 +54,7 @@ struct Server {
     json_t *tools;          /* by name, each as tools/list has it; NULL: they are not known */
     TfyMcpListing *listing; /* NULL: nobody asks for them */
     LIST(Job) waiting;      /* for them */
+    char last[LAST_MOST];   /* what it wrote on stderr last, since it has answered; NUL-terminated */
 };
 
 /* ---- servers ---- */
@@ -95,11 +97,22 @@ static char **copy_words(const char *const *words)
     return copy;
 }
 
+/* How many of the bytes are whole characters, `most` at most. */
+static size_t whole_characters(const char *text, size_t len, size_t most)
+{
+    if (len <= most) return len;
+    for (len = most; len && ((unsigned char)text[len] & 0xC0) == 0x80;) len--;
+    return len;
+}
+
 /* A line of the server's stderr, or of the client about it. */
 static void on_log(void *arg, bool own, const char *text, size_t len)
 {
-    const Server *server = arg;
-    if (own) tfy__report_text(server->loop, "tfy: %s: %.*s\n", server->of->name, (int)len, text);
+    Server *server = arg;
+    if (own)
+        tfy__report_text(server->loop, "tfy: %s: %.*s\n", server->of->name, (int)len, text);
+    else
+        snprintf(server->last, sizeof server->last, "%.*s", (int)whole_characters(text, len, LAST_MOST - 1), text);
 }
 
 static void on_notified(void *arg, const char *method, const json_t *params)
@@ -176,14 +189,14 @@ static bool take_address(Server *server, TfyCall *call)
 static bool open_client(Server *server, TfyCall *call)
 {
     server->spec = (TfyMcpSpec){.name = server->of->name,
-                             .argv = (const char *const *)server->argv,
-                             .env = (const char *const *)server->env,
-                             .cwd_fd = server->invocation.cwd_fd,
-                             .confined = server->argv ? &server->invocation.confined : NULL,
-                             .url = server->url,
-                             .headers = (const char *const *)server->headers,
-                             .events = {.log = on_log, .notified = on_notified},
-                             .arg = server};
+                                .argv = (const char *const *)server->argv,
+                                .env = (const char *const *)server->env,
+                                .cwd_fd = server->invocation.cwd_fd,
+                                .confined = server->argv ? &server->invocation.confined : NULL,
+                                .url = server->url,
+                                .headers = (const char *const *)server->headers,
+                                .events = {.log = on_log, .notified = on_notified},
+                                .arg = server};
     server->client = tfy__mcp_open(server->loop, &server->spec);
     return server->client || starve(call);
 }
@@ -240,9 +253,7 @@ static void mask(TfyBuffer *text)
 static void fail_saying(TfyCall *call, int64_t code, const char *how, const char *text, size_t len)
 {
     TfyBuffer said = {0};
-    if (len > SAID_MOST)
-        for (len = SAID_MOST; len && ((unsigned char)text[len] & 0xC0) == 0x80;) len--;
-    tfy__buffer_add(&said, text, len);
+    tfy__buffer_add(&said, text, whole_characters(text, len, SAID_MOST));
     mask(&said);
     tfy__call_tool_error(call, code, "'%s' %s%.*s", call->tool->name, how, (int)said.len, said.data ? said.data : "");
     tfy__buffer_free(&said);
@@ -279,7 +290,7 @@ static void take_result(TfyCall *call, const json_t *result)
     } else if (json_is_true(json_object_get(result, "isError"))) {
         call->outcome = TFY_NOT_DONE;
         tfy__mcp_text(&text, result);
-        fail_saying(call, 0, text.len ? "says: " : "has failed", text.data ? text.data : "", text.len);
+        fail_saying(call, 0, text.len ? "failed: " : "failed", text.data ? text.data : "", text.len);
     } else if (!give_result(call, result)) {
         tfy__output_panicked(call);
     }
@@ -287,24 +298,39 @@ static void take_result(TfyCall *call, const json_t *result)
     if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
 
-static void fail_as(TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
+/* A request that has no answer, with what the server said last: usually it says why it ends. */
+static void fail_unanswered(TfyCall *call, const TfyMcpEnd *end, const char *last)
+{
+    TfyBuffer text = {0};
+    tfy__buffer_text(&text, end->message);
+    if (*last) tfy__buffer_printf(&text, "; its last words: %s", last);
+    if (text.failed)
+        tfy__call_starved(call);
+    else
+        fail_saying(call, end->status, "has no answer: ", text.data, text.len);
+    tfy__buffer_free(&text);
+}
+
+static void fail_as(const Server *server, TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
 {
     call->outcome = outcome;
     if (end->no_room)
         tfy__call_no_room(call, ENOMEM);
+    else if (end->how == TFY_MCP_REFUSED)
+        fail_saying(call, end->code, "was refused: ", end->message, strlen(end->message));
     else
-        fail_saying(call, end->how == TFY_MCP_REFUSED ? end->code : end->status,
-                    end->how == TFY_MCP_REFUSED ? "was refused: " : "has no answer: ", end->message,
-                    strlen(end->message));
+        fail_unanswered(call, end, server->last);
 }
 
 static void on_answer(void *arg, const TfyMcpEnd *end)
 {
+    Server *server = ((Job *)arg)->server;
     TfyCall *call = leave(arg);
+    if (end->how != TFY_MCP_FAILED) *server->last = '\0';
     if (end->how == TFY_MCP_ANSWERED)
         take_result(call, end->result);
     else
-        fail_as(call, end, end->outcome);
+        fail_as(server, call, end, end->outcome);
 }
 
 /* ---- the call ---- */
@@ -313,8 +339,10 @@ static void on_answer(void *arg, const TfyMcpEnd *end)
 static void warn_of_text(const Server *server, const TfyTool *tool, const json_t *live)
 {
     if (tfy__json_digest(json_object_get(live, "description")) == tool->mcp->doc) return;
-    tfy__report_text(server->loop, "tfy: the description of '%s' has changed since it was pulled; to see it, run: "
-                                   "tfy mcp pull %s\n", tool->name, server->of->file);
+    tfy__report_text(server->loop,
+                     "tfy: the description of '%s' has changed since it was pulled; to see it, run: "
+                     "tfy mcp pull %s\n",
+                     tool->name, server->of->file);
 }
 
 /* Is the tool still what the program was compiled with? False after the call has failed. */
@@ -345,8 +373,8 @@ static bool send_call(Job *job)
     const TfyMcpRequest request = {.method = "tools/call",
                                    .params = params,
                                    .meta = meta,
-                                   .schema = json_object_get(json_object_get(job->server->tools, mcp->name),
-                                                             "inputSchema"),
+                                   .schema =
+                                       json_object_get(json_object_get(job->server->tools, mcp->name), "inputSchema"),
                                    .once = call->tool->repeat == TFY_ONCE,
                                    .ended = on_answer,
                                    .arg = job};
@@ -369,11 +397,12 @@ static json_t *by_name(const json_t *tools)
 {
     size_t i;
     json_t *tool, *all = json_object();
-    json_array_foreach(tools, i, tool)
-        if (all && json_object_set(all, json_string_value(json_object_get(tool, "name")), tool) != 0) {
-            json_decref(all);
-            all = NULL;
-        }
+    json_array_foreach(
+        tools, i, tool) if (all && json_object_set(all, json_string_value(json_object_get(tool, "name")), tool) != 0)
+    {
+        json_decref(all);
+        all = NULL;
+    }
     return all;
 }
 
@@ -393,7 +422,7 @@ static void on_tools(void *arg, json_t *tools, const char *why, const TfyMcpEnd 
         if (tools)
             tfy__call_starved(call);
         else if (failed)
-            fail_as(call, failed, TFY_NOT_DONE);
+            fail_as(server, call, failed, TFY_NOT_DONE);
         else
             fail_saying(call, 0, "was not called: ", why, strlen(why));
     }

@@ -35,6 +35,15 @@ def tool(name, **more):
     return {"name": name, "description": f"Does {name}.\nAnd more.", "inputSchema": SCHEMA, **more}
 
 
+FILTER = {"type": "object", "required": ["kind"],
+          "properties": {"kind": {"enum": ["guide", "api"], "type": "string"}, "since": {"type": ["string", "null"]}}}
+FIND = {"type": "object", "required": ["query"],
+        "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}, "match": {"type": "boolean"},
+                       "tags": {"type": "array", "items": {"type": "string"}}, "filter": FILTER, "any": {}}}
+FOUND = {"type": "object", "required": ["given", "score"],
+         "properties": {"given": {"type": "string"}, "score": {"type": "number"}}}
+
+
 def deep(levels):
     schema = {"type": "string"}
     for _ in range(levels):
@@ -47,7 +56,11 @@ def tools():
         return [tool(f"tool{i}") for i in range(10000)]
     listed = [tool("echo", annotations={"readOnlyHint": True}), tool("add", annotations={"idempotentHint": True})]
     if has("changed"):
-        listed = [tool("added"), {**tool("echo"), "description": "Other."}]
+        listed = [tool("added"), {**tool("other" if has("renamed") else "echo"), "description": "Other."}]
+    if has("other"):
+        listed[0] = {**tool("echo"), "inputSchema": {"type": "object", "properties": {"text": {"type": "integer"}}}}
+    if has("typed"):
+        listed.append({**tool("find"), "inputSchema": FIND, "outputSchema": FOUND})
     if has("deep"):
         listed.append({**tool("deep"), "inputSchema": deep(1000)})
     if has("deepish"):
@@ -133,9 +146,27 @@ class Server:
 
     def call(self, request):
         params = request["params"]
-        if has("state"):
+        if os.path.exists("counted"):
+            with open("counted", "a") as counted:
+                counted.write(params["_meta"]["tfy/key"] + "\n")
+        if has("slow"):
+            time.sleep(1)
+        if has("typed"):
+            found = {"given": json.dumps(params["arguments"], sort_keys=True), "score": 2}
+            if has("misfit"):
+                found = {"given": 1}
+            self.answer(request, complete({"content": [], "structuredContent": found}))
+        elif has("state"):
             state = json.dumps({"meta": params.get("_meta", {})}, sort_keys=True)
             self.text(request, state)
+        elif has("writes"):
+            try:
+                open("written", "w").close()
+                self.text(request, "written")
+            except OSError as why:
+                self.text(request, why.strerror)
+        elif has("secret"):
+            self.text(request, "the key is " + os.environ.get("KEY", "not there"), isError=has("error"))
         elif has("error"):
             self.text(request, "it broke", isError=True)
         elif has("refuses"):
@@ -237,8 +268,9 @@ def dies(message):
 
 def serve_lines():
     server = Server(line)
-    with open("pids", "a") as pids:
-        pids.write(f"{os.getpid()}\n")
+    if os.access(".", os.W_OK):
+        with open("pids", "a") as pids:
+            pids.write(f"{os.getpid()}\n")
     for text in sys.stdin:
         message = json.loads(text)
         dies(message)

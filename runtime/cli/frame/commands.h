@@ -52,8 +52,9 @@
         OPT(JSON) | OPT(TIMEOUT), 1, -1)                                                                               \
     ROW(mcp_call, "mcp call", "TOOL JSON URL | TOOL JSON -- COMMAND [ARGUMENT ...]",                                   \
         "call a tool of an MCP server, and print its result", OPT(JSON) | OPT(TIMEOUT), 3, -1)                         \
-    ROW(mcp_pull, "mcp pull", "NAME URL | NAME -- COMMAND [ARGUMENT ...]",                                             \
-        "write the tools of an MCP server to NAME.mcp.json", OPT(MCP_CHECK) | OPT(TIMEOUT), 2, -1)                     \
+    ROW(mcp_pull, "mcp pull", "FILE.tfy [NAME] | NAME URL | NAME -- COMMAND [ARGUMENT ...]",                           \
+        "write the tools of the MCP servers of a program, or of one server, to NAME.mcp.json",                         \
+        OPT(MCP_CHECK) | OPT(SECRETS) | OPT(TIMEOUT), 1, -1)                                                           \
     ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
         "run programs in one process that is always there, and take requests over HTTP",                               \
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \

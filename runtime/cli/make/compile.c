@@ -208,6 +208,11 @@ int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, F
     return read_about("--layout", path, dirs, dir_count, printed);
 }
 
+int tfy__list_servers(const char *path, FILE **printed)
+{
+    return read_about("--servers", path, NULL, 0, printed);
+}
+
 int tfy__list_files(const char *path, FILE **printed)
 {
     return read_about("--list-files", path, NULL, 0, printed);

@@ -51,6 +51,9 @@ int tfy__read_tfyc(const char *option, FILE **printed);
  * the file exists only on EXIT_DONE. */
 int tfy__read_layout(const char *path, const char *const *dirs, int dir_count, FILE **printed);
 
+/* The same with the MCP servers that the file declares (codegen/list_servers.h). */
+int tfy__list_servers(const char *path, FILE **printed);
+
 /* The same with the paths of all files of a program, each on a line, its own first. */
 int tfy__list_files(const char *path, FILE **printed);
 

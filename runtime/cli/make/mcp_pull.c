@@ -12,6 +12,7 @@
 #include "base/whole_file.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
+#include "cli/make/mcp_servers.h"
 #include "mcp/tools.h"
 
 typedef struct Pull {
@@ -155,11 +156,18 @@ static bool is_name(const char *word)
     return *word;
 }
 
+static bool is_program(const char *word)
+{
+    const size_t len = strlen(word);
+    return len > 4 && strcmp(word + len - 4, ".tfy") == 0;
+}
+
 int tfy__cmd_mcp_pull(const TfyArgs *args)
 {
     char file[NAME_MAX + 1];
     TfyMcpTalk talk = {.loop = NULL};
     const char *name = args->words[0];
+    if (is_program(name)) return tfy__mcp_pull_program(args);
     if (!is_name(name) || snprintf(file, sizeof file, "%s.mcp.json", name) >= (int)sizeof file)
         return tfy__fail(EXIT_USAGE, "'%.60s' is not a name for a server; a name has letters, digits and underscores",
                          name);

@@ -1,6 +1,7 @@
 /* mcp_talk.c: see mcp_talk.h. */
 #include "cli/make/mcp_talk.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,20 +192,36 @@ static int choose_patience(TfyMcpTalk *talk, const TfyArgs *args)
     return tfy__fail(EXIT_USAGE, "--timeout takes a time such as 10s or 5m, not '%.60s'", given);
 }
 
-int tfy__mcp_talk_open(TfyMcpTalk *talk, const TfyArgs *args, int first)
+/* Opens the server of the spec. */
+static int open_in(TfyMcpTalk *talk, const TfyArgs *args, const char *cwd)
 {
     char error[TFY_ERROR_TEXT] = "";
     json_t *able = json_pack("{s:{s:{}, s:{}}}", "elicitation", "form", "url");
-    talk->spec = (TfyMcpSpec){.name = talk->name, .cwd_fd = -1, .capabilities = able, .arg = talk};
+    talk->spec.name = talk->name;
+    talk->spec.capabilities = able;
     talk->spec.events = (TfyMcpEvents){.log = on_log, .asked = on_asked};
-    int status = choose_server(talk, args, first);
-    if (status == EXIT_DONE) status = choose_patience(talk, args);
+    talk->spec.arg = talk;
+    talk->spec.cwd_fd = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (talk->spec.cwd_fd < 0)
+        return tfy__fail(EXIT_MISSING, "the directory %s cannot be opened: %s", cwd, strerror(errno));
+    const int status = choose_patience(talk, args);
     if (status != EXIT_DONE) return status;
-    talk->spec.cwd_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (talk->spec.cwd_fd < 0) return tfy__fail(EXIT_MISSING, "the current directory cannot be opened");
     if (tfy__bare_open(&talk->loop, error) < 0) return tfy__fail(EXIT_MISSING, "nothing can be started: %s", error);
     talk->client = tfy__mcp_open(talk->loop, &talk->spec);
     return talk->client ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
+int tfy__mcp_talk_open(TfyMcpTalk *talk, const TfyArgs *args, int first)
+{
+    const int status = choose_server(talk, args, first);
+    return status == EXIT_DONE ? open_in(talk, args, ".") : status;
+}
+
+int tfy__mcp_talk_open_spec(TfyMcpTalk *talk, const TfyArgs *args, const TfyMcpSpec *server, const char *cwd)
+{
+    talk->spec = *server;
+    snprintf(talk->name, sizeof talk->name, "%s", server->name);
+    return open_in(talk, args, cwd);
 }
 
 int tfy__mcp_talk_run(TfyMcpTalk *talk)

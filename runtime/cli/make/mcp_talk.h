@@ -21,6 +21,8 @@ typedef struct TfyMcpTalk {
 
 /* Opens the server that the words from number `first` on are. Returns an exit status. */
 int tfy__mcp_talk_open(TfyMcpTalk *talk, const TfyArgs *args, int first);
+/* Opens this server in that directory: of the spec its name, and how it is reached, which must outlive the talk. */
+int tfy__mcp_talk_open_spec(TfyMcpTalk *talk, const TfyArgs *args, const TfyMcpSpec *server, const char *cwd);
 /* Runs the loop until the command is done, or the server is silent for too long. Returns the exit status. */
 int tfy__mcp_talk_run(TfyMcpTalk *talk);
 void tfy__mcp_talk_close(TfyMcpTalk *talk);
