@@ -91,6 +91,7 @@ static bool take_line(TfySse *sse, const char *line, size_t len, TfySseTake *tak
 
 bool tfy__sse_feed(TfySse *sse, const char *bytes, size_t len, TfySseTake *take, void *arg)
 {
+    if (!len) return !sse->failed; /* bytes may be NULL */
     const char *end = bytes + len;
     while (bytes < end && !sse->failed) {
         if (sse->after_cr && *bytes == '\n') {
