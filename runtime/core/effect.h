@@ -54,11 +54,11 @@ typedef struct TfyCall {
     /* of the attempt if it failed now: UNKNOWN when start() is called; from then on the performer keeps it true */
     TfyOutcome outcome;
     void *state;         /* the performer's own */
+    const struct TfyRound *round; /* NULL: this is the first exchange of the attempt (exchange.h) */
     uint8_t record_type; /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
     /* members to add to the result's payload, each starting with a comma: ,"model":"x" */
     TfyBuffer extra;
-    /* the payload gets no "value" member: the performer wrote all that replay needs to extra (LLMPlan's answer) */
-    bool value_in_extra;
+    bool value_in_extra; /* no "value" member: the performer wrote all that replay needs to extra (LLMPlan's answer) */
 } TfyCall;
 
 struct TfyPerformer {
@@ -100,6 +100,8 @@ struct TfyPerformer {
     /* Ends the processes that it left running for a former owner of the database, which is dead, and waits for
      * their end: 0, or a negative code if that takes longer. NULL: it leaves none. */
     int (*end_former)(const char *lock_path, int timeout_ms);
+    const struct TfyInquiry *inquiry; /* of calls that take several exchanges (exchange.h); NULL: they take one */
+    const struct RoundOps *rounds;    /* … and &tfy__rounds */
     /* Prepares for the first call of a program, so that a wrong setting is reported at once: 0, or a negative code with a
      * sentence. NULL: not needed. */
     int (*prepare)(TfyLoop *loop, const TfyProgram *program, char *error_text);
@@ -113,6 +115,7 @@ void tfy__call_done(TfyCall *call, TfyValue result);
 /* The attempt failed with an error of this type; call->outcome says whether it may have been done. fields as for
  * tfy_record_of, borrowed. */
 void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields);
+void tfy__call_fail_recorded(TfyCall *call, json_t *error); /* … with a built-in error, as a record has it */
 /* The usual failures. code: the tool's exit code or an errno value. */
 void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message);
@@ -124,10 +127,7 @@ void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost);
 /* A tool in C returned true, but waits for a descriptor (tfy_wait_fd): the step continues when that is ready. */
 bool tfy__call_waits(const TfyCall *call);
 
-/* Nobody will ever answer this attempt: it is under way, but the loop does not wait for it. */
-void tfy__call_unanswered(TfyCall *call);
-/* The attempt failed with a built-in error, as a record has it; call->outcome as for tfy__call_fail. */
-void tfy__call_fail_recorded(TfyCall *call, json_t *error);
+void tfy__call_unanswered(TfyCall *call); /* nobody ever will: it is under way, but the loop does not wait for it */
 /* Appends a record that belongs to the call's run and to no step (tfy__record_is_nobodys), before the record of the
  * call's outcome: both are in one commit. False: the loop has failed. */
 bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload);

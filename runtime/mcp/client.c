@@ -771,6 +771,7 @@ TfyMcp *tfy__mcp_open(TfyLoop *loop, const TfyMcpSpec *spec)
 void tfy__mcp_close(TfyMcp *client)
 {
     if (!client) return;
+    if (client->pipe && client->calls.first) tfy__mcp_pipe_finish(client->pipe);
     while (client->calls.first) free_call(client->calls.first);
     while (client->asked.first) free_asked(client->asked.first);
     set_timer(client, 0, NULL);

@@ -1,234 +1,50 @@
-/* perform.c: tools of MCP servers: one request tools/call per attempt, its result turned into a value.
+/* perform.c: tools of MCP servers. An attempt is one request tools/call, or several: where the server wants to know more
+ * from people, the call is sent again with their answers; where it makes a task of the call, it is asked for its end.
  *
- * A server is opened with the first call of one of its tools, and shared by all runs of the loop. Before anything is
- * called it is asked for its tools: a tool that is gone, or takes or gives something else than when it was pulled, is not
- * called. It is asked again when it says that its tools have changed.
+ * Before anything is called a server is asked for its tools: a tool that is gone, or takes or gives something else than
+ * when it was pulled, is not called. It is asked again when it says that its tools have changed.
  *
  * A server that answers with isError, or refuses a request, has reported a failure: nothing was done. A call that was
- * sent and not answered is unknown. */
+ * sent and not answered is unknown. A task whose end cannot be asked for now is asked later. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/list.h"
 #include "base/tool_digest.h"
 #include "effects/former.h"
-#include "effects/http_client.h"
 #include "effects/http_parts.h"
-#include "effects/invocation.h"
 #include "effects/known.h"
 #include "effects/output.h"
-#include "effects/process.h"
+#include "effects/sandbox.h"
 #include "effects/secret_source.h"
 #include "mcp/arguments.h"
-#include "mcp/client.h"
+#include "mcp/ask.h"
 #include "mcp/content.h"
-#include "mcp/tools.h"
+#include "mcp/servers.h"
 #include "value/heap.h"
 #include "value/json.h"
 
-#define SAID_MOST ((size_t)4000) /* bytes of what a server says, in an error */
-#define LAST_MOST ((size_t)300)  /* bytes of its last words there */
+#define SAID_MOST   ((size_t)4000) /* bytes of what a server says, in an error */
+#define ROUNDS_MOST 8              /* in which it may ask people for more */
 
-typedef struct Server Server;
+/* How often a task is asked for its end: as the server wishes, not more than once a second; doubling behind the first
+ * polls. */
+#define POLL_LEAST_MS INT64_C(1000)
+#define POLL_MOST_MS  INT64_C(60000)
+#define FIRST_POLLS   10
 
 /* A call under way: it waits for the list of tools, or for its answer. */
-typedef struct Job {
+typedef struct TfyMcpJob {
     TfyCall *call;
-    Server *server;
-    TfyMcpCall *asked; /* NULL: it waits for the list */
-    struct Job *next;  /* of those that wait */
+    TfyMcpOpen *server;
+    TfyMcpCall *asked;      /* NULL: it waits for the list */
+    struct TfyMcpJob *next; /* of those that wait */
 } Job;
-
-struct Server {
-    Server *next;
-    TfyLoop *loop;
-    const TfyMcpServer *of;
-    TfyMcpSpec spec;
-    TfyMcp *client;
-    /* What the spec points to; owned, with copies of the words: the values that they come from do not stay. */
-    TfyInvocation invocation;
-    char **argv, **env, **headers, *url;
-    json_t *tools;          /* by name, each as tools/list has it; NULL: they are not known */
-    TfyMcpListing *listing; /* NULL: nobody asks for them */
-    LIST(Job) waiting;      /* for them */
-    char last[LAST_MOST];   /* what it wrote on stderr last, since it has answered; NUL-terminated */
-};
-
-/* ---- servers ---- */
-
-static void free_words(char **words)
-{
-    for (char **word = words; word && *word; word++) {
-        explicit_bzero(*word, strlen(*word));
-        free(*word);
-    }
-    free(words);
-}
-
-static void free_server(Server *server)
-{
-    if (server->listing) tfy__mcp_list_stop(server->listing);
-    tfy__mcp_close(server->client);
-    tfy__invocation_free(&server->invocation);
-    free_words(server->argv);
-    free_words(server->env);
-    free_words(server->headers);
-    if (server->url) explicit_bzero(server->url, strlen(server->url));
-    free(server->url);
-    json_decref(server->tools);
-    free(server);
-}
-
-/* NULL: no memory. */
-static char **copy_words(const char *const *words)
-{
-    size_t count = 0;
-    while (words[count]) count++;
-    char **copy = tfy__sys_calloc(count + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = tfy__sys_printf("%s", words[i]);
-        if (copy[i]) continue;
-        free_words(copy);
-        return NULL;
-    }
-    return copy;
-}
-
-/* How many of the bytes are whole characters, `most` at most. */
-static size_t whole_characters(const char *text, size_t len, size_t most)
-{
-    if (len <= most) return len;
-    for (len = most; len && ((unsigned char)text[len] & 0xC0) == 0x80;) len--;
-    return len;
-}
-
-/* A line of the server's stderr, or of the client about it. */
-static void on_log(void *arg, bool own, const char *text, size_t len)
-{
-    Server *server = arg;
-    if (own)
-        tfy__report_text(server->loop, "tfy: %s: %.*s\n", server->of->name, (int)len, text);
-    else
-        snprintf(server->last, sizeof server->last, "%.*s", (int)whole_characters(text, len, LAST_MOST - 1), text);
-}
-
-static void on_notified(void *arg, const char *method, const json_t *params)
-{
-    Server *server = arg;
-    (void)params;
-    if (strcmp(method, "notifications/tools/list_changed") != 0) return;
-    json_decref(server->tools);
-    server->tools = NULL;
-}
-
-/* ---- opening one; the helpers return false after the call has failed ---- */
 
 static bool starve(TfyCall *call)
 {
     tfy__call_starved(call);
     return false;
-}
-
-/* Its process, as the program declares it. */
-static bool take_words(Server *server, TfyCall *call)
-{
-    const TfyMcpServer *of = server->of;
-    TfyValue argv = {.o = NULL}, env = {.o = NULL}, cwd = {.o = NULL};
-    if (!of->argv(call->task, NULL, &argv) || (of->env && !of->env(call->task, NULL, &env)) ||
-        (of->cwd && !of->cwd(call->task, NULL, &cwd))) {
-        tfy__output_panicked(call);
-        return false;
-    }
-    if (!tfy__invocation_build(&server->invocation, call, argv.o, env.o, cwd.o, NULL)) return false;
-    server->argv = copy_words(server->invocation.argv);
-    server->env = copy_words((const char *const *)server->invocation.env);
-    return (server->argv && server->env) || starve(call);
-}
-
-static bool take_headers(Server *server, TfyCall *call, const TfyObj *map)
-{
-    const int64_t count = map ? tfy_map_len(map) : 0;
-    server->headers = tfy__sys_calloc((size_t)count + 1, sizeof *server->headers);
-    for (int64_t i = 0; server->headers && i < count; i++) {
-        server->headers[i] = tfy__http_header_line(call, &server->invocation.secrets, tfy_map_key_at(map, i).o,
-                                                   tfy_map_value_at(map, i).o);
-        if (!server->headers[i]) return false;
-    }
-    return server->headers || starve(call);
-}
-
-/* Its address, and what is sent with each request. */
-static bool take_address(Server *server, TfyCall *call)
-{
-    const TfyMcpServer *of = server->of;
-    TfyValue url = {.o = NULL}, headers = {.o = NULL};
-    size_t len;
-    if (!of->url(call->task, NULL, &url) || (of->env && !of->env(call->task, NULL, &headers))) {
-        tfy__output_panicked(call);
-        return false;
-    }
-    const char *text = tfy__secrets_fill(&server->invocation.secrets, call, url.o, &len);
-    if (!text) {
-        tfy__secrets_fail(call, &server->invocation.secrets);
-        return false;
-    }
-    char *shown = memchr(text, 0, len) ? NULL : tfy__http_public_url(text);
-    free(shown);
-    if (!shown) {
-        tfy__call_tool_error(call, EINVAL, "the server '%s' needs an address that starts with http:// or https://",
-                             of->name);
-        return false;
-    }
-    server->url = tfy__sys_printf("%s", text);
-    return server->url ? take_headers(server, call, headers.o) : starve(call);
-}
-
-static bool open_client(Server *server, TfyCall *call)
-{
-    server->spec = (TfyMcpSpec){.name = server->of->name,
-                                .argv = (const char *const *)server->argv,
-                                .env = (const char *const *)server->env,
-                                .cwd_fd = server->invocation.cwd_fd,
-                                .confined = server->argv ? &server->invocation.confined : NULL,
-                                .url = server->url,
-                                .headers = (const char *const *)server->headers,
-                                .events = {.log = on_log, .notified = on_notified},
-                                .arg = server};
-    server->client = tfy__mcp_open(server->loop, &server->spec);
-    return server->client || starve(call);
-}
-
-static Server *new_server(TfyCall *call)
-{
-    Server *server = tfy__sys_calloc(1, sizeof *server);
-    if (!server) {
-        tfy__call_starved(call);
-        return NULL;
-    }
-    server->loop = call->loop;
-    server->of = call->tool->mcp->server;
-    server->invocation.cwd_fd = -1;
-    if ((server->of->argv ? take_words(server, call) : take_address(server, call)) && open_client(server, call)) {
-        tfy__secrets_used(call, &server->invocation.secrets);
-        return server;
-    }
-    free_server(server);
-    return NULL;
-}
-
-/* NULL after the call has failed. */
-static Server *server_of(TfyCall *call)
-{
-    Server **place = (Server **)tfy__effect_slot(call->loop, TFY_M_MCP), *server = *place;
-    while (server && server->of != call->tool->mcp->server) server = server->next;
-    if (server) return server;
-    server = new_server(call);
-    if (!server) return NULL;
-    server->next = *place;
-    return *place = server;
 }
 
 /* ---- the end of a call ---- */
@@ -253,7 +69,7 @@ static void mask(TfyBuffer *text)
 static void fail_saying(TfyCall *call, int64_t code, const char *how, const char *text, size_t len)
 {
     TfyBuffer said = {0};
-    tfy__buffer_add(&said, text, whole_characters(text, len, SAID_MOST));
+    tfy__buffer_add(&said, text, tfy__mcp_whole(text, len, SAID_MOST));
     mask(&said);
     tfy__call_tool_error(call, code, "'%s' %s%.*s", call->tool->name, how, (int)said.len, said.data ? said.data : "");
     tfy__buffer_free(&said);
@@ -283,11 +99,8 @@ static void take_result(TfyCall *call, const json_t *result)
     TfyTask *task = call->task; /* answering the call may free it */
     TfyHeap *heap = task->heap;
     const uint32_t mark = tfy_mark(task);
-    const char *type = json_string_value(json_object_get(result, "resultType"));
     TfyBuffer text = {0};
-    if (type && strcmp(type, "complete") != 0) {
-        fail_saying(call, 0, "is not done: the server wants more from its client: ", type, strlen(type));
-    } else if (json_is_true(json_object_get(result, "isError"))) {
+    if (json_is_true(json_object_get(result, "isError"))) {
         call->outcome = TFY_NOT_DONE;
         tfy__mcp_text(&text, result);
         fail_saying(call, 0, text.len ? "failed: " : "failed", text.data ? text.data : "", text.len);
@@ -311,7 +124,7 @@ static void fail_unanswered(TfyCall *call, const TfyMcpEnd *end, const char *las
     tfy__buffer_free(&text);
 }
 
-static void fail_as(const Server *server, TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
+static void fail_as(const TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
 {
     call->outcome = outcome;
     if (end->no_room)
@@ -322,21 +135,174 @@ static void fail_as(const Server *server, TfyCall *call, const TfyMcpEnd *end, T
         fail_unanswered(call, end, server->last);
 }
 
+/* ---- the server wants to know more ---- */
+
+/* A copy in which the values of secrets are masked; NULL: no memory. Owned. */
+static json_t *masked_copy(const json_t *json)
+{
+    TfyBuffer text = {0};
+    tfy__encode_json(&text, json);
+    mask(&text);
+    json_t *copy = text.failed ? NULL : json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    tfy__buffer_free(&text);
+    return copy;
+}
+
+static bool holds_secret(const char *text)
+{
+    TfyBuffer masked = {0};
+    const bool holds = text && tfy__known_mask(text, strlen(text), false, &masked);
+    tfy__buffer_free(&masked);
+    return holds;
+}
+
+/* requests: of a result that wants input. People get only what they can answer. */
+static void ask_people(TfyCall *call, const json_t *requests, const char *state)
+{
+    char wrong[TFY_ERROR_TEXT];
+    const uint32_t rounds = call->round ? call->round->count : 0;
+    tfy__mcp_ask_wrong(requests, wrong);
+    call->outcome = TFY_NOT_DONE;
+    if (!*wrong && rounds >= ROUNDS_MOST)
+        snprintf(wrong, sizeof wrong, "the server asked more than %d times", ROUNDS_MOST);
+    if (!*wrong && holds_secret(state))
+        snprintf(wrong, sizeof wrong, "the server's state holds the value of a secret, which the log must not");
+    if (*wrong) {
+        fail_saying(call, 0, "is not done: ", wrong, strlen(wrong));
+        return;
+    }
+    json_t *asked = json_pack("{s:s}", "server", call->tool->mcp->server->name);
+    json_t *masked = json_is_object(requests) ? masked_copy(requests) : json_object();
+    if (asked && json_object_set_new(asked, "requests", masked) == 0 &&
+        (!state || json_object_set_new(asked, "state", json_string(state)) == 0)) {
+        tfy__call_ask_more(call, asked);
+        return;
+    }
+    json_decref(asked);
+    starve(call);
+}
+
+/* ---- the server has made a task of it ---- */
+
+static int64_t poll_ms(const TfyCall *call)
+{
+    const json_t *wish = json_object_get(call->round ? call->round->away : NULL, "poll_ms");
+    const uint32_t polls = call->round ? call->round->polls : 0;
+    int64_t wait = wish ? json_integer_value(wish) : 0;
+    if (wait < POLL_LEAST_MS) wait = POLL_LEAST_MS;
+    for (uint32_t i = FIRST_POLLS; i < polls && wait < POLL_MOST_MS; i++)
+        wait = wait * 2 < POLL_MOST_MS ? wait * 2 : POLL_MOST_MS;
+    return wait;
+}
+
+static bool copy_number(json_t *to, const char *name, const json_t *from, const char *of)
+{
+    const json_t *number = json_object_get(from, of);
+    return !json_is_integer(number) || json_object_set(to, name, (json_t *)(uintptr_t)number) == 0;
+}
+
+static void go_away(TfyCall *call, const json_t *result)
+{
+    const char *id = json_string_value(json_object_get(result, "taskId"));
+    if (!id || !*id || holds_secret(id)) {
+        static const char why[] = "the server made a task of it without a name";
+        fail_saying(call, 0, "has no answer: ", why, sizeof why - 1);
+        return;
+    }
+    json_t *away = json_pack("{s:s, s:s}", "server", call->tool->mcp->server->name, "task", id);
+    if (!away || !copy_number(away, "ttl_ms", result, "ttlMs") ||
+        !copy_number(away, "poll_ms", result, "pollIntervalMs")) {
+        json_decref(away);
+        starve(call);
+        return;
+    }
+    const json_t *wish = json_object_get(away, "poll_ms");
+    const int64_t wait = wish && json_integer_value(wish) > POLL_LEAST_MS ? json_integer_value(wish) : POLL_LEAST_MS;
+    tfy__call_away(call, away, wait);
+}
+
+/* The task has ended with an error, or was cancelled. */
+static void fail_task(TfyCall *call, const char *status, const json_t *task)
+{
+    const json_t *error = json_object_get(task, "error");
+    const char *message = json_string_value(json_object_get(error, "message"));
+    if (!message) message = json_string_value(json_object_get(task, "statusMessage"));
+    call->outcome = TFY_NOT_DONE;
+    fail_saying(call, json_integer_value(json_object_get(error, "code")),
+                strcmp(status, "cancelled") == 0 ? "was cancelled by its server"
+                : message                        ? "failed: "
+                                                 : "failed",
+                message && strcmp(status, "cancelled") != 0 ? message : "", message ? strlen(message) : 0);
+}
+
+static void take_task(TfyCall *call, const json_t *task)
+{
+    const char *status = json_string_value(json_object_get(task, "status"));
+    if (!status) status = "";
+    if (strcmp(status, "completed") == 0) {
+        tfy__call_back(call);
+        take_result(call, json_object_get(task, "result"));
+    } else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0) {
+        tfy__call_back(call);
+        fail_task(call, status, task);
+    } else if (strcmp(status, "input_required") == 0 && json_object_size(json_object_get(task, "inputRequests"))) {
+        ask_people(call, json_object_get(task, "inputRequests"), NULL);
+    } else {
+        tfy__call_poll(call, poll_ms(call));
+    }
+}
+
+/* ---- answers ---- */
+
+/* Whether the end is an answer. False after the call has failed, or waits. */
+static bool is_answer(TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *end)
+{
+    const bool away = call->round && call->round->away;
+    if (end->how != TFY_MCP_FAILED) *server->last = '\0';
+    if (end->how == TFY_MCP_ANSWERED) return true;
+    if (away && end->how == TFY_MCP_FAILED && !end->no_room)
+        tfy__call_poll(call, POLL_MOST_MS); /* it may be back then */
+    else
+        fail_as(server, call, end, away ? TFY_UNKNOWN : end->outcome);
+    return false;
+}
+
 static void on_answer(void *arg, const TfyMcpEnd *end)
 {
-    Server *server = ((Job *)arg)->server;
+    TfyMcpOpen *server = ((Job *)arg)->server;
     TfyCall *call = leave(arg);
-    if (end->how != TFY_MCP_FAILED) *server->last = '\0';
-    if (end->how == TFY_MCP_ANSWERED)
+    if (!is_answer(server, call, end)) return;
+    const char *type = json_string_value(json_object_get(end->result, "resultType"));
+    if (!type || strcmp(type, "complete") == 0)
         take_result(call, end->result);
+    else if (strcmp(type, "input_required") == 0)
+        ask_people(call, json_object_get(end->result, "inputRequests"),
+                   json_string_value(json_object_get(end->result, "requestState")));
+    else if (strcmp(type, "task") == 0)
+        go_away(call, end->result);
     else
-        fail_as(server, call, end, end->outcome);
+        fail_saying(call, 0, "has no answer: the server gave a result of a kind that is not known: ", type,
+                    strlen(type));
+}
+
+static void on_task(void *arg, const TfyMcpEnd *end)
+{
+    TfyMcpOpen *server = ((Job *)arg)->server;
+    TfyCall *call = leave(arg);
+    if (is_answer(server, call, end)) take_task(call, end->result);
+}
+
+static void on_updated(void *arg, const TfyMcpEnd *end)
+{
+    TfyMcpOpen *server = ((Job *)arg)->server;
+    TfyCall *call = leave(arg);
+    if (is_answer(server, call, end)) tfy__call_poll(call, POLL_LEAST_MS);
 }
 
 /* ---- the call ---- */
 
 /* Says how a description differs: a model reads the one of the file. */
-static void warn_of_text(const Server *server, const TfyTool *tool, const json_t *live)
+static void warn_of_text(const TfyMcpOpen *server, const TfyTool *tool, const json_t *live)
 {
     if (tfy__json_digest(json_object_get(live, "description")) == tool->mcp->doc) return;
     tfy__report_text(server->loop,
@@ -346,7 +312,7 @@ static void warn_of_text(const Server *server, const TfyTool *tool, const json_t
 }
 
 /* Is the tool still what the program was compiled with? False after the call has failed. */
-static bool is_same(const Server *server, TfyCall *call)
+static bool is_same(const TfyMcpOpen *server, TfyCall *call)
 {
     static const char mark[] = "tfy/same"; /* it was compared */
     const TfyMcpTool *mcp = call->tool->mcp;
@@ -362,33 +328,66 @@ static bool is_same(const Server *server, TfyCall *call)
     return false;
 }
 
-/* False after the call has failed. */
-static bool send_call(Job *job)
+/* Sends a request. params and meta are taken over; NULL: no memory. False after the call has failed. */
+static bool send_request(Job *job, const char *method, json_t *params, json_t *meta, TfyMcpHandler *ended)
 {
     TfyCall *call = job->call;
-    const TfyMcpTool *mcp = call->tool->mcp;
-    json_t *arguments = tfy__mcp_arguments(call->tool, call->args);
-    json_t *meta = json_pack("{s:s}", "tfy/key", call->key);
-    json_t *params = arguments ? json_pack("{s:s, s:O}", "name", mcp->name, "arguments", arguments) : NULL;
-    const TfyMcpRequest request = {.method = "tools/call",
+    const bool is_call = ended == on_answer;
+    const json_t *tool = json_object_get(job->server->tools, call->tool->mcp->name);
+    const TfyMcpRequest request = {.method = method,
                                    .params = params,
                                    .meta = meta,
-                                   .schema =
-                                       json_object_get(json_object_get(job->server->tools, mcp->name), "inputSchema"),
-                                   .once = call->tool->repeat == TFY_ONCE,
-                                   .ended = on_answer,
+                                   .schema = is_call ? json_object_get(tool, "inputSchema") : NULL,
+                                   .once = is_call && call->tool->repeat == TFY_ONCE,
+                                   .ended = ended,
                                    .arg = job};
     if (params && meta) job->asked = tfy__mcp_request(job->server->client, &request);
-    json_decref(arguments);
     json_decref(params);
     json_decref(meta);
     if (job->asked) call->outcome = TFY_UNKNOWN;
     return job->asked || starve(call);
 }
 
+static json_t *key_of(const TfyCall *call)
+{
+    return json_pack("{s:s}", "tfy/key", call->key);
+}
+
+/* The call, with what people answered and the server's own state. */
+static json_t *call_params(const TfyCall *call)
+{
+    const TfyRound *round = call->round;
+    json_t *arguments = tfy__mcp_arguments(call->tool, call->args);
+    json_t *state = round ? json_object_get(round->asked, "state") : NULL;
+    json_t *params = arguments ? json_pack("{s:s, s:o}", "name", call->tool->mcp->name, "arguments", arguments) : NULL;
+    if (params &&
+        (!round || !json_object_size(round->answers) ||
+         json_object_set(params, "inputResponses", round->answers) == 0) &&
+        (!state || json_object_set(params, "requestState", state) == 0))
+        return params;
+    json_decref(params);
+    return NULL;
+}
+
+/* The task is given the answers of people, or asked for its end. */
+static bool send_of_task(Job *job)
+{
+    const TfyRound *round = job->call->round;
+    const char *id = json_string_value(json_object_get(round->away, "task"));
+    if (!json_object_size(round->answers))
+        return send_request(job, "tasks/get", json_pack("{s:s}", "taskId", id), json_object(), on_task);
+    return send_request(job, "tasks/update", json_pack("{s:s, s:O}", "taskId", id, "inputResponses", round->answers),
+                        json_object(), on_updated);
+}
+
 static void go_on(Job *job)
 {
-    if (!is_same(job->server, job->call) || !send_call(job)) (void)leave(job);
+    TfyCall *call = job->call;
+    const bool away = call->round && call->round->away;
+    const bool sent = away ? send_of_task(job)
+                           : is_same(job->server, call) &&
+                                 send_request(job, "tools/call", call_params(call), key_of(call), on_answer);
+    if (!sent) (void)leave(job);
 }
 
 /* ---- its tools ---- */
@@ -408,7 +407,7 @@ static json_t *by_name(const json_t *tools)
 
 static void on_tools(void *arg, json_t *tools, const char *why, const TfyMcpEnd *failed)
 {
-    Server *server = arg;
+    TfyMcpOpen *server = arg;
     LIST(Job) waiting = {server->waiting.first, server->waiting.last};
     server->waiting.first = server->waiting.last = NULL;
     server->listing = NULL;
@@ -431,7 +430,7 @@ static void on_tools(void *arg, json_t *tools, const char *why, const TfyMcpEnd 
 /* The job waits until the tools are known. False after its call has failed. */
 static bool await_tools(Job *job)
 {
-    Server *server = job->server;
+    TfyMcpOpen *server = job->server;
     if (!server->listing) server->listing = tfy__mcp_list(server->client, on_tools, server);
     if (!server->listing) return starve(job->call);
     LIST_APPEND(&server->waiting, job, next);
@@ -440,25 +439,34 @@ static bool await_tools(Job *job)
 
 /* ---- the performer ---- */
 
+/* May the call leave now? False after it has failed, or waits for the list of tools. */
+static bool may_go(Job *job)
+{
+    bool bounded;
+    TfyCall *call = job->call;
+    const TfyMcpOpen *server = job->server;
+    if (server->url && !tfy__http_is_within(call, server->url, server->of->name, &bounded)) {
+        (void)leave(job);
+        return false;
+    }
+    if (server->tools || (call->round && call->round->away)) return true;
+    if (!await_tools(job)) (void)leave(job);
+    return false;
+}
+
 static void start(TfyCall *call)
 {
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
     const uint32_t mark = tfy_mark(task);
-    bool bounded;
     call->outcome = TFY_NOT_DONE;
-    Server *server = server_of(call);
+    TfyMcpOpen *server = tfy__mcp_server_of(call);
     Job *job = server ? tfy__sys_calloc(1, sizeof *job) : NULL;
     if (server && !job) tfy__call_starved(call);
     if (job) {
         *job = (Job){.call = call, .server = server};
         call->state = job;
-        if (server->url && !tfy__http_is_within(call, server->url, server->of->name, &bounded))
-            (void)leave(job);
-        else if (server->tools)
-            go_on(job);
-        else if (!await_tools(job))
-            (void)leave(job);
+        if (may_go(job)) go_on(job);
     }
     if (heap->temp_count > mark) tfy__cut(heap, mark);
 }
@@ -475,16 +483,19 @@ static void abort_call(TfyCall *call)
     free(job);
 }
 
-static void close_servers(TfyLoop *loop)
+static void on_cancelled(void *arg, const TfyMcpEnd *end)
 {
-    Server **place = (Server **)tfy__effect_slot(loop, TFY_M_MCP);
-    for (Server *server; (server = *place);) {
-        *place = server->next;
-        free_server(server);
-    }
-    tfy__process_close(loop);
-    tfy__sandbox_close(loop);
-    tfy__secret_close(loop);
+    (void)arg, (void)end; /* nobody waits for it */
+}
+
+/* Of a server that this process has talked to: another one would be started only to be told. */
+void tfy__mcp_abandon(const TfyCall *call, const json_t *away)
+{
+    TfyMcpOpen *server = tfy__mcp_server_known(call);
+    json_t *params = json_pack("{s:O}", "taskId", json_object_get(away, "task"));
+    const TfyMcpRequest request = {.method = "tasks/cancel", .params = params, .ended = on_cancelled};
+    if (server && params) tfy__mcp_request(server->client, &request);
+    json_decref(params);
 }
 
 static bool tell(TfyCall *call, const json_t *messages, TfyBuffer *out)
@@ -512,7 +523,9 @@ static int prepare(TfyLoop *loop, const TfyProgram *program, char *error_text)
 const TfyPerformer tfy__perform_mcp = {.name = "mcp",
                                        .start = start,
                                        .abort = abort_call,
-                                       .close = close_servers,
+                                       .close = tfy__mcp_servers_close,
                                        .tell = tell,
                                        .prepare = prepare,
-                                       .end_former = tfy__former_end};
+                                       .end_former = tfy__former_end,
+                                       .inquiry = &tfy__mcp_inquiry,
+                                       .rounds = &tfy__rounds};

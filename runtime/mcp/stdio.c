@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #define READ_CHUNK     ((size_t)1 << 16)
 #define READS_PER_TURN 16                 /* chunks of one output read in a row before the loop serves others */
 #define READS_AT_END   1024               /* the same of what a process that has exited left */
+#define FINISH_MS      300                /* for a server to do what it was told last … */
+#define FINISH_READS   16                 /* … though it says so much more */
 #define EXIT_NS        INT64_C(200000000) /* from a closed file to the exit that explains it */
 
 /* What comes out of the process, cut into lines. */
@@ -43,6 +46,8 @@ struct TfyMcpPipe {
     bool reading; /* a line is being taken */
     bool stopped; /* … and it has stopped the pipe, which is freed behind it */
 };
+
+static void write_some(TfyMcpPipe *pipe);
 
 /* ---- the end ---- */
 
@@ -83,6 +88,16 @@ void tfy__mcp_pipe_stop(TfyMcpPipe *pipe)
         pipe->stopped = true;
     else
         free_pipe(pipe);
+}
+
+void tfy__mcp_pipe_finish(TfyMcpPipe *pipe)
+{
+    char chunk[READ_CHUNK];
+    struct pollfd out = {.fd = pipe->out.fd, .events = POLLIN};
+    write_some(pipe);
+    close_in(pipe);
+    for (int i = 0; out.fd >= 0 && i < FINISH_READS; i++)
+        if (poll(&out, 1, FINISH_MS) != 1 || read(out.fd, chunk, sizeof chunk) <= 0) break;
 }
 
 static void end(TfyMcpPipe *pipe, const TfyMcpPipeEnd *how)

@@ -32,6 +32,9 @@ TfyMcpPipe *tfy__mcp_pipe_start(TfyLoop *loop, const TfyMcpSpec *spec, const Tfy
 /* `ended` is not called any more; the process is ended. */
 void tfy__mcp_pipe_stop(TfyMcpPipe *pipe);
 
+/* Nothing will be sent any more: waits a moment, without serving the loop, for a server that ends by itself. */
+void tfy__mcp_pipe_finish(TfyMcpPipe *pipe);
+
 /* Sends a line without its end. False: no memory, or too much waits. */
 bool tfy__mcp_pipe_send(TfyMcpPipe *pipe, const char *text, size_t len);
 /* Bytes that were to be sent until now; and those of them that have left. */

@@ -29,6 +29,7 @@ typedef struct Question {
 static json_t *answers_of(const json_t *type)
 {
     if (json_is_array(type)) return json_deep_copy(type);
+    if (json_is_object(type)) return json_null(); /* a form */
     const char *name = json_string_value(type);
     return name && strcmp(name, "string") == 0 ? json_null() : json_pack("[s, s]", "yes", "no");
 }

@@ -79,7 +79,7 @@ check "... and answers" printed_exactly through
 answered() { printf "$1" | timeout 60 tfy mcp call echo '{}' -- python3 "$here/mcp_server.py" stdio "$2" >out 2>err; status=$?; }
 answered '{"name": "ann"}\n' input
 check "a server that asks for more is answered" ended 0 "who are you?"
-check "... and its state comes back" printed_exactly '[{"action": "accept", "content": {"name": "ann"}}, "s\u00e9"]'
+check "... and its state comes back" printed_exactly '[{"q": {"action": "accept", "content": {"name": "ann"}}}, "s\u00e9"]'
 answered '\n' input
 check "... with defaults" printed '"content": {"name": "bob"}'
 answered '' input

@@ -181,6 +181,8 @@ class Server:
                 {"type": "resource", "resource": {"uri": "test://a", "mimeType": "text/plain", "text": "abc"}}]}))
         elif has("task"):
             self.answer(request, {"resultType": "task", "task": {"taskId": "1"}})
+        elif has("tasks"):
+            self.begin_task(request)
         elif has("input"):
             self.input_required(request)
         elif has("asks"):
@@ -196,10 +198,70 @@ class Server:
     def input_required(self, request):
         params = request["params"]
         answers = params.get("inputResponses")
-        if not answers or has("rounds"):
-            self.answer(request, {"resultType": "input_required", "inputRequests": {"q": question()}, "requestState": "s\u00e9"})
+        asked = {"q": question()}
+        state = {"requestState": os.environ["KEY"] if has("leaks") else "s\u00e9"}
+        if has("two"):
+            asked = {"z": question("last"), "a": question("first")}
+        if has("consent"):
+            asked = {"q": {"method": "elicitation/create", "params": {
+                "mode": "url", "message": "sign in", "url": "https://auth.example/login?x=1", "elicitationId": "e1"}}}
+        if has("samples"):
+            asked = {"q": {"method": "sampling/createMessage", "params": {}}}
+        if has("plenty"):
+            asked = {f"q{i}": question() for i in range(9)}
+        if has("stateless"):
+            asked = {}
+        again = answers is not None or (has("stateless") and params.get("requestState"))
+        if not again or has("rounds"):
+            self.answer(request, {"resultType": "input_required", "inputRequests": asked, **state})
         else:
-            self.text(request, json.dumps([answers["q"], params.get("requestState")], sort_keys=True))
+            self.text(request, json.dumps([answers, params.get("requestState")], sort_keys=True))
+
+    # A task outlives the server: it is in a file.
+    def task_of(self):
+        with open("task.json") as file:
+            return json.load(file)
+
+    def keep_task(self, task):
+        with open("task.part", "w") as file:
+            json.dump(task, file)
+        os.rename("task.part", "task.json")
+
+    def begin_task(self, request):
+        self.keep_task({"taskId": "t1", "polls": 0, "answers": None})
+        self.answer(request, {"resultType": "task", "taskId": "t1", "status": "working", "ttlMs": 60000, "pollIntervalMs": 20})
+
+    def get_task(self, request):
+        task = self.task_of()
+        task["polls"] += 1
+        self.keep_task(task)
+        said = {"resultType": "complete", "taskId": "t1", "status": "working", "ttlMs": 60000}
+        if has("forgotten"):
+            self.refuse(request, -32602, "no such task")
+            return
+        if has("asks_more") and task["answers"] is None:
+            said.update(status="input_required", inputRequests={"q": question()})
+        elif task["polls"] >= 2 and not has("endless_task"):
+            result = {"content": [{"type": "text", "text": f"done {json.dumps(task['answers'])}"}]}
+            said.update(status="completed", result=result)
+            if has("fails"):
+                said.update(status="failed", error={"code": -32001, "message": "no paper"})
+                del said["result"]
+            if has("ends"):
+                said.update(status="cancelled")
+                del said["result"]
+        self.answer(request, said)
+
+    def update_task(self, request):
+        task = self.task_of()
+        task["answers"] = request["params"]["inputResponses"]
+        self.keep_task(task)
+        self.answer(request, {"resultType": "complete"})
+
+    def cancel_task(self, request):
+        with open("cancelled", "a") as file:
+            file.write(request["params"]["taskId"] + "\n")
+        self.answer(request, {"resultType": "complete"})
 
     def progress(self, request):
         token = request["params"]["_meta"]["progressToken"]
@@ -220,6 +282,12 @@ class Server:
             self.answer(message, list_tools(message.get("params", {})))
         elif method == "tools/call":
             self.call(message)
+        elif method == "tasks/get":
+            self.get_task(message)
+        elif method == "tasks/update":
+            self.update_task(message)
+        elif method == "tasks/cancel":
+            self.cancel_task(message)
         elif method is None:
             self.asked(message)
         elif "id" in message:

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "value/form.h"
+
 /* The place to which an answer is appended. */
 typedef struct Target {
     TfyLogTask *task;
@@ -85,13 +87,19 @@ static int find_open(const TfyHistory *history, const json_t *request, bool doub
 
 /* ---- the three answers ---- */
 
-/* Accepts "yes" and "no", one of the cases that the question names, or any text, depending on the type. */
-static bool fits_question(const json_t *type, const char *answer, TfyBuffer *choices)
+/* Accepts "yes" and "no", one of the cases that the question names, the content of a form, or any text, depending on the
+ * type. False: `wrong` says why, or else `choices` has what is accepted. */
+static bool fits_question(const json_t *type, const char *answer, TfyBuffer *choices, char *wrong)
 {
     size_t i;
     const json_t *one;
     bool fits = false;
     if (json_is_string(type) && strcmp(json_string_value(type), "string") == 0) return true;
+    if (json_is_object(type) && strcmp(answer, "no") != 0) {
+        json_t *content = tfy__form_read(json_object_get(type, "form"), answer, wrong);
+        json_decref(content);
+        return content;
+    }
     if (!json_is_array(type)) {
         tfy__buffer_text(choices, "yes, no");
         return strcmp(answer, "yes") == 0 || strcmp(answer, "no") == 0;
@@ -133,6 +141,7 @@ static int append_answer(TfyLog *log, const Target *target, const TfyPayload *as
 
 static int answer_question(TfyLog *log, const Target *target, Reply reply, char *error_text)
 {
+    char wrong[TFY_ERROR_TEXT] = "";
     TfyBuffer choices = {0};
     TfyPayload asked;
     int code = TFY_E_INVALID;
@@ -142,9 +151,9 @@ static int answer_question(TfyLog *log, const Target *target, Reply reply, char 
     if (!reply.answer) reply.answer = "yes";
     if (missing)
         fail(error_text, code, "this question needs a text as its answer; write it after the run%s%s", "", "");
-    else if (!fits_question(type, reply.answer, &choices))
-        fail(error_text, code, "'%.60s' is not an answer to this question; it takes one of: %.400s", reply.answer,
-             choices.data ? choices.data : "");
+    else if (!fits_question(type, reply.answer, &choices, wrong))
+        fail(error_text, code, *wrong ? "%s%s" : "'%.60s' is not an answer to this question; it takes one of: %.400s",
+             *wrong ? wrong : reply.answer, choices.data ? choices.data : "");
     else if (reply.why && !json_is_array(tfy__payload_get(&asked, TFY_P_CALL)))
         fail(error_text, code, "a reason is given with a no to a question of 'approve'%s%s", "", "");
     else

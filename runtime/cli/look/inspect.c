@@ -330,6 +330,9 @@ static void report_question(Inspection *inspection, const TfyLogTask *task, cons
     task_option(inspection, task, option);
     if (tfy__record_is(standing->open, TFY_P_TYPE, "string")) {
         add_next(inspection, "approve %s TEXT%s", inspection->run, option);
+    } else if (json_is_object(type)) {
+        add_next(inspection, "approve %s JSON%s", inspection->run, option);
+        add_next(inspection, "deny %s%s", inspection->run, option);
     } else if (json_is_array(type)) {
         const json_t *answer;
         size_t i;

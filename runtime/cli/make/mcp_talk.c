@@ -12,6 +12,7 @@
 #include "cli/make/bare_loop.h"
 #include "effects/http_client.h"
 #include "effects/process.h"
+#include "mcp/ask.h"
 #include "value/json.h"
 
 #define PATIENCE_MS 60000 /* the default that the help gives for --timeout */
@@ -31,64 +32,30 @@ static int64_t clock_ms(void)
 /* What the question is, and what each field of a form is for. */
 static void show_question(const TfyMcpTalk *talk, const json_t *params)
 {
-    const char *message = json_string_value(json_object_get(params, "message")), *key;
-    const char *url = json_string_value(json_object_get(params, "url"));
-    char *address = url ? tfy__http_public_url(url) : NULL;
-    json_t *field;
+    const char *message = json_string_value(json_object_get(params, "message"));
+    TfyBuffer details = {0};
+    tfy__mcp_ask_details(params, &details);
     tfy__say("%s asks: %s", talk->name, message ? message : "");
-    if (url) tfy__say_text("  open %s and answer yes, if you consent\n", address ? address : "an address that is none");
-    json_object_foreach(json_object_get(json_object_get(params, "requestedSchema"), "properties"), key, field)
-    {
-        const char *type = json_string_value(json_object_get(field, "type"));
-        const char *what = json_string_value(json_object_get(field, "description"));
-        tfy__say_text("  %s: %s%s%s\n", key, type ? type : "any", what ? ", " : "", what ? what : "");
-    }
-    free(address);
-}
-
-static void fill_defaults(json_t *content, const json_t *schema)
-{
-    const char *key;
-    json_t *field;
-    json_object_foreach(json_object_get(schema, "properties"), key, field)
-    {
-        json_t *usual = json_object_get(field, "default");
-        if (usual && !json_object_get(content, key)) json_object_set(content, key, usual);
-    }
-}
-
-/* A line of the input is an answer: content for a form, null for a consent. NULL: it is not. */
-static json_t *read_answer(const char *line, const json_t *params)
-{
-    const bool consents = json_object_get(params, "url");
-    json_t *content = *line ? json_loads(line, 0, NULL) : json_object();
-    if (consents && strcmp(line, "yes") == 0) return json_null();
-    if (!json_is_object(content) || consents) {
-        json_decref(content);
-        return NULL;
-    }
-    fill_defaults(content, json_object_get(params, "requestedSchema"));
-    return content;
+    if (details.len) tfy__say_text("%s\n", details.data);
+    tfy__buffer_free(&details);
 }
 
 json_t *tfy__mcp_talk_ask(TfyMcpTalk *talk, const json_t *params)
 {
-    char *line = NULL;
+    char *line = NULL, error[TFY_ERROR_TEXT];
     size_t size = 0;
-    json_t *content = NULL;
+    json_t *answer = NULL;
     show_question(talk, params);
-    for (int i = 0; i < LINES_MOST && !content; i++) {
+    for (int i = 0; i < LINES_MOST && !answer; i++) {
         const ssize_t len = getline(&line, &size, stdin);
         if (len < 0) break;
         if (len && line[len - 1] == '\n') line[len - 1] = '\0';
-        content = read_answer(line, params);
-        if (!content) tfy__say("%s", json_object_get(params, "url") ? "'yes' consents" : "answer with a JSON object");
+        answer = tfy__mcp_ask_answer(params, *line ? line : "yes", error);
+        if (!answer) tfy__say("%s", error);
     }
     free(line);
     tfy__mcp_talk_heard(talk);
-    if (!content) return json_pack("{s:s}", "action", "decline");
-    return json_is_null(content) ? json_pack("{s:s}", "action", "accept")
-                                 : json_pack("{s:s, s:o}", "action", "accept", "content", content);
+    return answer ? answer : json_pack("{s:s}", "action", "decline");
 }
 
 static void on_asked(void *arg, TfyMcpAsked *asked, const TfyMcpCall *call, const char *method, const json_t *params)

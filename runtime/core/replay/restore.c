@@ -6,7 +6,7 @@
  * statement (a routine, point or task that does not exist) is refused as a whole: the caller replays the run from
  * its start instead. */
 #include "core/replay/snapshot.h"
-#include "core/step/step.h"
+#include "core/step/round.h"
 #include "wal/history/history.h"
 
 #include <stdio.h>
@@ -349,6 +349,14 @@ static void read_step_numbers(const Reader *r, Step *step, const json_t *json)
     step->unknown = flags & STEP_UNKNOWN;
 }
 
+static bool read_round(Reader *r, Step *step, const json_t *json)
+{
+    const TfyPerformer *performer = json ? r->loop->performers[step->call.site->tool->family] : NULL;
+    if (!json) return true;
+    if (!performer || !performer->rounds) return refuse(r, "an exchange with nobody");
+    return performer->rounds->read(step, json) || refuse(r, "an exchange that cannot be read");
+}
+
 /* If its arguments were read only in part, that part is released. */
 static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
 {
@@ -378,6 +386,7 @@ static bool read_step(Reader *r, TaskRest *rest, const json_t *json)
     const json_t *failure = tfy__member_get(json, TFY_S_FAILURE);
     if (failure && !(step->failure = json_dumps(failure, JSON_COMPACT))) return no_memory(r);
     if (!read_stage(step, tfy__member_text(json, TFY_S_STAGE))) return refuse(r, "a step at an unknown stage");
+    if (!read_round(r, step, tfy__member_get(json, TFY_S_ROUND))) return false;
     if (step->stage < STAGE_SETTLE) step->doubt = DOUBT_NONE; /* as struct Step requires, whatever the log contains */
     if (step->stage == STAGE_OUTCOME) step->counted = true;
     if (step->stage == STAGE_OUTCOME && !step->started && tfy__limit_bounds(step)) {

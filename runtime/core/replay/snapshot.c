@@ -3,6 +3,7 @@
  * Every value is written as [value], as [value,1] if others refer to it too, or as the number of such a value,
  * counted from 0 in the order of the text: a value that several places share is written once, and shared again
  * when it is restored. */
+#include "core/step/round.h"
 #include "core/replay/snapshot.h"
 #include "base/table.h"
 
@@ -318,11 +319,15 @@ static void write_step(Writer *w, const Step *step)
     write_number(w, TFY_S_TRIES, call->tries);
     if (step->failure) tfy__put_json(&w->out, TFY_S_FAILURE, step->failure, strlen(step->failure));
     if (step->model_call) tfy__put_string(&w->out, TFY_S_CALL, step->model_call);
+    if (step->round) {
+        tfy__put(&w->out, TFY_S_ROUND);
+        step->round->ops->write(step, &w->out);
+    }
     if (tool) {
         tfy__put_text(&w->out, TFY_S_TOOL, tool->name);
         tfy__put_text(&w->out, TFY_S_KEY, step->key);
         tfy__put(&w->out, TFY_S_ARGS);
-        write_values(w, tool->params, tool->param_count, call->args);
+        write_values(w, tool->params, tool->param_count, call_args(step));
     }
     tfy__buffer_char(&w->out, '}');
 }

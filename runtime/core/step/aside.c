@@ -74,7 +74,7 @@ static int take_answer(Step *step, const char *answer, const char *by, char *err
 
 bool tfy__call_ask(TfyCall *call, const char *question, const char *grant, TfyGranted *answered)
 {
-    Step *step = (Step *)((char *)call - offsetof(Step, call));
+    Step *step = step_of_call(call);
     TfyLoop *loop = call->loop;
     if (!loop->options.escalate || !loop->on_question || loop->draining || step->in_call != CALL_BEGUN) return false;
     Asking *asking = tfy__sys_calloc(1, sizeof *asking);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/step/step.h"
+#include "core/step/round.h"
 #include "observe/asked.h"
 
 /* How people may answer: "bool", "string", or the names of an enum's cases; an answer cannot carry values. */
@@ -31,7 +31,10 @@ static void put_question(TfyBuffer *out, const Step *step)
     tfy__put_text(out, TFY_P_ID, id);
     tfy__put_hex(out, TFY_P_DIGEST, call->digest);
     tfy__put(out, TFY_P_TYPE);
-    answer_type(out, question_type(call));
+    if (asks_more(step))
+        step->round->ops->put_type(step, out);
+    else
+        answer_type(out, question_type(call));
 }
 
 void tfy__step_start_payload(TfyBuffer *out, const Step *step)
@@ -56,7 +59,8 @@ void tfy__step_start_payload(TfyBuffer *out, const Step *step)
 bool tfy__step_leaves_start(const Step *step)
 {
     const TfyTool *tool = step->call.site->tool;
-    return is_question(tool) || is_io_wait(tool) || tool->family == TFY_F_SIGNAL || tool->repeat == TFY_ONCE;
+    return asks_more(step) || is_question(tool) || is_io_wait(tool) || tool->family == TFY_F_SIGNAL ||
+           tool->repeat == TFY_ONCE;
 }
 
 bool tfy__step_is_sleep(const Step *step)
@@ -121,7 +125,9 @@ static bool begin_start(Step *step)
         return true;
     }
     bool ok = !out.failed;
-    if (record && ok && strcmp(record->payload, out.data) != 0) {
+    if (record && asks_more(step)) {
+        ok = step->round->ops->take_question(step, record);
+    } else if (record && ok && strcmp(record->payload, out.data) != 0) {
         tfy__history_diverge(step->rest, record, "it starts %s", out.data);
         ok = false;
     } else if (record && ok) {
@@ -172,6 +178,7 @@ bool tfy__step_begin(Step *step)
 void tfy__step_begin_again(Step *step)
 {
     step->stage = STAGE_BEGIN;
+    if (step->round) step->round->ops->drop(step);
     tfy__limit_leave(step);
     tfy__undo_again(step->call.task);
     step->started = START_NONE;

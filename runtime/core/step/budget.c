@@ -234,10 +234,11 @@ bool tfy__budget_refuses(TfyCall *call)
     if (!hold || !hold->what) return false;
     call->outcome = TFY_NOT_DONE;
     if (hold->what == PRICE) {
-        tfy__call_tool_error(call, EINVAL,
-                             "a budget bounds what %s costs, and its model, or one that may answer in its place, has no "
-                             "price; give it one in the file of models",
-                             call->tool->name);
+        tfy__call_tool_error(
+            call, EINVAL,
+            "a budget bounds what %s costs, and its model, or one that may answer in its place, has no "
+            "price; give it one in the file of models",
+            call->tool->name);
         return true;
     }
     TfyBuffer text = {0};

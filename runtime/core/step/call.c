@@ -14,12 +14,7 @@ static void begin_payload(TfyBuffer *out, const Step *step)
     if (step->model_call && !tfy__step_leaves_start(step)) tfy__put_string(out, TFY_P_CALL, step->model_call);
 }
 
-static Step *pending_of(TfyCall *call)
-{
-    return (Step *)((char *)call - offsetof(Step, call));
-}
-
-static void leave_call(Step *step)
+void tfy__step_leave_call(Step *step)
 {
     CHECK(step->in_call != CALL_NO_ROOM);
     tfy__step_left_call(step);
@@ -51,9 +46,9 @@ static void tell_ended(const TfyCall *call, bool ok, const TfyBuffer *payload)
 
 void tfy__call_done(TfyCall *call, TfyValue result)
 {
-    Step *step = pending_of(call);
+    Step *step = step_of_call(call);
     if (step->doubt == DOUBT_PROBED) {
-        leave_call(step);
+        tfy__step_leave_call(step);
         tfy__probe_done(step, result);
         return;
     }
@@ -63,7 +58,7 @@ void tfy__call_done(TfyCall *call, TfyValue result)
         tfy__call_bad_value(call, "$", "the result nests deeper than JSON may");
         return;
     }
-    leave_call(step);
+    tfy__step_leave_call(step);
     call->outcome = TFY_DONE;
     tell_ended(call, true, payload);
     tfy__count_call(step, false, false);
@@ -74,9 +69,9 @@ void tfy__call_done(TfyCall *call, TfyValue result)
 
 void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost)
 {
-    Step *step = pending_of(call);
+    Step *step = step_of_call(call);
     TfyBuffer out = {0};
-    leave_call(step);
+    tfy__step_leave_call(step);
     step->again_ms = tfy__due_from_now(call->loop, wait_ms);
     call->tries = tries;
     tfy__put_begin(&out);
@@ -94,7 +89,7 @@ void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost)
 
 bool tfy__call_note(TfyCall *call, uint8_t record_type, const TfyBuffer *payload)
 {
-    return tfy__run_note(pending_of(call)->rest->run, record_type, payload) > 0;
+    return tfy__run_note(step_of_call(call)->rest->run, record_type, payload) > 0;
 }
 
 /* ---- failed attempts ---- */
@@ -206,7 +201,7 @@ static void probe_failed(Step *step)
 static void call_failed(Step *step)
 {
     const TfyCall *call = &step->call;
-    leave_call(step);
+    tfy__step_leave_call(step);
     if (step->doubt == DOUBT_PROBED) {
         probe_failed(step);
         return;
@@ -221,28 +216,28 @@ static void call_failed(Step *step)
 void tfy__call_fail(TfyCall *call, const TfyType *error, const TfyValue *fields)
 {
     tfy_fail(call->task, error, call->site->point->line, fields);
-    call_failed(pending_of(call));
+    call_failed(step_of_call(call));
 }
 
 bool tfy__call_waits(const TfyCall *call)
 {
-    return pending_of((TfyCall *)call)->fd_wait != NULL;
+    return step_of_call((TfyCall *)call)->fd_wait != NULL;
 }
 
 void tfy__call_panicked(TfyCall *call)
 {
-    call_failed(pending_of(call));
+    call_failed(step_of_call(call));
 }
 
 void tfy__call_fail_recorded(TfyCall *call, json_t *error)
 {
-    tfy__step_raise_recorded(pending_of(call), error);
+    tfy__step_raise_recorded(step_of_call(call), error);
     tfy__call_panicked(call);
 }
 
 void tfy__call_unanswered(TfyCall *call)
 {
-    Step *step = pending_of(call);
+    Step *step = step_of_call(call);
     CHECK(step->in_call == CALL_BEGUN);
     CHECK(call->loop->in_flight > 0);
     step->in_call = CALL_UNANSWERED;
@@ -257,14 +252,14 @@ bool tfy__call_read(const TfyCall *call, const TfyPayload *payload, TfyValue *ou
 
 int64_t tfy__call_deadline_ns(const TfyCall *call)
 {
-    const Step *step = pending_of((TfyCall *)call);
+    const Step *step = step_of_call((TfyCall *)call);
     return step->timer ? tfy__due_ns(call->loop, step->due_ms) : 0;
 }
 
 void tfy__call_starved(TfyCall *call)
 {
     tfy__starved(call->task);
-    call_failed(pending_of(call));
+    call_failed(step_of_call(call));
 }
 
 void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
@@ -284,7 +279,7 @@ void tfy__call_tool_error(TfyCall *call, int64_t code, const char *format, ...)
                  (TfyValue[]){tfy_of_obj(text), tfy_of_obj(name), tfy_of_int(code)});
     else
         tfy__out_of_memory(task);
-    call_failed(pending_of(call));
+    call_failed(step_of_call(call));
 }
 
 void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
@@ -295,7 +290,7 @@ void tfy__call_bad_value(TfyCall *call, const char *path, const char *message)
         tfy_fail(task, &tfy_type_bad_value, call->site->point->line, (TfyValue[]){tfy_of_obj(text), tfy_of_obj(where)});
     else
         tfy__out_of_memory(task);
-    call_failed(pending_of(call));
+    call_failed(step_of_call(call));
 }
 
 static bool tool_fails(TfyTask *task, TfyOutcome outcome, int64_t code, const char *format, va_list args)

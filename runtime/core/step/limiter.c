@@ -120,12 +120,8 @@ static Limiter *limiter_for(TfyLoop *loop, const TfyProgram *program, const TfyT
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
         return NULL;
     }
-    *limiter = (Limiter){.loop = loop,
-                         .program = program,
-                         .tool = tool,
-                         .host = own,
-                         .starts = starts,
-                         .next = loop->limiters};
+    *limiter = (Limiter){
+        .loop = loop, .program = program, .tool = tool, .host = own, .starts = starts, .next = loop->limiters};
     return loop->limiters = limiter;
 }
 

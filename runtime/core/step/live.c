@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/step/step.h"
+#include "core/step/round.h"
 
 enum {
     SLACK_MS = 1000, /* the wall clock and the monotonic one are not read at the same moment */
@@ -46,6 +46,7 @@ void tfy__step_timer_fired(void *arg)
     }
     bool worked = step->in_call;
     tfy__step_stop_call(step);
+    if (step->round) step->round->ops->abandon(step);
     if (step->call.loop->test) tfy__test_forget(step->call.loop->test, step);
     step->asking = false;
     tfy__wait_leave(step);
@@ -324,7 +325,7 @@ void tfy__step_go_live(Step *step)
         if (rest->step == step) tell_idle(step);
     } else if (tfy__step_only_takes(tool)) {
         start_call(step);
-    } else if (step->started == START_FOUND && !is_question(tool)) {
+    } else if (step->started == START_FOUND && !is_question(tool) && !is_away(step)) {
         step->stage = STAGE_DOUBT;
         tfy__step_advance(step);
     } else if (puts_down(step)) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/step/step.h"
+#include "core/step/round.h"
 #include "value/type_book.h"
 
 /* ---- answers ---- */
@@ -98,6 +98,14 @@ static bool record_approval(Step *step, const char *answer, const char *by, cons
     return lsn > 0;
 }
 
+void tfy__person_gave(Step *step, TfyValue value)
+{
+    if (asks_more(step))
+        step->round->ops->answered(step, value.o);
+    else
+        tfy__step_answer(step, value);
+}
+
 /* The answer is recorded, and takes effect. Its time is that of its record, as in a replay, which may be later than the
  * turn's; a log that forgets has no times. */
 static bool give_answer(Step *step, const char *answer, const char *by, const char *why)
@@ -108,7 +116,13 @@ static bool give_answer(Step *step, const char *answer, const char *by, const ch
     const int64_t recorded_ms = tfy__log_last_ms(loop->log), at_ms = recorded_ms ? recorded_ms : loop->now_ms;
     if (!tfy__person_answered(step, answer, by, at_ms, &value)) return false;
     tfy__person_reason(step->rest, why);
-    tfy__step_answer(step, value);
+    const bool more = asks_more(step);
+    if (more) {
+        tfy__timers_del(&step->call.loop->timers, step->timer);
+        step->timer = 0;
+        tfy__step_queue(step);
+    }
+    tfy__person_gave(step, value);
     return true;
 }
 
@@ -130,6 +144,20 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
     for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count && len < cap; i++)
         if (type->cases[i].bare)
             len += (size_t)snprintf(text + len, cap - len, "%s%s", len ? ", " : "", type->cases[i].name);
+}
+
+/* Whether more than some words answers it. */
+static bool takes_text(const Step *step)
+{
+    return question_type(&step->call)->kind == TFY_STRING && !(asks_more(step) && !step->round->ops->is_form(step));
+}
+
+static void say_answers(const Step *step, char *text, size_t cap)
+{
+    if (asks_more(step))
+        snprintf(text, cap, "%s", takes_text(step) ? "a JSON object, yes, no" : "yes, no");
+    else
+        answers_text(question_type(&step->call), text, cap);
 }
 
 /* The option that answers the question, as records name it; NULL: a person does. */
@@ -161,7 +189,7 @@ void tfy__person_ask(Step *step)
     }
     if (!loop->on_question) return;
     char answers[512];
-    answers_text(question_type(call), answers, sizeof answers);
+    say_answers(step, answers, sizeof answers);
     const TfyFrame *frame = frame_at(call->task, call->task->top);
     uint32_t line = call->site->point->line;
     const char *file = tfy__line_file(program_of(step->rest->run), &line);
@@ -177,7 +205,7 @@ void tfy__person_ask(Step *step)
                          .asked = call->site->asked,
                          .not_by_yes = call->site->asked && loop->options.approve_trusted,
                          .answers = answers,
-                         .free_text = question_type(call)->kind == TFY_STRING};
+                         .free_text = takes_text(step)};
     loop->on_question(loop->question_state, &asked);
 }
 
@@ -439,11 +467,12 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
         snprintf(error_text, TFY_ERROR_TEXT, "run %s asks something else now", step->rest->run->uuid);
         return TFY_E_DIVERGED;
     }
-    if (!answer && type->kind == TFY_STRING) {
+    if (!answer && type->kind == TFY_STRING && !asks_more(step)) {
         snprintf(error_text, TFY_ERROR_TEXT, "this question needs a text as its answer; write it after the run");
         return TFY_E_INVALID;
     }
     if (!answer) answer = "yes";
+    if (asks_more(step) && !step->round->ops->fits(step, answer, error_text)) return TFY_E_INVALID;
     if (!answer_value(call->task, type, answer, &value)) {
         if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
         char answers[400];
@@ -572,8 +601,8 @@ static void say_waiting(TfyBuffer *out, const TaskRest *rest)
         return;
     }
     char answers[512];
-    answers_text(question_type(&step->call), answers, sizeof answers);
-    bool free_text = question_type(&step->call)->kind == TFY_STRING;
+    say_answers(step, answers, sizeof answers);
+    bool free_text = takes_text(step);
     tfy__buffer_printf(out, "%s (%s)\n  tfy approve %s%s%s%s\n", text, answers, run, root ? "" : " --task ",
                        root ? "" : path, free_text ? " TEXT" : "");
 }

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/step/step.h"
+#include "core/step/round.h"
 
-static bool same_digest(const Step *step, const TfyPayload *payload)
+bool tfy__step_same_digest(const Step *step, const TfyPayload *payload)
 {
     char digest[17];
     tfy__digest_text(step->call.digest, digest);
@@ -109,7 +109,7 @@ static void take_result(Step *step, const TfyLogRecord *record)
     TfyCall *call = &step->call;
     TfyPayload payload;
     tfy__payload_open(&payload, record);
-    if (tfy__step_wait_kind(step) || !same_digest(step, &payload) || !same_call(step, &payload)) {
+    if (tfy__step_wait_kind(step) || !tfy__step_same_digest(step, &payload) || !same_call(step, &payload)) {
         tfy__step_diverge(step, record);
         tfy__payload_close(&payload);
         return;
@@ -211,7 +211,7 @@ static void take_approval(Step *step, const TfyLogRecord *record)
         tfy__step_diverge(step, record);
     if (ok) tfy__person_reason(step->rest, tfy__payload_text(&payload, TFY_P_WHY));
     tfy__payload_close(&payload);
-    if (ok) tfy__step_answer(step, value);
+    if (ok) tfy__person_gave(step, value);
 }
 
 /* Results are checked before they are recorded, but by the layout in the log, to which older compilers gave no
@@ -293,6 +293,15 @@ static void take_wait(Step *step, const TfyLogRecord *record)
     take_request(step, record);
 }
 
+static void take_exchange(Step *step, const TfyLogRecord *record)
+{
+    const TfyPerformer *performer = step->call.loop->performers[step->call.site->tool->family];
+    if (performer && performer->rounds)
+        performer->rounds->take(step, record);
+    else
+        tfy__step_diverge(step, record);
+}
+
 /* Takes the next record about this step. False: the history has none (yet), or the task was halted. */
 bool tfy__step_take_recorded(Step *step)
 {
@@ -318,6 +327,8 @@ bool tfy__step_take_recorded(Step *step)
     case TFY_R_IN_DOUBT: take_doubt(step, record); break;
     case TFY_R_LLM_REQUEST: take_request(step, record); break;
     case TFY_R_TASK_YIELD: take_wait(step, record); break;
+    case TFY_R_MCP_ROUND:
+    case TFY_R_MCP_TASK: take_exchange(step, record); break;
     default: tfy__step_diverge(step, record); break;
     }
     return rest->step == step;

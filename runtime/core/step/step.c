@@ -13,7 +13,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "core/step/step.h"
+#include "core/step/round.h"
 #include "observe/asked.h"
 
 #define PAYLOAD_KEPT 65536 /* bytes */
@@ -95,6 +95,7 @@ void tfy__step_free(Step *step)
     step->timer = 0;
     tfy__wait_leave(step);
     tfy__limit_leave(step);
+    if (step->round) step->round->ops->drop(step);
     drop_args(step);
     tfy_drop(step->call.task, step->model_call);
     tfy__buffer_free(&step->call.extra);
@@ -132,6 +133,7 @@ bool tfy__step_work(TfyLoop *loop)
     if (!tfy__step_dequeued(step)) return true;
     const TaskRest *rest = step->rest;
     tfy__step_advance(step);
+    if (rest->step == step && step->round) set_state(rest->task, tfy__step_wait_state(step));
     if (rest->step == step && state_of(rest->task) == TFY_TASK_SLEEPING) /* its run has just gone live */
         tfy__fold_asleep(rest->task);
     return true;
@@ -187,6 +189,12 @@ void tfy__step_cancel(TaskRest *rest)
     Step *step = rest->step;
     tfy__step_stop_call(step);
     tfy__step_free(step);
+}
+
+void tfy__step_give_up(TaskRest *rest)
+{
+    if (rest->step->round) rest->step->round->ops->abandon(rest->step);
+    tfy__step_cancel(rest);
 }
 
 const WaitKind *tfy__step_wait_kind(const Step *step)
@@ -574,7 +582,7 @@ static TfyStatus run_step(TfyTask *task, Step *step)
     tfy__step_advance(step);
     if (task->state & T_HALTED) return TFY_WAIT; /* for ever */
     if (rest->step != step) return TFY_AGAIN;
-    set_state(task, waiting);
+    set_state(task, step->round ? tfy__step_wait_state(step) : waiting);
     return TFY_WAIT;
 }
 

@@ -3,7 +3,10 @@
 #ifndef CORE_STEP_STEP_H
 #define CORE_STEP_STEP_H
 
+#include <stddef.h>
+
 #include "core/loop/state.h"
+#include "wal/rows/payload.h"
 
 /* step.c */
 bool tfy__step_dequeued(Step *step);  /* a queue releases a step; true: the step is still needed */
@@ -15,6 +18,11 @@ TfyBuffer *tfy__step_payload(TfyLoop *loop);
 void tfy__step_drop_failure(Step *step); /* it is no longer in doubt */
 
 /* call.c */
+void tfy__step_leave_call(Step *step); /* the exchange is over: its performer and its timer leave it */
+static inline Step *step_of_call(TfyCall *call)
+{
+    return (Step *)((char *)call - offsetof(Step, call));
+}
 void tfy__step_doubt_stays(Step *step); /* neither its performer nor a probe knows whether it was done */
 /* raises the error that the attempt in doubt failed with; false: there is none */
 bool tfy__step_raise_failure(Step *step);
@@ -37,6 +45,7 @@ bool tfy__step_begin(Step *step); /* STAGE_BEGIN: one more fact; false: waits or
 bool tfy__step_is_sleep(const Step *step);
 
 /* recorded.c */
+bool tfy__step_same_digest(const Step *step, const TfyPayload *payload); /* the record is of this request */
 /* false: the history has no record for it (yet), or the task was halted */
 bool tfy__step_take_recorded(Step *step);
 void tfy__step_raise_timeout(Step *step);                       /* leads to STAGE_SETTLE */
@@ -74,10 +83,12 @@ static inline const TfyType *question_type(const TfyCall *call)
 {
     return call->result->kind == TFY_RECORD ? call->result->fields[0].type : call->result;
 }
+void tfy__person_reason(TaskRest *rest, const char *why); /* of the answer that its step gets now; NULL: none */
 /* The step's value for a recorded answer: an Answer, with who and when, if the program asks for one. False: it does not
  * fit, or no memory. */
-void tfy__person_reason(TaskRest *rest, const char *why); /* of the answer that its step gets now; NULL: none */
 bool tfy__person_answered(const Step *step, const char *answer, const char *by, int64_t at_ms, TfyValue *out);
+/* The open question has this value: it is the step's, or what its call waited for. */
+void tfy__person_gave(Step *step, TfyValue value);
 
 /* A question to a person about the call under way (aside.c). A program that never asks one does not carry its code. */
 struct Aside {

@@ -2,7 +2,6 @@
  * one through loop/state.h; step.h is for the files that work on steps. */
 #ifndef CORE_STEP_STEPS_H
 #define CORE_STEP_STEPS_H
-
 #include "core/task/task.h"
 #include <jansson.h>
 
@@ -145,6 +144,7 @@ struct Step {
     bool told_idle;          /* a live event reported that it waits */
     bool asking;             /* approve, ask, in doubt: the question was shown */
     struct BudgetHold *hold; /* what it has put down for a request to a model; owned; NULL: nothing */
+    struct Round *round;     /* its call takes several exchanges (round.h); owned; NULL: one so far */
     struct Aside *aside;     /* in_call: a person was asked about the call (aside.c); owned; NULL: nobody was */
     int64_t retry, backoff_ms, timeout_ms;
     int64_t asks;     /* prompts: attempts left */
@@ -169,9 +169,9 @@ struct Step {
 /* step.c and its parts */
 void tfy__step_advance(Step *step);    /* continues as far as possible; completes or waits */
 void tfy__step_queue(Step *step);      /* the next turn advances it */
-void tfy__step_cancel(TaskRest *rest); /* aborts the step under way and frees it */
-/* starts steps whose records are durable, at most SYNCED_STEPS per call */
-void tfy__step_synced(TfyLoop *loop);
+/* aborts the step under way and frees it; give_up: and nobody elsewhere need work for it */
+void tfy__step_cancel(TaskRest *rest), tfy__step_give_up(TaskRest *rest);
+void tfy__step_synced(TfyLoop *loop);              /* starts steps whose records are durable, SYNCED_STEPS at most */
 bool tfy__step_is_synced(const TfyLoop *loop);     /* at least one of them could start */
 void tfy__step_answer(Step *step, TfyValue value); /* final: takes a borrowed value */
 void tfy__step_raise(Step *step);                  /* final: task->error is set */

@@ -106,7 +106,7 @@ void tfy__cancel_apply(TaskRest *rest, uint32_t scope, bool force, const char *w
     CHECK(!rest->kill || rest->kill_why);
     task->state |= T_CANCEL;
     if (!tfy__cancel_ready(task)) return;
-    if (rest->step) tfy__step_cancel(rest);
+    if (rest->step) tfy__step_give_up(rest);
     tfy__sched_wake(task);
 }
 
@@ -187,7 +187,7 @@ bool tfy__cancel_deliver(TfyTask *task)
     CHECK(task->state & T_CANCEL);
     bool whole = target == NO_INDEX, force = whole && rest->kill_force;
     const char *why = whole ? rest->kill_why : "timeout";
-    if (rest->step) tfy__step_cancel(rest);
+    if (rest->step) tfy__step_give_up(rest);
     mark_scopes(task, target);
     if (whole) rest->kill = rest->kill_force = false;
     if (whole) rest->cancelled = true;

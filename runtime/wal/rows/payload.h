@@ -109,6 +109,8 @@
     M(REFUSAL, "refusal", TEXT)                                                                                        \
     M(CALLS, "calls", LIST)                                                                                            \
     M(REQUEST, "request", TEXT)                                                                                        \
+    M(REQUESTS, "requests", OBJECT)                                                                                    \
+    M(REQUEST_STATE, "state", TEXT)                                                                                    \
     M(RESERVE, "reserve", OBJECT)                                                                                      \
     M(ROOT, "root", OBJECT)                                                                                            \
     M(ROW, "row", OBJECT)                                                                                              \
@@ -120,6 +122,7 @@
     M(SCOPE, "scope", INT)                                                                                             \
     M(SEED, "seed", TEXT)                                                                                              \
     M(SEQ, "seq", INT)                                                                                                 \
+    M(SERVER, "server", TEXT)                                                                                          \
     M(SET, "set", FLAG)                                                                                                \
     M(SPENT, "spent", OBJECT)                                                                                          \
     M(STAGE, "stage", TEXT)                                                                                            \
@@ -130,6 +133,8 @@
     M(TID, "tid", INT)                                                                                                 \
     M(TO, "to", TEXT)                                                                                                  \
     M(TOOL, "tool", TEXT)                                                                                              \
+    M(TTL_MS, "ttl_ms", INT)                                                                                           \
+    M(POLL_MS, "poll_ms", INT)                                                                                         \
     M(TRIES, "tries", INT)                                                                                             \
     M(LOST, "lost", FLAG)                                                                                              \
     M(TYPE, "type", ANY)                                                                                               \

@@ -19,7 +19,7 @@
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive
  *   StepStart         {"tool", "args": {…}, "attempt", "key", "call"?}   once tools
  *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest", "call"?}
- *                       for a person; type: "bool", "string" or [cases]
+ *                       for a person; type: "bool", "string", [cases] or {"form": schema}, which a JSON object answers
  *                     {…, "call": [["runs", WORD, …], …], "origins"?: [[NAME, TEXT], …]}   of the policy `approve`: what
  *                       is asked about, and where the untrusted values in it come from
  *                     {"tool": "signal", "name"}   waits for a signal
@@ -89,6 +89,12 @@
  *                     {"tool", "day": "2026-11-25", "spent": {"tokens", "cost", "calls"}}   in the database's own chain
  *                       what that day (UTC) has come to, with this
  *
+ *   McpRound          {"tool", "digest", "server", "requests": {NAME: {…}}, "state"?}
+ *                       an MCP server wants to know more before it goes on with a call; the questions, StepStarts of the
+ *                       effect ask, and their Approvals follow. state: the server's own, sent back with the answers
+ *   McpTask           {"tool", "digest", "server", "task", "ttl_ms"?, "poll_ms"?}
+ *                       it has made a task of the call, which is asked for its end
+ *
  *   Admin             {"what": "token" | "revoke" | "config", "name"?, "value"?: …, "by", "via"}
  *                       what was done to a server, in the database's own chain; name: of the token
  *
@@ -142,9 +148,11 @@ typedef enum TfyRecordType {
     TFY_R_SNAPSHOT,
     TFY_R_COMPACTED,
     TFY_R_MOVED,
-    TFY_R_LLM_REQUEST, /* 37, 38 and 40 are reserved: McpRound, McpTask, Claimed */
-    TFY_R_ADMIN = 39,
-    TFY_R_TEXT = 41,
+    TFY_R_LLM_REQUEST,
+    TFY_R_MCP_ROUND,
+    TFY_R_MCP_TASK,
+    TFY_R_ADMIN,
+    TFY_R_TEXT = 41, /* 40 is reserved: Claimed */
     TFY_R_SECRET,
     TFY_R_COUNT
 } TfyRecordType;

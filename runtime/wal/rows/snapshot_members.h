@@ -80,6 +80,7 @@
     M(RETRY, "retry", INT)                                                                                             \
     M(RETURNING, "returning", FLAG)                                                                                    \
     M(ROOT, "root", OBJECT)                                                                                            \
+    M(ROUND, "round", OBJECT)                                                                                          \
     M(ROUTINE, "routine", INT)                                                                                         \
     M(SCOPE, "scope", INT)                                                                                             \
     M(SCOPES, "scopes", INT)                                                                                           \
