@@ -136,7 +136,7 @@ static void command(const TfyCommand *row)
     fputs(" [options]\"\n", stdout);
     line(row->summary);
     for (int i = 0; i < OPT_COUNT; i++)
-        if (i != OPT_HELP && (row->options & (TfyOptionSet)1 << i) != 0)
+        if (i != OPT_HELP && tfy__command_names(row, i))
             term(OPTIONS[i].name[1] ? "--" : "-", OPTIONS[i].name, OPTIONS[i].argument, OPTIONS[i].meaning);
 }
 

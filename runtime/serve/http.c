@@ -266,33 +266,6 @@ static void take_listener(const Listener *listener, TfyRequest *request, TfyGate
     *gate = (TfyGate){.hosts = listen->hosts, .tls = came->tls, .proxy = listen->proxy};
 }
 
-static bool read_query(TfyRequest *request, char *query)
-{
-    for (char *at = query, *next; at && *at; at = next) {
-        next = strchr(at, '&');
-        if (next) *next++ = '\0';
-        char *value = strchr(at, '=');
-        if (value) *value++ = '\0';
-        if (request->parameter_count == TFY_PARAMETERS_MAX)
-            return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the query has more than %d parameters",
-                                TFY_PARAMETERS_MAX);
-        tfy__decode_percent(at, strlen(at), true);
-        if (value) tfy__decode_percent(value, strlen(value), true);
-        if (tfy__request_parameter(request, at))
-            return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the parameter '%.80s' is there twice", at);
-        request->parameters[request->parameter_count++] = (TfyParameter){.name = at, .value = value ? value : ""};
-    }
-    return true;
-}
-
-static bool find_route(TfyRequest *request)
-{
-    char *query = strchr(request->target, '?');
-    if (query) *query++ = '\0';
-    request->route = tfy__route_find(tfy__routes, request->method, request->target, &request->names, &request->problem);
-    return request->route && read_query(request, query);
-}
-
 static size_t body_most(const TfyRequest *request)
 {
     return request->route->body ? request->route->body : TFY_BODY_MAX;
@@ -363,7 +336,7 @@ static bool passes(const Listener *listener, TfyRequest *request, const TfyReque
     TfyCame came;
     take_listener(listener, request, &gate, &came);
     return is_short(request, asked) && tfy__gate(&gate, asked, &request->method, &request->problem) &&
-           tfy__caller_find(request, asked, &came) && find_route(request) &&
+           tfy__caller_find(request, asked, &came) && tfy__request_route(request) &&
            tfy__may(request->server, &request->caller, request->route->role, NULL, &request->problem) &&
            fits_body(request, asked) && keep_headers(request, asked);
 }
@@ -419,11 +392,7 @@ static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
         return answer(request, false);
     }
     leave(http, request);
-    if (request->route->where == TFY_OF_RUN) request->then = tfy__of_run;
-    if (request->route->where != TFY_BY_LOOP)
-        tfy__readers_ask(http->server->readers, request);
-    else
-        tfy__command_ask(http->server, request);
+    tfy__request_hand_over(request);
     return MHD_YES;
 }
 
@@ -431,6 +400,10 @@ void tfy__request_done(TfyRequest *request)
 {
     struct TfyHttp *http = request->server->http;
     request->done = true;
+    if (request->inside) {
+        request->inside(request->inside_arg, request);
+        return;
+    }
     MHD_resume_connection(request->connection);
     pthread_mutex_lock(&http->mutex);
     http->away--;

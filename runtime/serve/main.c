@@ -1,6 +1,7 @@
 /* main.c: tfy-serve: opens the database, loads the programs, and turns the loop until a signal ends it.
  *
  * tfy-serve [--db FILE] [--config FILE] … [NAME=]FILE.so …   with programs that `tfy build --shared` made
+ * tfy-serve mcp [--tool NAME] … [--hold TIME] …               the same with an MCP client at standard input and output
  * tfy-serve token …                                          what `tfy token` is (token_command.h)
  * tfy-serve start …, deploy …, drain …                       what these commands of tfy are (server_command.h)
  * tfy-serve ps …, inspect …, request …                       commands of tfy about runs elsewhere (remote.h) */
@@ -24,6 +25,7 @@
 #include "serve/hooks.h"
 #include "serve/http_figures.h"
 #include "serve/listen.h"
+#include "serve/mcp/mcp.h"
 #include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/queue.h"
@@ -36,8 +38,9 @@
 #include "serve/token_command.h"
 #include "serve/versions.h"
 #include "serve/watch.h"
+#include "value/json.h"
 
-enum { FILES = 4096 };
+enum { FILES = 4096, TOOLS_MOST = 512 };
 
 typedef struct Words {
     TfyServeFlags flags;
@@ -45,12 +48,17 @@ typedef struct Words {
     bool open;         /* a browser */
     const char *watch[TFY_WATCH_MOST];
     int watch_count;
+    bool mcp; /* a client of the Model Context Protocol is at standard input and output */
+    const char *tools[TOOLS_MOST + 1];
+    int tool_count;
+    TfyMcpSettings settings;
 } Words;
 
 typedef struct Main {
     TfyServer server;
     TfyOwner *owner;
     struct TfyWatch *watch;
+    struct TfyMcpStdio *stdio;
     char error[TFY_ERROR_TEXT];
 } Main;
 
@@ -214,6 +222,7 @@ static void wake_readers(TfyLoop *loop, void *arg)
     if (!loop) return;
     tfy__tail_wake(server->tail);
     tfy__hub_wake(server->hub, tfy__log_durable(tfy__loop_log(loop)));
+    tfy__mcp_host_wake(server->mcp);
 }
 
 static void count_turn(void *state, int64_t took_ns)
@@ -222,7 +231,15 @@ static void count_turn(void *state, int64_t took_ns)
     tfy__times_add(&server->turns, took_ns / 1000);
 }
 
-static bool open_server(Main *it)
+/* Last of all, since a client may call at once. */
+static bool open_mcp(Main *it, const Words *words)
+{
+    TfyServer *server = &it->server;
+    if (!words->mcp) return true;
+    return (it->stdio = tfy__mcp_stdio_open(server, server->mcp, it->error));
+}
+
+static bool open_server(Main *it, const Words *words)
 {
     TfyServer *server = &it->server;
     it->owner = tfy__owner_start(server->loop, server->db);
@@ -236,6 +253,7 @@ static bool open_server(Main *it)
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
     if (!(server->schedules = tfy__schedules_open(server, it->error))) return false;
     if (!(server->followers = tfy__followers_open(server, it->error))) return false;
+    if (words->mcp && !(server->mcp = tfy__mcp_host_open(server, &words->settings, it->error))) return false;
     tfy__on_durable(server->loop, wake_readers, server);
     tfy__on_turns(server->loop, count_turn, server);
     return tfy__entrance_open(server, it->error);
@@ -258,7 +276,10 @@ static int close_all(Main *it, int status)
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
     tfy__children_quit(server->children);
+    tfy__mcp_stdio_close(it->stdio);
+    tfy__mcp_host_quit(server->mcp);
     tfy__entrance_quit(server);
+    tfy__mcp_host_close(server->mcp);
     tfy__readers_close(server->readers);
     (void)tfy_close(server->loop);
     tfy__tail_close(server->tail);
@@ -279,8 +300,9 @@ static int close_all(Main *it, int status)
 static int serve(Main *it, const Words *words)
 {
     int code = open_loop(it);
-    if (code || !open_server(it) ||
-        !(it->watch = tfy__watch_open(&it->server, words->watch, words->watch_count, it->error))) {
+    if (code || !open_server(it, words) ||
+        !(it->watch = tfy__watch_open(&it->server, words->watch, words->watch_count, it->error)) ||
+        !open_mcp(it, words)) {
         tfy__say("%s", it->error);
         return close_all(it, code ? tfy__exit_status(code) : EXIT_MISSING);
     }
@@ -315,6 +337,13 @@ static bool take_option(Main *it, Words *words, int option)
         if (words->watch_count == TFY_WATCH_MOST) return false;
         words->watch[words->watch_count++] = optarg;
         return true;
+    case 't':
+        if (words->tool_count == TOOLS_MOST) return false;
+        words->tools[words->tool_count++] = optarg;
+        words->settings.tools = words->tools;
+        return true;
+    case 'h':
+        return tfy__read_duration(optarg, strlen(optarg), &words->settings.hold_ms) && words->settings.hold_ms >= 0;
     case 'l':
         if (flags->listen_count == TFY_LISTEN_MOST) return false;
         flags->listen[flags->listen_count++] = optarg;
@@ -337,6 +366,8 @@ static bool take_words(Main *it, Words *words, int argc, char **argv)
                                             {"print-config", no_argument, NULL, 'p'},
                                             {"open", no_argument, NULL, 'o'},
                                             {"watch", required_argument, NULL, 'w'},
+                                            {"tool", required_argument, NULL, 't'},
+                                            {"hold", required_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -356,7 +387,7 @@ static void raise_files(void)
 int main(int argc, char **argv)
 {
     Main it = {.server = {.posting = PTHREAD_MUTEX_INITIALIZER, .documents = PTHREAD_MUTEX_INITIALIZER}};
-    Words words = {.check = false};
+    Words words = {.settings = {.hold_ms = TFY_MCP_HOLD_MS, .clients_approve = true}};
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
     tfy__notify_open();
@@ -366,12 +397,16 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);
     if (argc > 1 && tfy__is_server_command(argv[1])) return tfy__server_command(argc - 1, argv + 1);
     if (argc > 1 && tfy__is_remote_command(argv[1])) return tfy__remote_command(argc - 1, argv + 1);
-    if (!take_words(&it, &words, argc, argv)) return EXIT_USAGE;
+    words.mcp = argc > 1 && strcmp(argv[1], "mcp") == 0;
+    words.flags.no_tcp = words.mcp;
+    if (words.mcp) tfy__set_program_name("tfy mcp serve");
+    if (words.mcp && !tfy__mcp_stdio_take()) return tfy__fail(EXIT_MISSING, "standard files cannot be taken");
+    if (!take_words(&it, &words, argc - words.mcp, argv + words.mcp)) return EXIT_USAGE;
     if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);
     if (words.print && !tfy__config_print(it.server.config, &words.flags, stdout))
         return close_all(&it, tfy__fail(EXIT_MISSING, "the configuration cannot be printed"));
     if (words.check || words.print) return close_all(&it, EXIT_DONE);
-    if (!add_programs(&it, argv + optind, argc - optind) || !add_configured(&it)) {
+    if (!add_programs(&it, argv + words.mcp + optind, argc - words.mcp - optind) || !add_configured(&it)) {
         tfy__say("%s", *it.error ? it.error : "memory ran out");
         return close_all(&it, EXIT_MISSING);
     }

@@ -1,4 +1,4 @@
-/* request.c: what every route needs: the query of a request, and its answer as JSON. */
+/* request.c: what every route needs: the query of a request, its way to whoever works on it, and its answer as JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -79,6 +79,45 @@ void tfy__request_label(const TfyRequest *request, const char **name, const char
         *name = request->parameters[i].name + 6;
         *value = request->parameters[i].value;
     }
+}
+
+/* ---- its way ---- */
+
+static bool read_query(TfyRequest *request, char *query)
+{
+    for (char *at = query, *next; at && *at; at = next) {
+        next = strchr(at, '&');
+        if (next) *next++ = '\0';
+        char *value = strchr(at, '=');
+        if (value) *value++ = '\0';
+        if (request->parameter_count == TFY_PARAMETERS_MAX)
+            return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the query has more than %d parameters",
+                                TFY_PARAMETERS_MAX);
+        tfy__decode_percent(at, strlen(at), true);
+        if (value) tfy__decode_percent(value, strlen(value), true);
+        if (tfy__request_parameter(request, at))
+            return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "the parameter '%.80s' is there twice", at);
+        request->parameters[request->parameter_count++] = (TfyParameter){.name = at, .value = value ? value : ""};
+    }
+    return true;
+}
+
+bool tfy__request_route(TfyRequest *request)
+{
+    char *query = strchr(request->target, '?');
+    if (query) *query++ = '\0';
+    request->route = tfy__route_find(tfy__routes, request->method, request->target, &request->names, &request->problem);
+    return request->route && read_query(request, query);
+}
+
+void tfy__request_hand_over(TfyRequest *request)
+{
+    TfyServer *server = request->server;
+    if (request->route->where == TFY_OF_RUN) request->then = tfy__of_run;
+    if (request->route->where != TFY_BY_LOOP)
+        tfy__readers_ask(server->readers, request);
+    else
+        tfy__command_ask(server, request);
 }
 
 /* ---- the answer ---- */

@@ -96,6 +96,9 @@ typedef struct TfyRequest {
     bool ended;                               /* the run that was found has */
     char queued[37];                          /* … or has not begun; "": it has */
     void (*pass)(struct TfyRequest *request); /* whom a reader gives it to when it is done with it */
+    /* inside.h: who gets the answer, and the request; NULL: a connection */
+    void (*inside)(void *arg, struct TfyRequest *request);
+    void *inside_arg;
 } TfyRequest;
 
 struct TfyServer {
@@ -115,6 +118,7 @@ struct TfyServer {
     struct TfySchedules *schedules;
     struct TfyFollowers *followers;
     struct TfyQueue *queue;
+    struct TfyMcpHost *mcp; /* mcp/mcp.h; NULL: it offers no tools */
     TfyDoor *door;
     struct TfyBounds *bounds;
     _Atomic(TfyConfig *) config; /* the newest */
@@ -148,6 +152,10 @@ void tfy__answer_text(TfyBuffer *out, const char *name, const char *text); /* ,"
 json_t *tfy__json_time(int64_t ms);                                        /* as answers have times; NULL: no memory */
 void tfy__request_json(TfyRequest *request, int status, json_t *json);     /* takes it; NULL: no memory */
 void tfy__request_free(TfyRequest *request);
+/* Finds the route of the target, which is decoded in place, and reads its query. False: the problem says why not. */
+bool tfy__request_route(TfyRequest *request);
+/* Gives a request that may be answered to a reader or to the loop, whichever its route says; none of TFY_AT_ONCE. */
+void tfy__request_hand_over(TfyRequest *request);
 
 /* ---- http.c ---- */
 

@@ -47,7 +47,15 @@ typedef struct TfyCommand {
     int min_words, max_words; /* number of operands; max -1: any number */
     bool takes_params;        /* unknown options are parameters of a workflow */
     bool reads_words;         /* in tfy, the command reads its words itself, as they were typed */
+    TfyOptionSet more;        /* options behind the first TFY_OPTION_BITS of the table */
 } TfyCommand;
+
+/* Whether the command's row names this option. */
+static inline bool tfy__command_names(const TfyCommand *command, int option)
+{
+    const TfyOptionSet set = option < TFY_OPTION_BITS ? command->options : command->more;
+    return (set >> option % TFY_OPTION_BITS & 1) != 0;
+}
 
 /* An option that may be given several times. */
 typedef struct TfyGiven {

@@ -5,7 +5,8 @@
 
 #include "cli/frame/cli.h"
 
-#define OPT(NAME) ((TfyOptionSet)1 << OPT_##NAME)
+#define OPT(NAME)  ((TfyOptionSet)1 << OPT_##NAME)
+#define MORE(NAME) ((TfyOptionSet)1 << (OPT_##NAME - TFY_OPTION_BITS)) /* for .more */
 #define TFY__RUNNING                                                                                                   \
     (OPT(DB) | OPT(YES) | OPT(YOLO) | OPT(ESCALATE) | OPT(DETAILS) | OPT(EVENTS) | OPT(LLM) | OPT(MODELS) |            \
      OPT(SECRETS) | OPT(SECRETS_FROM) | OPT(ROOT) | OPT(WAIT) | OPT(LOG_FORMAT) | OPT(CEILING) |                       \
@@ -55,6 +56,9 @@
     ROW(mcp_pull, "mcp pull", "FILE.tfy [NAME] | NAME URL | NAME -- COMMAND [ARGUMENT ...]",                           \
         "write the tools of the MCP servers of a program, or of one server, to NAME.mcp.json",                         \
         OPT(MCP_CHECK) | OPT(SECRETS) | OPT(TIMEOUT), 1, -1)                                                           \
+    ROW(mcp_serve, "mcp serve", "FILE.tfy",                                                                            \
+        "offer the workflows of a program as tools, to an MCP client at standard input and output",                    \
+        OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(MCP_TOOL), 1, 1, .more = MORE(MCP_HOLD))                                 \
     ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
         "run programs in one process that is always there, and take requests over HTTP",                               \
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \

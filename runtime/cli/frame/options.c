@@ -9,7 +9,7 @@
 
 bool tfy__command_takes(const TfyCommand *command, int option)
 {
-    return option == OPT_HELP || (command->options & (TfyOptionSet)1 << option) != 0;
+    return option == OPT_HELP || tfy__command_names(command, option);
 }
 
 void tfy__command_usage(const TfyCommand *command, void *file)
@@ -176,7 +176,7 @@ static void keep_value(TfyArgs *args, int option, const char *value)
     args->option[option] = value;
     if (option == OPT_DIR) args->dirs[args->dir_count++] = value;
     if (option == OPT_CELL_READS || option == OPT_CELL_WRITES || option == OPT_GRANT || option == OPT_LISTEN ||
-        option == OPT_LABEL)
+        option == OPT_LABEL || option == OPT_MCP_TOOL)
         args->given[args->given_count++] = (TfyGiven){.option = option, .value = value};
 }
 

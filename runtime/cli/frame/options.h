@@ -152,15 +152,20 @@
     O(TO, "to", "URL", "where to: https://…, redis://…, nats://…, otlp+http://… or otlp+https://…")                    \
     O(FOLLOWER, "name", "NAME", "the follower's name, under which its place in the log is kept (else webhook, redis, …)") \
     O(SECRET_FILE, "secret-file", "FILE", "what signs messages (https), or the password or token for the target")      \
-    O(CONTENT, "content", NULL, "otlp: with the texts that models were sent, and their answers")
+    O(CONTENT, "content", NULL, "otlp: with the texts that models were sent, and their answers")                       \
+    O(MCP_TOOL, "tool", "NAME",                                                                                        \
+      "offer this workflow (else all that are documented and take and give JSON); may be given several times")         \
+    O(MCP_HOLD, "hold", "TIME", "how long a call waits for its run before it is told a task (else 2s)")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;
 #undef TFY_OPTION_ENUM
 
-/* Bit 1 << TfyOption for each option. */
+/* A set has a bit for each of so many options. A command has two sets: one of the first options of the table, and one of
+ * those behind them. */
 __extension__ typedef unsigned __int128 TfyOptionSet;
-_Static_assert(OPT_COUNT <= 128, "a set of options has a bit for each");
+enum { TFY_OPTION_BITS = 128 };
+_Static_assert((int)OPT_COUNT <= 2 * TFY_OPTION_BITS, "two sets of options have a bit for each");
 
 typedef struct TfyOptionInfo {
     const char *name;     /* without the dashes */

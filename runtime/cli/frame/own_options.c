@@ -6,7 +6,9 @@
 #define OTHER(...)
 #define OWN(function, name, operands, summary, options, ...) | (options)
 #define OWN_OPTIONS                                          (OPT(HELP) TFY_COMMANDS(OTHER, OWN))
-#define KEEP(NAME, text)                                     ((OWN_OPTIONS & OPT(NAME)) != 0 ? (text) : NULL)
+#define IS_OWN(NAME)                                                                                                   \
+    ((int)OPT_##NAME < TFY_OPTION_BITS && (OWN_OPTIONS >> OPT_##NAME % TFY_OPTION_BITS & 1) != 0)
+#define KEEP(NAME, text) (IS_OWN(NAME) ? (text) : NULL)
 #define INFO(NAME, name, argument, meaning)                                                                            \
     [OPT_##NAME] = {KEEP(NAME, name), KEEP(NAME, argument), KEEP(NAME, meaning)},
 

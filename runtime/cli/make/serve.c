@@ -64,7 +64,7 @@ static void add_options(const TfyArgs *args, char **words, int *count)
     static const TfyOption values[] = {OPT_CONFIG,      OPT_TLS_CERT,     OPT_TLS_KEY,     OPT_TLS_CA,   OPT_ROLES,
                                        OPT_ONLY,        OPT_EXPIRES,      OPT_RATE,        OPT_SERVER,   OPT_RUN_ID,
                                        OPT_DRAIN,       OPT_PROGRAM_NAME, OPT_TO,          OPT_FOLLOWER, OPT_TYPE,
-                                       OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT},
+                                       OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT,    OPT_MCP_HOLD},
                            flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_PRINT_CONFIG, OPT_OPEN,   OPT_JSON,
                                       OPT_MOVE,   OPT_START_WAIT, OPT_CONTENT,      OPT_DETAILS};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -103,10 +103,11 @@ static void free_words(char **words, int count)
     free(words);
 }
 
-int tfy__cmd_serve(const TfyArgs *args)
+/* verb: NULL, or what the client at standard input and output speaks. */
+static int serve(const TfyArgs *args, const char *verb)
 {
     int count = 0;
-    char **words = words_of(args, "tfy-serve", NULL, &count);
+    char **words = words_of(args, "tfy-serve", verb, &count);
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_PRINT_CONFIG] &&
         !args->option[OPT_CONFIG])
@@ -119,6 +120,16 @@ int tfy__cmd_serve(const TfyArgs *args)
     if (status == EXIT_DONE) status = become(words);
     free_words(words, count);
     return status;
+}
+
+int tfy__cmd_serve(const TfyArgs *args)
+{
+    return serve(args, NULL);
+}
+
+int tfy__cmd_mcp_serve(const TfyArgs *args)
+{
+    return serve(args, "mcp");
 }
 
 /* The words as they are: tfy-serve does the rest. */

@@ -1,0 +1,559 @@
+/* host.c: the host's thread: letters, the runs that turns wait for, and the ends of turns. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/look/event.h"
+#include "serve/clock.h"
+#include "serve/mcp/turn.h"
+
+enum { LOOK_MS = 1000, PAGE = 2000 };
+
+typedef struct TfyMcpLetter {
+    struct TfyMcpLetter *next;
+    void (*call)(TfyMcpHost *host, void *arg);
+    void *arg;
+    bool alone; /* it is freed when it is read; otherwise it is part of its argument */
+} TfyMcpLetter;
+
+/* The offers of a version of a program. */
+typedef struct TfyMcpOffered {
+    struct TfyMcpOffered *next;
+    const TfyServed *served;
+    TfyMcpOffers *offers; /* owned */
+} TfyMcpOffered;
+
+typedef struct TfyMcpIdle {
+    void (*call)(void *arg);
+    void *arg;
+    int64_t until_ms;
+} TfyMcpIdle;
+
+/* ---- letters ---- */
+
+/* False: nobody reads letters any more. */
+static bool send_letter(TfyMcpHost *host, TfyMcpLetter *letter)
+{
+    pthread_mutex_lock(&host->mutex);
+    const bool read = !host->ended;
+    if (read) LIST_APPEND(&host->letters, letter, next);
+    pthread_cond_signal(&host->more);
+    pthread_mutex_unlock(&host->mutex);
+    return read;
+}
+
+bool tfy__mcp_host_post(TfyMcpHost *host, void (*call)(TfyMcpHost *host, void *arg), void *arg)
+{
+    TfyMcpLetter *letter = malloc(sizeof *letter);
+    if (!letter) return false;
+    *letter = (TfyMcpLetter){.call = call, .arg = arg, .alone = true};
+    if (send_letter(host, letter)) return true;
+    free(letter);
+    return false;
+}
+
+void tfy__mcp_host_wake(TfyMcpHost *host)
+{
+    if (!host) return;
+    pthread_mutex_lock(&host->mutex);
+    host->woken = true;
+    pthread_cond_signal(&host->more);
+    pthread_mutex_unlock(&host->mutex);
+}
+
+/* ---- what clients say ---- */
+
+typedef struct Heard {
+    TfyMcpPeer *peer;
+    TfyMcpAnswer *answer;
+    TfyBuffer text;
+} Heard;
+
+static void hear(TfyMcpHost *host, void *arg)
+{
+    Heard *heard = arg;
+    TfyMcpMessage message;
+    tfy__mcp_read(heard->text.data ? heard->text.data : "", heard->text.len, &message);
+    tfy__buffer_free(&heard->text);
+    tfy__mcp_spoken(host, heard->peer, &message, heard->answer);
+    free(heard);
+}
+
+bool tfy__mcp_hear(TfyMcpHost *host, TfyMcpPeer *peer, TfyBuffer *text, TfyMcpAnswer *answer)
+{
+    Heard *heard = malloc(sizeof *heard);
+    if (!heard) return false;
+    *heard = (Heard){peer, answer, *text};
+    if (!tfy__mcp_host_post(host, hear, heard)) {
+        free(heard);
+        return false;
+    }
+    *text = (TfyBuffer){0};
+    return true;
+}
+
+TfyMcpPeer *tfy__mcp_peer_new(const TfyCaller *caller)
+{
+    TfyMcpPeer *peer = calloc(1, sizeof *peer);
+    if (peer) peer->caller = *caller;
+    return peer;
+}
+
+void tfy__mcp_peer_free(TfyMcpPeer *peer)
+{
+    free(peer);
+}
+
+/* ---- requests of a turn ---- */
+
+typedef struct Asking {
+    TfyMcpLetter letter; /* made beforehand: an answer always arrives */
+    TfyMcpTurn *turn;
+    TfyMcpThen *then;
+    TfyRequest *request;
+} Asking;
+
+static void free_turn(TfyMcpTurn *turn)
+{
+    if (turn->answer || turn->away) return;
+    LIST2_REMOVE(&turn->host->turns, turn, prev, next);
+    tfy__puts_free(turn);
+    tfy__mcp_message_free(&turn->message);
+    json_decref(turn->replies);
+    json_decref(turn->run_json);
+    free(turn);
+}
+
+static void answered(TfyMcpHost *host, void *arg)
+{
+    Asking *asking = arg;
+    TfyMcpTurn *turn = asking->turn;
+    if (turn->answer) asking->then(turn, asking->request);
+    tfy__request_free(asking->request);
+    free(asking);
+    turn->away--;
+    free_turn(turn);
+}
+
+static void on_answer(void *arg, TfyRequest *request)
+{
+    Asking *asking = arg;
+    asking->request = request;
+    CHECK(send_letter(asking->turn->host, &asking->letter)); /* the host ends when all have arrived */
+}
+
+void tfy__turn_ask(TfyMcpTurn *turn, const TfyInside *what, TfyMcpThen *then)
+{
+    Asking *asking = calloc(1, sizeof *asking);
+    TfyInside inside = *what;
+    if (asking) {
+        *asking = (Asking){.letter = {.call = answered, .arg = asking}, .turn = turn, .then = then};
+        inside.caller = &turn->peer->caller;
+        inside.done = on_answer;
+        inside.arg = asking;
+        turn->away++;
+        if (tfy__inside_ask(turn->host->server, &inside)) return;
+        turn->away--;
+    } else {
+        json_decref(inside.body);
+    }
+    free(asking);
+    tfy__turn_refuse(turn, &(TfyMcpRefusal){TFY_MCP_INTERNAL, 500, NULL, "memory ran out"});
+}
+
+json_t *tfy__turn_heard(const TfyRequest *request)
+{
+    if (request->problem.kind || !request->answer.len) return NULL;
+    return json_loadb(request->answer.data, request->answer.len, JSON_ALLOW_NUL, NULL);
+}
+
+/* ---- the end of a turn ---- */
+
+static void end(TfyMcpTurn *turn, int status, TfyBuffer *text)
+{
+    TfyMcpAnswer *answer = turn->answer;
+    if (!answer) return;
+    turn->answer = NULL;
+    turn->waits = false;
+    answer->end(answer, status, text && !text->failed ? text->data : NULL, text ? text->len : 0);
+    if (text) tfy__buffer_free(text);
+}
+
+/* What each result of the newest revision says. */
+static void complete(json_t *result)
+{
+    json_t *meta = json_object_get(result, "_meta");
+    if (!json_object_get(result, "resultType")) json_object_set_new(result, "resultType", json_string("complete"));
+    if (!meta) json_object_set_new(result, "_meta", meta = json_object());
+    json_object_set_new(meta, "io.modelcontextprotocol/serverInfo",
+                        json_pack("{s:s, s:s}", "name", "tfy", "version", tfy_version()));
+}
+
+void tfy__turn_finish(TfyMcpTurn *turn, json_t *result)
+{
+    TfyBuffer text = {0};
+    if (!result) {
+        tfy__turn_refuse(turn, &(TfyMcpRefusal){TFY_MCP_INTERNAL, 500, NULL, "memory ran out"});
+        return;
+    }
+    if (turn->client.modern) complete(result);
+    tfy__mcp_write_result(&text, turn->message.id, result);
+    json_decref(result);
+    end(turn, 200, &text);
+}
+
+void tfy__turn_refuse(TfyMcpTurn *turn, TfyMcpRefusal *refusal)
+{
+    TfyBuffer text = {0};
+    tfy__refusal_write(&text, turn->message.id, refusal);
+    end(turn, turn->client.modern ? refusal->status : 200, &text);
+}
+
+void tfy__turn_refuse_for(TfyMcpTurn *turn, const TfyProblem *problem)
+{
+    TfyMcpRefusal refusal = {.code = 0};
+    const bool missing = problem->kind == TFY_PROBLEM_NOT_FOUND;
+    tfy__refusal_set(&refusal, missing ? 200 : tfy__problem_status(problem->kind),
+                     missing ? TFY_MCP_INVALID_PARAMS : TFY_MCP_INTERNAL, "%.250s",
+                     *problem->detail ? problem->detail : "the server failed");
+    tfy__turn_refuse(turn, &refusal);
+}
+
+void tfy__turn_drop(TfyMcpTurn *turn)
+{
+    end(turn, 202, NULL);
+}
+
+void tfy__turn_say(TfyMcpTurn *turn, const char *method, const json_t *params)
+{
+    TfyBuffer text = {0};
+    tfy__mcp_write_notification(&text, method, params);
+    if (turn->answer && !text.failed) turn->answer->say(turn->answer, text.data, text.len);
+    tfy__buffer_free(&text);
+}
+
+void tfy__turn_put(TfyMcpTurn *turn, const char *id, const char *method, const json_t *params)
+{
+    TfyBuffer text = {0};
+    tfy__buffer_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"%s\",\"params\":", id, method);
+    char *json = json_dumps(params, JSON_COMPACT);
+    tfy__buffer_printf(&text, "%s}", json ? json : "{}");
+    free(json);
+    if (turn->answer && !text.failed) turn->answer->say(turn->answer, text.data, text.len);
+    tfy__buffer_free(&text);
+}
+
+/* ---- runs ---- */
+
+static bool anybody_waits(const TfyMcpHost *host)
+{
+    for (const TfyMcpTurn *turn = host->turns.first; turn; turn = turn->next)
+        if (turn->waits) return true;
+    return false;
+}
+
+static int64_t durable(const TfyMcpHost *host)
+{
+    return tfy__log_durable(tfy__loop_log(host->server->loop));
+}
+
+/* Who looks once after it began to wait has seen what was recorded up to then. */
+void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms)
+{
+    TfyMcpHost *host = turn->host;
+    if (!anybody_waits(host)) host->cursor = durable(host);
+    turn->waits = true;
+    turn->until_ms = most_ms ? tfy__monotonic_ms() + most_ms : 0;
+    tfy__call_look(turn);
+}
+
+typedef struct Following {
+    TfyMcpHost *host;
+    int count;
+} Following;
+
+static int follow_one(void *arg, const TfyEvent *event)
+{
+    Following *following = arg;
+    if (following->count++ == PAGE) return 1;
+    following->host->cursor = event->record->lsn;
+    if (!event->run) return 0;
+    for (TfyMcpTurn *turn = following->host->turns.first, *next; turn; turn = next) {
+        next = turn->next;
+        if (turn->waits && strcmp(turn->run, event->run->uuid) == 0) turn->again = true;
+    }
+    return 0;
+}
+
+static void look_again(TfyMcpHost *host)
+{
+    for (TfyMcpTurn *turn = host->turns.first, *next; turn; turn = next) {
+        next = turn->next;
+        if (turn->waits && turn->again && !turn->looks) tfy__call_look(turn);
+    }
+}
+
+static void follow(TfyMcpHost *host)
+{
+    int code = 1;
+    while (code > 0 && anybody_waits(host)) {
+        Following following = {host, 0};
+        code = tfy__events_see(host->events, host->cursor + 1, follow_one, &following);
+        look_again(host);
+    }
+}
+
+static void end_waits(TfyMcpHost *host)
+{
+    const int64_t now = tfy__monotonic_ms();
+    for (TfyMcpTurn *turn = host->turns.first, *next; turn; turn = next) {
+        next = turn->next;
+        if (!turn->waits || !turn->until_ms || turn->until_ms > now) continue;
+        turn->until_ms = 0;
+        tfy__call_late(turn);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void free_ended(TfyMcpHost *host)
+{
+    for (TfyMcpTurn *turn = host->turns.first, *next; turn; turn = next) {
+        next = turn->next;
+        free_turn(turn);
+    }
+}
+
+static int64_t pause_ms(const TfyMcpHost *host)
+{
+    int64_t least = LOOK_MS;
+    const int64_t now = tfy__monotonic_ms();
+    for (const TfyMcpTurn *turn = host->turns.first; turn; turn = turn->next)
+        if (turn->waits && turn->until_ms && turn->until_ms - now < least) least = turn->until_ms - now;
+    return least < 1 ? 1 : least;
+}
+
+static bool any_away(const TfyMcpHost *host)
+{
+    for (const TfyMcpTurn *turn = host->turns.first; turn; turn = turn->next)
+        if (turn->away) return true;
+    return false;
+}
+
+/* NULL: there are none, and it is time to look. */
+static TfyMcpLetter *take_letters(TfyMcpHost *host)
+{
+    pthread_mutex_lock(&host->mutex);
+    const struct timespec until = tfy__deadline(pause_ms(host));
+    while (!host->letters.first && !host->woken && (!host->ends || any_away(host)) &&
+           pthread_cond_timedwait(&host->more, &host->mutex, &until) != ETIMEDOUT) {}
+    TfyMcpLetter *letter = host->letters.first;
+    host->letters.first = host->letters.last = NULL;
+    host->woken = false;
+    host->quits = host->ends;
+    host->ended = host->ends && !letter && !any_away(host);
+    pthread_mutex_unlock(&host->mutex);
+    return letter;
+}
+
+static void read_letters(TfyMcpHost *host, TfyMcpLetter *letter)
+{
+    for (TfyMcpLetter *next; letter; letter = next) {
+        const TfyMcpLetter taken = *letter;
+        next = letter->next;
+        if (taken.alone) free(letter);
+        taken.call(host, taken.arg);
+    }
+}
+
+static void refuse_all(TfyMcpHost *host)
+{
+    for (TfyMcpTurn *turn = host->turns.first, *next; turn; turn = next) {
+        next = turn->next;
+        if (turn->answer)
+            tfy__turn_refuse(turn, &(TfyMcpRefusal){TFY_MCP_INTERNAL, 503, NULL, "the server ends; ask it again"});
+    }
+}
+
+/* Of one who leaves, once what it asked for is answered. */
+static void tell_idle(TfyMcpHost *host)
+{
+    TfyMcpIdle *idle = host->idle;
+    if (!idle || (host->turns.first && tfy__monotonic_ms() < idle->until_ms)) return;
+    host->idle = NULL;
+    idle->call(idle->arg);
+    free(idle);
+}
+
+void tfy__mcp_host_when_idle(TfyMcpHost *host, int64_t most_ms, void (*call)(void *arg), void *arg)
+{
+    TfyMcpIdle *idle = malloc(sizeof *idle);
+    if (!idle || host->idle) {
+        free(idle);
+        call(arg);
+        return;
+    }
+    *idle = (TfyMcpIdle){call, arg, tfy__monotonic_ms() + most_ms};
+    host->idle = idle;
+}
+
+static void *work(void *arg)
+{
+    TfyMcpHost *host = arg;
+    while (!host->ended) {
+        read_letters(host, take_letters(host));
+        if (host->quits) refuse_all(host);
+        follow(host);
+        end_waits(host);
+        free_ended(host);
+        tell_idle(host);
+    }
+    return NULL;
+}
+
+/* ---- offers ---- */
+
+const TfyMcpOffers *tfy__host_offers(TfyMcpHost *host, const TfyServed *served)
+{
+    char error[TFY_ERROR_TEXT];
+    for (const TfyMcpOffered *known = host->offered.first; known; known = known->next)
+        if (known->served == served) return known->offers;
+    TfyMcpOffered *offered = calloc(1, sizeof *offered);
+    if (!offered) return NULL;
+    offered->served = served;
+    offered->offers = tfy__mcp_offers_new(served->program, host->settings->tools, error);
+    LIST_APPEND(&host->offered, offered, next);
+    return offered->offers;
+}
+
+/* Where several programs are served, a tool is PROGRAM.WORKFLOW. */
+static bool has_name(const TfyCatalog *catalog, const TfyServed *served, const char *workflow, const char *tool)
+{
+    const size_t len = strlen(served->name);
+    if (catalog->count == 1) return strcmp(workflow, tool) == 0;
+    return strncmp(tool, served->name, len) == 0 && tool[len] == '.' && strcmp(tool + len + 1, workflow) == 0;
+}
+
+/* Calls see with each offer that the caller may use, until it returns true. */
+static bool see_offers(TfyMcpHost *host, const TfyCaller *caller,
+                       bool (*see)(void *arg, const TfyCatalog *catalog, const TfyMcpFound *found), void *arg)
+{
+    const TfyCatalog *catalog = tfy__catalog(host->server);
+    for (size_t i = 0; i < catalog->count; i++) {
+        const TfyMcpOffers *offers = tfy__host_offers(host, catalog->served[i]);
+        for (size_t k = 0; offers && k < offers->count; k++) {
+            const TfyMcpFound found = {catalog->served[i], &offers->items[k]};
+            if (tfy__may_see(caller, found.served->name, found.offer->workflow->name) && see(arg, catalog, &found))
+                return true;
+        }
+    }
+    return false;
+}
+
+typedef struct Search {
+    const char *tool, *program; /* program NULL: tool is its name for clients; else the workflow's */
+    TfyMcpFound found;
+} Search;
+
+static bool is_searched(void *arg, const TfyCatalog *catalog, const TfyMcpFound *found)
+{
+    Search *search = arg;
+    const char *workflow = found->offer->workflow->name;
+    const bool is = search->program
+                        ? strcmp(search->program, found->served->name) == 0 && strcmp(search->tool, workflow) == 0
+                        : has_name(catalog, found->served, workflow, search->tool);
+    if (is) search->found = *found;
+    return is;
+}
+
+TfyMcpFound tfy__host_find(TfyMcpHost *host, const TfyCaller *caller, const char *tool)
+{
+    Search search = {.tool = tool};
+    see_offers(host, caller, is_searched, &search);
+    return search.found;
+}
+
+TfyMcpFound tfy__host_find_workflow(TfyMcpHost *host, const TfyCaller *caller, const char *program,
+                                    const char *workflow)
+{
+    Search search = {.tool = workflow, .program = program};
+    see_offers(host, caller, is_searched, &search);
+    return search.found;
+}
+
+static bool add_tool(void *arg, const TfyCatalog *catalog, const TfyMcpFound *found)
+{
+    json_t *tool = json_copy(found->offer->tool);
+    if (tool && catalog->count > 1)
+        json_object_set_new(tool, "name", json_sprintf("%s.%s", found->served->name, found->offer->workflow->name));
+    json_array_append_new(arg, tool);
+    return false;
+}
+
+void tfy__host_tools(TfyMcpHost *host, const TfyCaller *caller, json_t *tools)
+{
+    see_offers(host, caller, add_tool, tools);
+}
+
+/* ---- opening and closing ---- */
+
+/* What cannot be offered is told before anything is. */
+static bool check_offers(TfyMcpHost *host, char *error)
+{
+    const TfyCatalog *catalog = tfy__catalog(host->server);
+    size_t count = 0;
+    for (size_t i = 0; i < catalog->count; i++) {
+        TfyMcpOffers *offers = tfy__mcp_offers_new(catalog->served[i]->program, host->settings->tools, error);
+        if (!offers) return false;
+        count += offers->count;
+        tfy__mcp_offers_free(offers);
+    }
+    if (count) return true;
+    snprintf(error, TFY_ERROR_TEXT,
+             "there is nothing to offer: a tool is a workflow with a doc comment that takes and gives JSON");
+    return false;
+}
+
+TfyMcpHost *tfy__mcp_host_open(TfyServer *server, const TfyMcpSettings *settings, char *error)
+{
+    TfyMcpHost *host = calloc(1, sizeof *host);
+    snprintf(error, TFY_ERROR_TEXT, "memory ran out");
+    if (!host) return NULL;
+    host->server = server;
+    host->settings = settings;
+    pthread_mutex_init(&host->mutex, NULL);
+    tfy__cond_init(&host->more);
+    if (check_offers(host, error) && tfy__mcp_key_open(&host->key, server->db, error))
+        host->events = tfy__events_open(server->db, error);
+    host->runs = host->events && pthread_create(&host->thread, NULL, work, host) == 0;
+    if (host->runs) return host;
+    tfy__mcp_host_close(host);
+    return NULL;
+}
+
+void tfy__mcp_host_quit(TfyMcpHost *host)
+{
+    if (!host || !host->runs) return;
+    pthread_mutex_lock(&host->mutex);
+    host->ends = true;
+    pthread_cond_signal(&host->more);
+    pthread_mutex_unlock(&host->mutex);
+    pthread_join(host->thread, NULL);
+    host->runs = false;
+}
+
+void tfy__mcp_host_close(TfyMcpHost *host)
+{
+    if (!host) return;
+    tfy__mcp_host_quit(host);
+    for (TfyMcpOffered *offered; (offered = LIST_TAKE(&host->offered, next));) {
+        tfy__mcp_offers_free(offered->offers);
+        free(offered);
+    }
+    tfy__events_close(host->events);
+    free(host->idle);
+    pthread_mutex_destroy(&host->mutex);
+    pthread_cond_destroy(&host->more);
+    free(host);
+}

@@ -1,0 +1,157 @@
+/* turn.h: a request of a client under way, and what its parts share.
+ *
+ * Invariants
+ *   - All of this belongs to the host's thread. What others answer comes back to it as a letter.
+ *   - A turn is answered once: `answer` is NULL from then on. It is freed when it is answered and nothing that it asked
+ *     the server for is under way.
+ *   - A turn that waits has a run, and is looked at again with each record of that run, so it misses nothing: it looks
+ *     once after it began to wait, and records come in order. */
+#ifndef SERVE_MCP_TURN_H
+#define SERVE_MCP_TURN_H
+
+#include "base/list.h"
+#include "mcp/server/asked.h"
+#include "mcp/server/offer.h"
+#include "mcp/server/state.h"
+#include "serve/inside.h"
+#include "serve/mcp/mcp.h"
+#include "serve/programs.h"
+
+struct TfyMcpPeer {
+    TfyCaller caller;
+    bool greeted;        /* with initialize: it speaks an older revision */
+    TfyMcpClient client; /* … then */
+};
+
+/* A workflow that is offered. */
+typedef struct TfyMcpFound {
+    const TfyServed *served; /* NULL: none is */
+    const TfyMcpOffer *offer;
+} TfyMcpFound;
+
+/* A question that an older client was asked, on the stream of a call. */
+typedef struct TfyMcpPut {
+    struct TfyMcpPut *next;
+    char id[24];      /* of the request */
+    json_t *question; /* owned */
+    bool over;        /* it was answered */
+} TfyMcpPut;
+
+typedef struct TfyMcpTurn {
+    struct TfyMcpTurn *prev, *next; /* of the host's */
+    TfyMcpHost *host;
+    TfyMcpPeer *peer;
+    TfyMcpAnswer *answer;  /* NULL: it is answered */
+    TfyMcpMessage message; /* the request; owned */
+    TfyMcpClient client;
+    uint32_t away; /* requests of the server to itself that are under way */
+    /* of a call */
+    TfyMcpFound found;
+    uint8_t digest[TFY_MCP_DIGEST]; /* of the request, and who it is from */
+    char run[37];                   /* "": none yet */
+    bool waits;                     /* for the run */
+    bool looks, again;              /* the run is being looked at; and has to be once more */
+    uint32_t replying; /* answers of the client's that are on the way to the run: it is looked at after them */
+    int64_t until_ms;  /* monotonic: it waits no longer; 0: it does */
+    json_t *replies;   /* what the client answers beforehand, by the questions' keys; owned; NULL: nothing */
+    json_t *run_json;  /* the run as it was seen last; owned; NULL: it was not */
+    bool late;         /* it has waited long enough: it is answered with what is known */
+    bool cancelled;    /* the client took it back before it had a run */
+    void (*whole)(struct TfyMcpTurn *turn); /* whole.c; NULL: it is not there */
+    LIST(TfyMcpPut) put;                    /* questions that it was asked on this stream */
+} TfyMcpTurn;
+
+struct TfyMcpHost {
+    TfyServer *server;
+    const TfyMcpSettings *settings;
+    TfyMcpKey key;
+    pthread_t thread;
+    bool runs;                /* the thread does, or has to be joined */
+    struct TfyEvents *events; /* the thread's own */
+    int64_t cursor;           /* records up to this one were seen, or nobody waited then */
+    LIST(TfyMcpTurn) turns;
+    LIST(struct TfyMcpOffered) offered;
+    uint64_t asked; /* questions put to older clients */
+    struct TfyMcpIdle *idle;
+    bool quits;            /* requests are refused */
+    pthread_mutex_t mutex; /* held for: */
+    pthread_cond_t more;
+    LIST(struct TfyMcpLetter) letters;
+    bool woken, ends;
+    bool ended; /* letters are read no more */
+};
+
+/* ---- host.c ---- */
+
+/* What a turn does with the answer of the server to a request of its own. request: freed afterwards. */
+typedef void TfyMcpThen(TfyMcpTurn *turn, TfyRequest *request);
+/* Has the server answer; body is taken. Without memory the turn is refused. */
+void tfy__turn_ask(TfyMcpTurn *turn, const TfyInside *what, TfyMcpThen *then);
+/* The answer of such a request as JSON, which the caller owns; NULL: it was refused. */
+json_t *tfy__turn_heard(const TfyRequest *request);
+
+/* Answers: with a result, which is taken; with a refusal; with nothing. */
+void tfy__turn_finish(TfyMcpTurn *turn, json_t *result);
+void tfy__turn_refuse(TfyMcpTurn *turn, TfyMcpRefusal *refusal);
+void tfy__turn_refuse_for(TfyMcpTurn *turn, const TfyProblem *problem);
+void tfy__turn_drop(TfyMcpTurn *turn);
+/* Says a notification, or asks something, before that. */
+void tfy__turn_say(TfyMcpTurn *turn, const char *method, const json_t *params);
+void tfy__turn_put(TfyMcpTurn *turn, const char *id, const char *method, const json_t *params);
+
+/* Begins to wait for the turn's run, for so long; 0: as long as it takes. */
+void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms);
+
+/* The offers of a program that clients see, in the catalog's order, with their names for clients. */
+const TfyMcpOffers *tfy__host_offers(TfyMcpHost *host, const TfyServed *served);
+TfyMcpFound tfy__host_find(TfyMcpHost *host, const TfyCaller *caller, const char *tool);
+/* What a run of that workflow is; served NULL: none that is offered, or is seen. */
+TfyMcpFound tfy__host_find_workflow(TfyMcpHost *host, const TfyCaller *caller, const char *program,
+                                    const char *workflow);
+/* Calls show with each tool that the caller sees. */
+void tfy__host_tools(TfyMcpHost *host, const TfyCaller *caller, json_t *tools);
+
+/* ---- speak.c ---- */
+
+/* Takes a message apart, and begins the turn of a request. The message is the host's. */
+void tfy__mcp_spoken(TfyMcpHost *host, TfyMcpPeer *peer, TfyMcpMessage *message, TfyMcpAnswer *answer);
+
+/* ---- call.c ---- */
+
+void tfy__mcp_call(TfyMcpTurn *turn);
+/* The run of a turn that waits has another record; the wait is over. */
+void tfy__call_look(TfyMcpTurn *turn);
+void tfy__call_late(TfyMcpTurn *turn);
+/* An older client answers what it was asked. */
+void tfy__call_replied(TfyMcpTurn *turn, TfyMcpPut *put, const json_t *response);
+/* The client takes the request back. */
+void tfy__call_cancelled(TfyMcpTurn *turn);
+void tfy__puts_free(TfyMcpTurn *turn);
+
+/* ---- questions.c ---- */
+
+/* Calls then with the open questions of the turn's run, a list. */
+void tfy__questions_ask(TfyMcpTurn *turn, TfyMcpThen *then);
+/* Answers with what the client has said beforehand those of the questions that it is for, and returns their number. */
+uint32_t tfy__questions_reply(TfyMcpTurn *turn, const json_t *questions, TfyMcpThen *then);
+bool tfy__question_answer(TfyMcpTurn *turn, const json_t *question, const json_t *response, TfyMcpThen *then);
+/* {KEY: {"method": "elicitation/create", "params"}} */
+json_t *tfy__questions_requests(const json_t *questions);
+
+/* ---- tasks.c ---- */
+
+void tfy__mcp_task_get(TfyMcpTurn *turn);
+void tfy__mcp_task_update(TfyMcpTurn *turn);
+void tfy__mcp_task_cancel(TfyMcpTurn *turn);
+/* The members of a task for a run as GET /v1/runs/{id} has it. */
+json_t *tfy__task_of(const json_t *run);
+void tfy__run_cancel(TfyMcpTurn *turn, TfyMcpThen *then);
+/* What an ended run has given: a result, or NULL with a refusal. */
+json_t *tfy__run_result(TfyMcpTurn *turn, const json_t *run, TfyMcpRefusal *refusal);
+
+/* ---- whole.c ---- */
+
+/* Completes turn->run_json where its run has ended, and calls then. */
+void tfy__run_whole(TfyMcpTurn *turn, void (*then)(TfyMcpTurn *turn));
+
+#endif

@@ -1,0 +1,368 @@
+"""mcp_client.py SCENARIO -- COMMAND…: a client of `tfy mcp serve` over standard files, that asserts what it hears.
+
+A scenario is a function below whose name begins with `do_`; it gets the client, a process that was started already.
+What must be known later is a line of standard output."""
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+
+META = "io.modelcontextprotocol/"
+TASKS = META + "tasks"
+
+
+class Client:
+    def __init__(self, command):
+        self.command = command
+        self.last_id = 0
+        self.start()
+
+    def start(self):
+        self.server = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.lines = queue.Queue()
+        threading.Thread(target=self.read, args=(self.server.stdout, self.lines), daemon=True).start()
+
+    @staticmethod
+    def read(stdout, lines):
+        for line in stdout:
+            lines.put(json.loads(line))
+        lines.put(None)
+
+    def kill(self):
+        self.server.kill()
+        self.server.wait()
+
+    def send(self, message):
+        text = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.server.stdin.write(text + b"\n")
+        self.server.stdin.flush()
+
+    def hear(self, timeout=20):
+        message = self.lines.get(timeout=timeout)
+        assert message is not None, "the server has ended"
+        return message
+
+    def ask(self, method, params=None):
+        self.last_id += 1
+        self.send({"id": self.last_id, "method": method, **({} if params is None else {"params": params})})
+        return self.last_id
+
+    def answer(self, method, params=None):
+        """What is heard of this request alone; everything before it is in self.before."""
+        number = self.ask(method, params)
+        self.before = []
+        while True:
+            message = self.hear()
+            if message.get("id") == number and "method" not in message:
+                return message
+            self.before.append(message)
+
+    def close(self):
+        self.server.stdin.close()
+        return self.server.wait(timeout=20)
+
+
+def meta(**capabilities):
+    more = capabilities.pop("more", {})
+    return {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": capabilities, **more}
+
+
+FORMS = {"elicitation": {"form": {}}}
+WITH_TASKS = {**FORMS, "extensions": {TASKS: {}}}
+
+
+def call(name, arguments, capabilities=None, more=None, **params):
+    return {"name": name, "arguments": arguments, "_meta": meta(**(capabilities or {}), more=more or {}), **params}
+
+
+def greet(client, revision="2025-11-25", capabilities=None):
+    params = {"protocolVersion": revision, "capabilities": capabilities or {}, "clientInfo": {"name": "test", "version": "1"}}
+    result = client.answer("initialize", params)["result"]
+    client.send({"method": "notifications/initialized"})
+    return result
+
+
+def text(result):
+    return "".join(block["text"] for block in result["content"])
+
+
+def poll(client, task, *states):
+    for _ in range(400):
+        got = client.answer("tasks/get", {"taskId": task, "_meta": meta(**WITH_TASKS)})["result"]
+        if got["status"] in states:
+            return got
+        time.sleep(0.05)
+    raise AssertionError(f"the task is {got['status']}")
+
+
+def code(message):
+    return message["error"]["code"]
+
+
+# ---- the newest revision ----
+
+
+def do_discover(client):
+    result = client.answer("server/discover", {"_meta": meta()})["result"]
+    assert result["resultType"] == "complete" and result["supportedVersions"][0] == "2026-07-28", result
+    assert set(result["capabilities"]["extensions"]) == {TASKS, "tfy/key"}, result
+    assert result["_meta"][META + "serverInfo"]["name"] == "tfy"
+    tools = {tool["name"]: tool for tool in client.answer("tools/list", {"_meta": meta()})["result"]["tools"]}
+    assert "hidden" not in tools and "talks" not in tools, sorted(tools)
+    double = tools["double"]
+    assert double["description"] == "Doubles a number."
+    assert double["inputSchema"]["properties"]["n"]["type"] == "integer" and double["inputSchema"]["required"] == ["n"]
+    assert double["outputSchema"]["properties"]["result"]["type"] == "integer"
+    assert tools["pair"]["outputSchema"]["properties"]["left"]["type"] == "string"
+    assert "outputSchema" not in tools["hello"]
+
+
+def do_refused(client):
+    assert code(client.answer("tools/list", {})) == -32602
+    assert code(client.answer("tools/list", {"_meta": {META + "protocolVersion": "2026-07-28"}})) == -32602
+    future = client.answer("tools/list", {"_meta": {**meta(), META + "protocolVersion": "2030-01-01"}})
+    assert code(future) == -32022 and future["error"]["data"]["requested"] == "2030-01-01"
+    assert code(client.answer("tasks/result", {"_meta": meta(**WITH_TASKS)})) == -32601
+    assert code(client.answer("tools/call", call("nothing", {}))) == -32602
+    assert code(client.answer("tools/call", {"name": "double", "arguments": [1], "_meta": meta()})) == -32602
+    assert code(client.answer("tasks/get", {"taskId": "x", "_meta": meta()})) == -32021
+    assert code(client.answer("tasks/get", {"taskId": "x", "_meta": meta(**WITH_TASKS)})) == -32602
+    unknown = "01a21c18-0111-7be7-b26f-18e324cec8cf"
+    assert code(client.answer("tasks/get", {"taskId": unknown, "_meta": meta(**WITH_TASKS)})) == -32602
+    assert code(client.answer("tasks/cancel", {"taskId": unknown, "_meta": meta(**WITH_TASKS)})) == -32602
+
+
+def do_garbage(client):
+    client.send(b"this is not JSON")
+    assert code(client.hear()) == -32700
+    client.send(b"[1, 2]")
+    assert code(client.hear()) == -32600
+    client.send(b"[" * 1000)
+    assert code(client.hear()) == -32600
+    client.send(b'{"jsonrpc": "2.0", "id": "s", "method": 5}')
+    assert client.hear()["id"] == "s"
+    client.send({"method": "notifications/unheard_of"})
+    client.send({"id": "nobody-asked", "result": {}})
+    client.send(b"")
+    assert text(client.answer("tools/call", call("hello", {"name": "ann"}))["result"]) == "hello ann"
+
+
+def do_calls(client):
+    assert text(client.answer("tools/call", call("hello", {"name": "ann"}))["result"]) == "hello ann"
+    result = client.answer("tools/call", call("double", {"n": 21}))["result"]
+    assert result["structuredContent"] == {"result": 42} and text(result) == "42", result
+    result = client.answer("tools/call", call("pair", {"left": "a", "right": "b"}))["result"]
+    assert result["structuredContent"] == {"left": "a", "right": "b"}, result
+    assert client.answer("tools/call", call("quiet", {}))["result"]["content"] == []
+    parts = client.answer("tools/call", call("parts", {}))["result"]["content"]
+    assert [part["type"] for part in parts] == ["text", "image", "resource_link", "resource"], parts
+    assert parts[1] == {"type": "image", "data": "AQID", "mimeType": "image/png"}
+    assert parts[3]["resource"] == {"uri": "x:1", "mimeType": "text/plain", "text": "in it"}
+    failed = client.answer("tools/call", call("fails", {}))["result"]
+    assert failed["isError"] and text(failed) == "Broken: it is broken", failed
+    assert code(client.answer("tools/call", call("panics", {}))) == -32603
+    wrong = client.answer("tools/call", call("double", {"n": "many", "m": 1}))["result"]
+    assert wrong["isError"] and "n: expected int" in text(wrong) and "m: " in text(wrong), wrong
+    long = client.answer("tools/call", call("long", {"n": 5000}))["result"]
+    assert len(text(long)) == 50000
+    longer = client.answer("tools/call", call("long", {"n": 50}))["result"]
+    assert len(text(longer)) == 500
+
+
+def do_tasks(client):
+    number = client.ask("tools/call", call("slow", {"ms": 1500}, WITH_TASKS))
+    task = client.hear()["result"]
+    assert task["resultType"] == "task" and task["status"] == "working" and "result" not in task, task
+    assert isinstance(task["ttlMs"], int) and isinstance(task["pollIntervalMs"], int)
+    assert client.answer("tasks/get", {"taskId": task["taskId"], "_meta": meta(**WITH_TASKS)})["result"]["status"] == "working"
+    ended = poll(client, task["taskId"], "completed")
+    assert text(ended["result"]) == "slept" and ended["resultType"] == "complete", ended
+    assert client.answer("tasks/cancel", {"taskId": task["taskId"], "_meta": meta(**WITH_TASKS)})["result"]["resultType"] == "complete"
+    assert poll(client, task["taskId"], "completed")["result"]
+    assert client.answer("tools/call", call("slow", {"ms": 0}, WITH_TASKS))["result"]["resultType"] == "complete"
+    task = client.answer("tools/call", call("slow", {"ms": 60000}, WITH_TASKS))["result"]
+    assert set(client.answer("tasks/cancel", {"taskId": task["taskId"], "_meta": meta(**WITH_TASKS)})["result"]) <= {"resultType", "_meta"}
+    poll(client, task["taskId"], "cancelled")
+    task = client.answer("tools/call", call("late_panic", {}, WITH_TASKS))["result"]
+    failed = poll(client, task["taskId"], "failed")
+    assert failed["error"]["code"] == -32603 and "result" not in failed, failed
+    task = client.answer("tools/call", call("late_failure", {}, WITH_TASKS))["result"]
+    assert poll(client, task["taskId"], "completed")["result"]["isError"]
+
+
+def answers(requests, content):
+    return {key: {"action": "accept", "content": content} for key in requests}
+
+
+def do_task_questions(client):
+    task = client.answer("tools/call", call("asks", {}, WITH_TASKS))["result"]
+    assert task["resultType"] == "task" and task["status"] == "input_required", task
+    keys = []
+    for content in ({"confirm": True}, {"answer": "ann"}, {"choice": "late"}):
+        got = poll(client, task["taskId"], "input_required")
+        [(key, request)] = got["inputRequests"].items()
+        assert request["method"] == "elicitation/create" and list(content)[0] in request["params"]["requestedSchema"]["properties"], got
+        keys.append(key)
+        update = {"taskId": task["taskId"], "inputResponses": {"9/9": {"action": "accept", "content": {}}}, "_meta": meta(**WITH_TASKS)}
+        assert client.answer("tasks/update", update)["result"]["resultType"] == "complete"
+        assert list(poll(client, task["taskId"], "input_required")["inputRequests"]) == [key]
+        update["inputResponses"] = answers([key], content)
+        client.answer("tasks/update", update)
+        client.answer("tasks/update", update)  # a second answer is ignored
+        for _ in range(200):
+            got = client.answer("tasks/get", {"taskId": task["taskId"], "_meta": meta(**WITH_TASKS)})["result"]
+            if list(got.get("inputRequests", {})) != [key]:
+                break
+            time.sleep(0.05)
+    assert len(set(keys)) == 3, keys
+    assert text(poll(client, task["taskId"], "completed")["result"]) == "true ann late"
+    task = client.answer("tools/call", call("asks_two", {}, WITH_TASKS))["result"]
+    for _ in range(200):
+        two = poll(client, task["taskId"], "input_required")["inputRequests"]
+        if len(two) == 2:
+            break
+        time.sleep(0.05)
+    first, second = two
+    update = {"taskId": task["taskId"], "inputResponses": answers([first], {"confirm": True}), "_meta": meta(**WITH_TASKS)}
+    client.answer("tasks/update", update)
+    assert list(poll(client, task["taskId"], "input_required")["inputRequests"]) == [second]
+    client.answer("tasks/update", {**update, "inputResponses": answers([second], {"confirm": False})})
+    assert poll(client, task["taskId"], "completed")["result"]["structuredContent"] == {"result": [True, False]}
+
+
+def do_questions(client):
+    first = client.answer("tools/call", call("asks", {}, FORMS))["result"]
+    assert first["resultType"] == "input_required" and list(first["inputRequests"]) == ["1/1"], first
+    state = first["requestState"]
+    for wrong in (state[:-4] + "AAA=", state[:20] + ("A" if state[20] != "A" else "B") + state[21:], state + "=", "", 5, state[4:]):
+        assert code(client.answer("tools/call", call("asks", {}, FORMS, requestState=wrong))) == -32602, wrong
+    assert code(client.answer("tools/call", call("double", {"n": 1}, FORMS, requestState=state))) == -32602
+    again = client.answer("tools/call", call("asks", {}, FORMS, requestState=state))["result"]
+    assert list(again["inputRequests"]) == ["1/1"], again
+    bad = client.answer("tools/call", call("asks", {}, FORMS, requestState=state, inputResponses=answers(["1/1"], {"confirm": "perhaps"})))
+    assert list(bad["result"]["inputRequests"]) == ["1/1"], bad
+    second = client.answer("tools/call", call("asks", {}, FORMS, requestState=state, inputResponses=answers(["1/1"], {"confirm": True})))["result"]
+    assert list(second["inputRequests"]) == ["1/2"], second
+    third = client.answer("tools/call", call("asks", {}, FORMS, requestState=second["requestState"],
+                                             inputResponses={**answers(["1/2"], {"answer": "bob"}), **answers(["1/1"], {"confirm": False})}))["result"]
+    assert list(third["inputRequests"]) == ["1/3"], third
+    done = client.answer("tools/call", call("asks", {}, FORMS, requestState=third["requestState"], inputResponses=answers(["1/3"], {"choice": "early"})))
+    assert text(done["result"]) == "true bob early", done
+    before = {**answers(["1/1"], {"confirm": False}), **answers(["1/2"], {"answer": "cy"}), **answers(["1/3"], {"choice": "late"})}
+    assert text(client.answer("tools/call", call("asks", {}, FORMS, inputResponses=before))["result"]) == "false cy late"
+    first = client.answer("tools/call", call("approved", {}, FORMS))["result"]
+    declined = client.answer("tools/call", call("approved", {}, FORMS, requestState=first["requestState"],
+                                                inputResponses={key: {"action": "decline"} for key in first["inputRequests"]}))["result"]
+    assert declined["isError"] and text(declined).startswith("Denied"), declined
+
+
+def do_without_forms(client):
+    first = client.answer("tools/call", call("asks", {}))["result"]
+    assert first["resultType"] == "input_required" and "inputRequests" not in first and first["requestState"], first
+    again = client.answer("tools/call", call("asks", {}, requestState=first["requestState"]))["result"]
+    assert again["resultType"] == "input_required", again
+    first = client.answer("tools/call", call("slow", {"ms": 800}))["result"]
+    assert first["resultType"] == "input_required", first
+    while first["resultType"] == "input_required":
+        first = client.answer("tools/call", call("slow", {"ms": 800}, requestState=first["requestState"]))["result"]
+    assert text(first) == "slept"
+
+
+def do_keys(client):
+    key = {"tfy/key": "0123456789abcdef/1/4"}
+    for _ in range(3):
+        assert text(client.answer("tools/call", call("counts", {"n": 1}, more=key))["result"]) == "counted 1"
+    assert code(client.answer("tools/call", call("counts", {"n": 2}, more=key))) == -32603
+    assert text(client.answer("tools/call", call("counts", {"n": 3}))["result"]) == "counted 3"
+    assert text(client.answer("tools/call", call("counts", {"n": 3}))["result"]) == "counted 3"
+    with open("counted") as counted:
+        assert counted.read() == "1\n3\n3\n"
+
+
+def do_many(client):
+    numbers = {client.ask("tools/call", call("double", {"n": i})): i for i in range(200)}
+    while numbers:
+        message = client.hear()
+        assert message["result"]["structuredContent"]["result"] == 2 * numbers.pop(message["id"]), message
+
+
+def do_cancels(client):
+    number = client.ask("tools/call", call("slow", {"ms": 60000}, FORMS))
+    time.sleep(0.3)
+    client.send({"method": "notifications/cancelled", "params": {"requestId": number}})
+    assert text(client.answer("tools/call", call("hello", {"name": "ann"}))["result"]) == "hello ann"
+    assert not client.before
+
+
+# ---- kills ----
+
+
+def do_killed(client):
+    """Killed between the call and its result: the run goes on, once, and its id answers."""
+    key = {"tfy/key": "f00d/1/1"}
+    task = client.answer("tools/call", call("counts_slowly", {"n": 7}, WITH_TASKS, more=key))["result"]
+    assert task["resultType"] == "task", task
+    client.kill()
+    client.start()
+    ended = poll(client, task["taskId"], "completed")
+    assert text(ended["result"]) == "counted 7 slowly", ended
+    again = client.answer("tools/call", call("counts_slowly", {"n": 7}, WITH_TASKS, more=key))["result"]
+    assert text(again) == "counted 7 slowly"
+    with open("counted_slowly") as counted:
+        assert counted.read() == "7\n"
+
+
+def do_killed_asking(client):
+    first = client.answer("tools/call", call("asks", {}, FORMS))["result"]
+    client.kill()
+    client.start()
+    second = client.answer("tools/call", call("asks", {}, FORMS, requestState=first["requestState"], inputResponses=answers(["1/1"], {"confirm": True})))
+    assert list(second["result"]["inputRequests"]) == ["1/2"], second
+
+
+# ---- older revisions ----
+
+
+def do_older(client):
+    assert code(client.answer("tools/list")) == -32602
+    assert client.answer("ping")["result"] == {}
+    result = greet(client, "2025-06-18")
+    assert result["protocolVersion"] == "2025-06-18" and "tools" in result["capabilities"], result
+    result = greet(client, "2024-11-05")
+    assert result["protocolVersion"] == "2025-11-25", result
+    tools = client.answer("tools/list")["result"]
+    assert "resultType" not in tools and {"double", "hello"} <= {tool["name"] for tool in tools["tools"]}
+    result = client.answer("tools/call", {"name": "double", "arguments": {"n": 4}})["result"]
+    assert result["structuredContent"] == {"result": 8} and "resultType" not in result
+    assert code(client.answer("tools/call", {"name": "panics"})) == -32603
+    assert code(client.answer("server/discovers")) == -32601
+    assert code(client.answer("tasks/get", {"taskId": "x"})) == -32601
+
+
+def do_older_asked(client):
+    greet(client, capabilities={"elicitation": {}})
+    number = client.ask("tools/call", {"name": "asks"})
+    said = []
+    for content in ({"confirm": True}, {"answer": "ann"}, {"choice": "late"}):
+        asked = client.hear()
+        assert asked["method"] == "elicitation/create" and asked["params"]["mode"] == "form", asked
+        said.append(asked["id"])
+        client.send({"id": asked["id"], "result": {"action": "accept", "content": content}})
+    result = client.hear()
+    assert result["id"] == number and text(result["result"]) == "true ann late" and len(set(said)) == 3, result
+    client.ask("tools/call", {"name": "approved"})
+    asked = client.hear()
+    client.send({"id": asked["id"], "result": {"action": "cancel"}})
+    assert client.hear()["result"]["isError"]
+
+
+def main():
+    scenario, command = sys.argv[1], sys.argv[sys.argv.index("--") + 1 :]
+    client = Client(command)
+    globals()["do_" + scenario](client)
+    assert client.close() == 0, "the server's status"
+
+
+main()
