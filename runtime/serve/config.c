@@ -176,6 +176,7 @@ static bool take_programs(TfyReading *reading, json_t *value, const char *path, 
 {
     static const TfyConfigRow rows[] = {{"file", JSON_STRING, take_file},
                                         {"limits", JSON_OBJECT, take_limits},
+                                        {"mcp", JSON_TRUE, take_flag},
                                         {"sandbox", JSON_STRING, tfy__reach_sandbox},
                                         {"network", JSON_STRING, tfy__reach_network},
                                         {"grant", JSON_ARRAY, tfy__reach_grant},

@@ -24,6 +24,7 @@
 #include "serve/hooks.h"
 #include "serve/http_figures.h"
 #include "serve/listen.h"
+#include "serve/mcp/http.h"
 #include "serve/of_run.h"
 #include "serve/tls.h"
 #include "serve/serve.h"
@@ -137,6 +138,7 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
     if (request->packed && !refused) add_header(response, "Content-Encoding", "gzip");
     add_header(response, "ETag", request->etag);
     add_header(response, "Location", request->location);
+    add_header(response, "Mcp-Session-Id", request->mcp_session);
     if (request->replayed) add_header(response, "Idempotency-Replayed", "true");
     add_header(response, "Allow", request->problem.allow);
     if (request->retry_after_s) snprintf(number, sizeof number, "%d", request->retry_after_s);
@@ -159,7 +161,9 @@ static enum MHD_Result queue(TfyRequest *request, int status, struct MHD_Respons
 
 static ssize_t give(void *arg, uint64_t position, char *bytes, size_t most)
 {
-    const ssize_t given = tfy__stream_take(arg, bytes, most);
+    TfyRequest *request = arg;
+    const ssize_t given =
+        request->mcp ? tfy__mcp_stream_take(request, bytes, most) : tfy__stream_take(request, bytes, most);
     return given < 0 ? MHD_CONTENT_READER_END_OF_STREAM : given;
 }
 
@@ -207,7 +211,7 @@ static enum MHD_Result answer(TfyRequest *request, bool last)
         tfy__buffer_reset(&request->answer);
         tfy__problem_text(&request->problem, request->number, &request->answer);
     }
-    if (request->stream && !request->problem.kind) return answer_stream(request);
+    if ((request->stream || request->mcp) && !request->problem.kind) return answer_stream(request);
     return queue(request, status,
                  MHD_create_response_from_buffer(request->answer.len,
                                                  request->answer.len ? request->answer.data : (char *)"",
@@ -306,7 +310,7 @@ static void keep_all(TfyRequest *request, const TfyRequestHead *asked)
 /* What the routes want of the headers. */
 static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
 {
-    if (request->route->serve == tfy__serve_hook) keep_all(request, asked);
+    if (request->route->serve == tfy__serve_hook || request->route->where == TFY_BY_MCP) keep_all(request, asked);
     const char *after = tfy__header(asked, "Tfy-After"), *prefer = tfy__header(asked, "Prefer"),
                *wait = prefer ? strstr(prefer, "wait=") : NULL;
     request->wait_s = wait ? strtoll(wait + 5, NULL, 10) : 0;
@@ -369,7 +373,7 @@ static enum MHD_Result take_body(TfyRequest *request, const char *bytes, size_t 
 
 static bool parse_body(TfyRequest *request)
 {
-    if (!tfy__method_changes(request->method)) return true;
+    if (!tfy__method_changes(request->method) || request->route->where == TFY_BY_MCP) return true;
     request->json = tfy__body_read(request->body.data, request->body.len, &request->problem);
     return request->json;
 }

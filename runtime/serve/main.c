@@ -48,7 +48,7 @@ typedef struct Words {
     bool open;         /* a browser */
     const char *watch[TFY_WATCH_MOST];
     int watch_count;
-    bool mcp; /* a client of the Model Context Protocol is at standard input and output */
+    bool stdio; /* a client of the Model Context Protocol is at standard input and output */
     const char *tools[TOOLS_MOST + 1];
     int tool_count;
     TfyMcpSettings settings;
@@ -231,11 +231,22 @@ static void count_turn(void *state, int64_t took_ns)
     tfy__times_add(&server->turns, took_ns / 1000);
 }
 
+/* Whether any program is offered to clients of the Model Context Protocol. */
+static bool offers(const TfyServer *server, const TfyMcpSettings *settings)
+{
+    const TfyConfig *config = server->config;
+    const char *name;
+    json_t *program;
+    bool any = settings->all;
+    json_object_foreach(config->programs, name, program) any |= json_is_true(json_object_get(program, "mcp"));
+    return any;
+}
+
 /* Last of all, since a client may call at once. */
 static bool open_mcp(Main *it, const Words *words)
 {
     TfyServer *server = &it->server;
-    if (!words->mcp) return true;
+    if (!words->stdio) return true;
     return (it->stdio = tfy__mcp_stdio_open(server, server->mcp, it->error));
 }
 
@@ -253,7 +264,8 @@ static bool open_server(Main *it, const Words *words)
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
     if (!(server->schedules = tfy__schedules_open(server, it->error))) return false;
     if (!(server->followers = tfy__followers_open(server, it->error))) return false;
-    if (words->mcp && !(server->mcp = tfy__mcp_host_open(server, &words->settings, it->error))) return false;
+    if (offers(server, &words->settings) && !(server->mcp = tfy__mcp_host_open(server, &words->settings, it->error)))
+        return false;
     tfy__on_durable(server->loop, wake_readers, server);
     tfy__on_turns(server->loop, count_turn, server);
     return tfy__entrance_open(server, it->error);
@@ -337,6 +349,8 @@ static bool take_option(Main *it, Words *words, int option)
         if (words->watch_count == TFY_WATCH_MOST) return false;
         words->watch[words->watch_count++] = optarg;
         return true;
+    case 'm': words->settings.all = true; return true;
+    case 'a': words->settings.clients_approve = strcmp(optarg, "client") == 0; return true;
     case 't':
         if (words->tool_count == TOOLS_MOST) return false;
         words->tools[words->tool_count++] = optarg;
@@ -366,6 +380,8 @@ static bool take_words(Main *it, Words *words, int argc, char **argv)
                                             {"print-config", no_argument, NULL, 'p'},
                                             {"open", no_argument, NULL, 'o'},
                                             {"watch", required_argument, NULL, 'w'},
+                                            {"mcp", no_argument, NULL, 'm'},
+                                            {"approve", required_argument, NULL, 'a'},
                                             {"tool", required_argument, NULL, 't'},
                                             {"hold", required_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
@@ -387,7 +403,7 @@ static void raise_files(void)
 int main(int argc, char **argv)
 {
     Main it = {.server = {.posting = PTHREAD_MUTEX_INITIALIZER, .documents = PTHREAD_MUTEX_INITIALIZER}};
-    Words words = {.settings = {.hold_ms = TFY_MCP_HOLD_MS, .clients_approve = true}};
+    Words words = {.settings = {.hold_ms = TFY_MCP_HOLD_MS}};
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
     tfy__notify_open();
@@ -397,16 +413,16 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "token") == 0) return tfy__token_command(argc - 1, argv + 1);
     if (argc > 1 && tfy__is_server_command(argv[1])) return tfy__server_command(argc - 1, argv + 1);
     if (argc > 1 && tfy__is_remote_command(argv[1])) return tfy__remote_command(argc - 1, argv + 1);
-    words.mcp = argc > 1 && strcmp(argv[1], "mcp") == 0;
-    words.flags.no_tcp = words.mcp;
-    if (words.mcp) tfy__set_program_name("tfy mcp serve");
-    if (words.mcp && !tfy__mcp_stdio_take()) return tfy__fail(EXIT_MISSING, "standard files cannot be taken");
-    if (!take_words(&it, &words, argc - words.mcp, argv + words.mcp)) return EXIT_USAGE;
+    words.stdio = argc > 1 && strcmp(argv[1], "mcp") == 0;
+    words.flags.no_tcp = words.settings.all = words.settings.clients_approve = words.stdio;
+    if (words.stdio) tfy__set_program_name("tfy mcp serve");
+    if (words.stdio && !tfy__mcp_stdio_take()) return tfy__fail(EXIT_MISSING, "standard files cannot be taken");
+    if (!take_words(&it, &words, argc - words.stdio, argv + words.stdio)) return EXIT_USAGE;
     if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);
     if (words.print && !tfy__config_print(it.server.config, &words.flags, stdout))
         return close_all(&it, tfy__fail(EXIT_MISSING, "the configuration cannot be printed"));
     if (words.check || words.print) return close_all(&it, EXIT_DONE);
-    if (!add_programs(&it, argv + words.mcp + optind, argc - words.mcp - optind) || !add_configured(&it)) {
+    if (!add_programs(&it, argv + words.stdio + optind, argc - words.stdio - optind) || !add_configured(&it)) {
         tfy__say("%s", *it.error ? it.error : "memory ran out");
         return close_all(&it, EXIT_MISSING);
     }

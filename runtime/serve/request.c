@@ -7,6 +7,7 @@
 #include "serve/child.h"
 #include "serve/deploy.h"
 #include "serve/bulk.h"
+#include "serve/mcp/http.h"
 #include "serve/move.h"
 #include "serve/of_run.h"
 #include "serve/serve.h"
@@ -113,6 +114,10 @@ bool tfy__request_route(TfyRequest *request)
 void tfy__request_hand_over(TfyRequest *request)
 {
     TfyServer *server = request->server;
+    if (request->route->where == TFY_BY_MCP) {
+        request->route->serve(request);
+        return;
+    }
     if (request->route->where == TFY_OF_RUN) request->then = tfy__of_run;
     if (request->route->where != TFY_BY_LOOP)
         tfy__readers_ask(server->readers, request);
@@ -157,6 +162,7 @@ void tfy__request_free(TfyRequest *request)
     if (!request) return;
     tfy__starting_free(request->starting);
     tfy__stream_free(request->stream);
+    tfy__mcp_stream_free(request->mcp);
     tfy__child_free(request->child);
     tfy__deploy_free(request->deploy);
     tfy__move_free(request->move);

@@ -22,6 +22,7 @@ typedef enum TfyWhere {
     TFY_AT_ONCE,   /* in the thread of HTTP: it waits for nothing */
     TFY_BY_READER, /* in a thread that reads the log and the index */
     TFY_OF_RUN,  /* in the loop, once a reader has found the run of its path, and the caller may change it (of_run.h) */
+    TFY_BY_MCP,  /* by the host of MCP, which reads the body as it came (mcp/mcp.h) */
     TFY_BY_LOOP, /* in the loop: it changes something, and is answered when that is durable */
 } TfyWhere;
 

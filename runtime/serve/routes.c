@@ -9,6 +9,7 @@
 #include "serve/hooks.h"
 #include "serve/machine.h"
 #include "serve/openapi.h"
+#include "serve/mcp/http.h"
 #include "serve/move.h"
 #include "serve/page.h"
 #include "serve/programs.h"
@@ -100,6 +101,8 @@ const TfyRoute tfy__routes[] = {
      "list followers: how far each has come, and what went wrong last", 0},
     {TFY_POST, "/v1/hooks/{h}", TFY_ROLE_NONE, TFY_BY_READER, tfy__serve_hook, "hook",
      "start or signal a run by a signed request of another service", 0},
+    {TFY_POST, "/mcp", VIEWER, TFY_BY_MCP, tfy__serve_mcp, NULL, NULL, TFY_MCP_BODY},
+    {TFY_DELETE, "/mcp", VIEWER, TFY_BY_MCP, tfy__serve_mcp_end, NULL, NULL, 0},
     {TFY_POST, "/v1/drain", ADMIN, TFY_BY_LOOP, tfy__serve_drain, "drain",
      "end the server once what is under way has finished", 0},
     {TFY_GET, "/v1/audit", ADMIN, TFY_BY_READER, tfy__serve_audit, "audit", "who did what, newest first", 0},

@@ -78,6 +78,7 @@ typedef struct TfyRequest {
     TfyBuffer answer;
     const char *type; /* of the answer; static; NULL: application/json */
     char etag[32], location[128], cookie[192];
+    char mcp_session[40]; /* Mcp-Session-Id; "": none */
     int64_t lsn;       /* Tfy-Lsn; 0: none */
     int retry_after_s; /* 0: none */
     bool replayed;     /* Idempotency-Replayed: true */
@@ -86,6 +87,7 @@ typedef struct TfyRequest {
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
+    struct TfyMcpStream *mcp;                 /* mcp/http.h: its answer is a stream of that kind; NULL: it is not */
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
     struct TfyDeploy *deploy;                 /* deploy.h; owned; NULL: none is under way */

@@ -1,7 +1,9 @@
-"""mcp_client.py SCENARIO -- COMMAND…: a client of `tfy mcp serve` over standard files, that asserts what it hears.
+"""mcp_client.py SCENARIO -- COMMAND… | SCENARIO http PORT TOKEN: a client of `tfy mcp serve` over standard files, or of
+`tfy serve --mcp` over HTTP, that asserts what it hears.
 
 A scenario is a function below whose name begins with `do_`; it gets the client, a process that was started already.
 What must be known later is a line of standard output."""
+import http.client
 import json
 import queue
 import subprocess
@@ -62,6 +64,54 @@ class Client:
     def close(self):
         self.server.stdin.close()
         return self.server.wait(timeout=20)
+
+
+class Http(Client):
+    """Each message is a request of its own; what comes of it is heard as if it came over one connection."""
+
+    def __init__(self, port, token):
+        self.port, self.token, self.session, self.revision, self.last_id = port, token, None, None, 0
+        self.lines = queue.Queue()
+        self.statuses = queue.Queue()
+
+    def headers(self, message):
+        params = message.get("params") or {}
+        sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        if self.token:
+            sent["Authorization"] = f"Bearer {self.token}"
+        if self.session:
+            return {**sent, "Mcp-Session-Id": self.session, "MCP-Protocol-Version": self.revision}
+        named = params.get("_meta", {}).get(META + "protocolVersion", "2026-07-28")
+        sent = {**sent, "MCP-Protocol-Version": named, "Mcp-Method": str(message.get("method", ""))}
+        name = next((params[member] for member in ("name", "uri", "taskId") if member in params), None)
+        return {**sent, "Mcp-Name": name} if isinstance(name, str) else sent
+
+    def post(self, body, headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("POST", "/mcp", body, headers)
+        answer = connection.getresponse()
+        self.statuses.put(answer.status)
+        if answer.headers.get("Mcp-Session-Id"):
+            self.session = answer.headers["Mcp-Session-Id"]
+        if answer.headers["Content-Type"] == "text/event-stream":
+            for line in answer:
+                if line.startswith(b"data: "):
+                    self.hears(json.loads(line[6:]))
+        elif text := answer.read():
+            self.hears(json.loads(text))
+        connection.close()
+
+    def hears(self, message):
+        self.revision = message.get("result", {}).get("protocolVersion", self.revision)
+        self.lines.put(message)
+
+    def send(self, message):
+        said = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
+        headers = self.headers({} if isinstance(message, bytes) else message)
+        threading.Thread(target=self.post, args=(said, headers), daemon=True).start()
+
+    def close(self):
+        return 0
 
 
 def meta(**capabilities):
@@ -358,9 +408,106 @@ def do_older_asked(client):
     assert client.hear()["result"]["isError"]
 
 
+# ---- over HTTP alone ----
+
+
+def do_headers(client):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("hello", {"name": "ann"})}).encode()
+    right = client.headers({"method": "tools/call", "params": call("hello", {})})
+
+    def status(**changes):
+        headers = {**right, **{name.replace("_", "-"): value for name, value in changes.items()}}
+        client.post(body, {name: value for name, value in headers.items() if value is not None})
+        return client.statuses.get(), client.hear()
+
+    assert status()[0] == 200
+    assert status(Mcp_Name="=?base64?aGVsbG8=?=")[0] == 200
+    for changes in ({"Mcp_Name": "double"}, {"Mcp_Name": None}, {"Mcp_Method": "tools/list"}, {"Mcp_Method": None},
+                    {"MCP_Protocol_Version": None}, {"MCP_Protocol_Version": "2025-11-25"}, {"Mcp_Name": "=?base64?aGVsbG8?="}):
+        answer = status(**changes)
+        assert answer[0] == 400 and code(answer[1]) == -32020, (changes, answer)
+    assert status(Authorization=None)[0] == 401
+    assert status(Origin="http://evil.example")[0] == 403
+    client.post(b"{", right)
+    assert client.statuses.get() == 400 and code(client.hear()) == -32700
+    assert client.answer("no/such", {"_meta": meta()}) and client.statuses.get() == 404
+
+
+def do_sessions(client):
+    greet(client)
+    first = client.session
+    assert first and len(first) == 32
+    client.statuses = queue.Queue()
+    assert "tools" in client.answer("tools/list")["result"]
+
+    def delete():
+        connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)
+        connection.request("DELETE", "/mcp", None, client.headers({}))
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    assert delete() == 200 and delete() == 404
+    client.statuses = queue.Queue()
+    client.answer("tools/list")
+    assert client.statuses.get() == 404
+    client.session = None
+    greet(client)
+    assert client.session != first
+
+
+def do_viewer(client):
+    assert client.answer("tools/list", {"_meta": meta()})["result"]["tools"]
+    refused = client.answer("tools/call", call("hello", {"name": "ann"}))
+    assert code(refused) == -32603 and "operator" in refused["error"]["message"], refused
+
+
+def do_limited(client):
+    """A token that sees one workflow alone."""
+    [tool] = client.answer("tools/list", {"_meta": meta()})["result"]["tools"]
+    assert tool["name"] == "hello", tool
+    assert text(client.answer("tools/call", call("hello", {"name": "ann"}))["result"]) == "hello ann"
+    assert code(client.answer("tools/call", call("double", {"n": 1}))) == -32602
+
+
+def do_people_approve(client):
+    """The client's user is not asked: people are, here."""
+    task = client.answer("tools/call", call("asks", {}, WITH_TASKS))["result"]
+    assert task["resultType"] == "task", task
+    got = poll(client, task["taskId"], "input_required")
+    assert "inputRequests" not in got, got
+    update = {"taskId": task["taskId"], "inputResponses": answers(["1/1"], {"confirm": True}), "_meta": meta(**WITH_TASKS)}
+    assert client.answer("tasks/update", update)["result"]["resultType"] == "complete"
+    time.sleep(0.3)
+    assert poll(client, task["taskId"], "input_required")
+    first = client.answer("tools/call", call("asks", {}, FORMS))["result"]
+    assert first["resultType"] == "input_required" and "inputRequests" not in first, first
+
+
+def do_two_programs(client):
+    names = {tool["name"] for tool in client.answer("tools/list", {"_meta": meta()})["result"]["tools"]}
+    assert {"offers.hello", "second.hello", "offers.double"} <= names, names
+    assert text(client.answer("tools/call", call("second.hello", {"name": "ann"}))["result"]) == "good day ann"
+    assert text(client.answer("tools/call", call("offers.hello", {"name": "ann"}))["result"]) == "hello ann"
+
+
+def do_gone(client):
+    """A client that hangs up leaves its run alone."""
+    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)
+    params = call("counts_slowly", {"n": 9}, FORMS)
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    connection.request("POST", "/mcp", body, client.headers({"method": "tools/call", "params": params}))
+    time.sleep(0.3)
+    connection.close()
+    time.sleep(1.5)
+    with open("counted_slowly") as counted:
+        assert counted.read() == "9\n"
+
+
 def main():
-    scenario, command = sys.argv[1], sys.argv[sys.argv.index("--") + 1 :]
-    client = Client(command)
+    scenario = sys.argv[1]
+    http_words = sys.argv[3:5] if sys.argv[2] == "http" else None
+    client = Http(int(http_words[0]), http_words[1]) if http_words else Client(sys.argv[sys.argv.index("--") + 1 :])
     globals()["do_" + scenario](client)
     assert client.close() == 0, "the server's status"
 

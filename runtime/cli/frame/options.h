@@ -155,7 +155,10 @@
     O(CONTENT, "content", NULL, "otlp: with the texts that models were sent, and their answers")                       \
     O(MCP_TOOL, "tool", "NAME",                                                                                        \
       "offer this workflow (else all that are documented and take and give JSON); may be given several times")         \
-    O(MCP_HOLD, "hold", "TIME", "how long a call waits for its run before it is told a task (else 2s)")
+    O(MCP_HOLD, "hold", "TIME", "how long a call waits for its run before it is told a task (else 2s)")                \
+    O(MCP, "mcp", NULL, "offer the programs to MCP clients, at /mcp")                                                  \
+    O(MCP_APPROVE, "approve", "client|people",                                                                         \
+      "who answers the questions of runs that an MCP client started: its user, or people here (the default)")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

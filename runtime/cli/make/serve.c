@@ -64,9 +64,10 @@ static void add_options(const TfyArgs *args, char **words, int *count)
     static const TfyOption values[] = {OPT_CONFIG,      OPT_TLS_CERT,     OPT_TLS_KEY,     OPT_TLS_CA,   OPT_ROLES,
                                        OPT_ONLY,        OPT_EXPIRES,      OPT_RATE,        OPT_SERVER,   OPT_RUN_ID,
                                        OPT_DRAIN,       OPT_PROGRAM_NAME, OPT_TO,          OPT_FOLLOWER, OPT_TYPE,
-                                       OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT,    OPT_MCP_HOLD},
-                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_PRINT_CONFIG, OPT_OPEN,   OPT_JSON,
-                                      OPT_MOVE,   OPT_START_WAIT, OPT_CONTENT,      OPT_DETAILS};
+                                       OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT,    OPT_MCP_HOLD,
+                                       OPT_MCP_APPROVE},
+                           flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_PRINT_CONFIG, OPT_OPEN,    OPT_JSON,
+                                      OPT_MOVE,   OPT_START_WAIT, OPT_CONTENT,      OPT_DETAILS, OPT_MCP};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!args->option[values[i]]) continue;
         words[(*count)++] = tfy__sys_printf("--%s=%s", tfy__options[values[i]].name, args->option[values[i]]);

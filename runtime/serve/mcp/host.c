@@ -6,9 +6,14 @@
 
 #include "cli/look/event.h"
 #include "serve/clock.h"
+#include "serve/mcp/sessions.h"
 #include "serve/mcp/turn.h"
 
-enum { LOOK_MS = 1000, PAGE = 2000 };
+enum {
+    LOOK_MS = 1000,
+    BEAT_MS = 15000, /* a client that waits hears something at least so often */
+    PAGE = 2000,
+};
 
 typedef struct TfyMcpLetter {
     struct TfyMcpLetter *next;
@@ -96,13 +101,20 @@ bool tfy__mcp_hear(TfyMcpHost *host, TfyMcpPeer *peer, TfyBuffer *text, TfyMcpAn
 TfyMcpPeer *tfy__mcp_peer_new(const TfyCaller *caller)
 {
     TfyMcpPeer *peer = calloc(1, sizeof *peer);
-    if (peer) peer->caller = *caller;
+    if (!peer) return NULL;
+    peer->caller = *caller;
+    peer->users = 1;
     return peer;
+}
+
+void tfy__peer_keep(TfyMcpPeer *peer)
+{
+    peer->users++;
 }
 
 void tfy__mcp_peer_free(TfyMcpPeer *peer)
 {
-    free(peer);
+    if (peer && --peer->users == 0) free(peer);
 }
 
 /* ---- requests of a turn ---- */
@@ -122,6 +134,7 @@ static void free_turn(TfyMcpTurn *turn)
     tfy__mcp_message_free(&turn->message);
     json_decref(turn->replies);
     json_decref(turn->run_json);
+    tfy__mcp_peer_free(turn->peer);
     free(turn);
 }
 
@@ -225,11 +238,19 @@ void tfy__turn_drop(TfyMcpTurn *turn)
     end(turn, 202, NULL);
 }
 
+/* text NULL: nothing; that is heard, too. */
+static void say(TfyMcpTurn *turn, const TfyBuffer *text)
+{
+    turn->said_ms = tfy__monotonic_ms();
+    if (turn->answer && !(text && text->failed))
+        turn->answer->say(turn->answer, text ? text->data : NULL, text ? text->len : 0);
+}
+
 void tfy__turn_say(TfyMcpTurn *turn, const char *method, const json_t *params)
 {
     TfyBuffer text = {0};
     tfy__mcp_write_notification(&text, method, params);
-    if (turn->answer && !text.failed) turn->answer->say(turn->answer, text.data, text.len);
+    say(turn, &text);
     tfy__buffer_free(&text);
 }
 
@@ -240,7 +261,7 @@ void tfy__turn_put(TfyMcpTurn *turn, const char *id, const char *method, const j
     char *json = json_dumps(params, JSON_COMPACT);
     tfy__buffer_printf(&text, "%s}", json ? json : "{}");
     free(json);
-    if (turn->answer && !text.failed) turn->answer->say(turn->answer, text.data, text.len);
+    say(turn, &text);
     tfy__buffer_free(&text);
 }
 
@@ -264,7 +285,8 @@ void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms)
     TfyMcpHost *host = turn->host;
     if (!anybody_waits(host)) host->cursor = durable(host);
     turn->waits = true;
-    turn->until_ms = most_ms ? tfy__monotonic_ms() + most_ms : 0;
+    turn->said_ms = tfy__monotonic_ms();
+    turn->until_ms = most_ms ? turn->said_ms + most_ms : 0;
     tfy__call_look(turn);
 }
 
@@ -309,6 +331,7 @@ static void end_waits(TfyMcpHost *host)
     const int64_t now = tfy__monotonic_ms();
     for (TfyMcpTurn *turn = host->turns.first, *next; turn; turn = next) {
         next = turn->next;
+        if (turn->waits && now - turn->said_ms >= BEAT_MS) say(turn, NULL);
         if (!turn->waits || !turn->until_ms || turn->until_ms > now) continue;
         turn->until_ms = 0;
         tfy__call_late(turn);
@@ -414,12 +437,28 @@ static void *work(void *arg)
 
 /* ---- offers ---- */
 
+/* "mcp": true of a program. */
+static bool is_offered(const TfyMcpHost *host, const TfyServed *served)
+{
+    const TfyConfig *config = host->server->config;
+    const json_t *program = json_object_get(config->programs, served->name);
+    return host->settings->all || json_is_true(json_object_get(program, "mcp"));
+}
+
+/* How many programs are: where there are several, a tool is PROGRAM.WORKFLOW. */
+static size_t offered_count(const TfyMcpHost *host, const TfyCatalog *catalog)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < catalog->count; i++) count += is_offered(host, catalog->served[i]);
+    return count;
+}
+
 const TfyMcpOffers *tfy__host_offers(TfyMcpHost *host, const TfyServed *served)
 {
     char error[TFY_ERROR_TEXT];
     for (const TfyMcpOffered *known = host->offered.first; known; known = known->next)
         if (known->served == served) return known->offers;
-    TfyMcpOffered *offered = calloc(1, sizeof *offered);
+    TfyMcpOffered *offered = is_offered(host, served) ? calloc(1, sizeof *offered) : NULL;
     if (!offered) return NULL;
     offered->served = served;
     offered->offers = tfy__mcp_offers_new(served->program, host->settings->tools, error);
@@ -427,24 +466,24 @@ const TfyMcpOffers *tfy__host_offers(TfyMcpHost *host, const TfyServed *served)
     return offered->offers;
 }
 
-/* Where several programs are served, a tool is PROGRAM.WORKFLOW. */
-static bool has_name(const TfyCatalog *catalog, const TfyServed *served, const char *workflow, const char *tool)
+static bool has_name(size_t programs, const TfyServed *served, const char *workflow, const char *tool)
 {
     const size_t len = strlen(served->name);
-    if (catalog->count == 1) return strcmp(workflow, tool) == 0;
+    if (programs == 1) return strcmp(workflow, tool) == 0;
     return strncmp(tool, served->name, len) == 0 && tool[len] == '.' && strcmp(tool + len + 1, workflow) == 0;
 }
 
 /* Calls see with each offer that the caller may use, until it returns true. */
 static bool see_offers(TfyMcpHost *host, const TfyCaller *caller,
-                       bool (*see)(void *arg, const TfyCatalog *catalog, const TfyMcpFound *found), void *arg)
+                       bool (*see)(void *arg, size_t programs, const TfyMcpFound *found), void *arg)
 {
     const TfyCatalog *catalog = tfy__catalog(host->server);
+    const size_t programs = offered_count(host, catalog);
     for (size_t i = 0; i < catalog->count; i++) {
         const TfyMcpOffers *offers = tfy__host_offers(host, catalog->served[i]);
         for (size_t k = 0; offers && k < offers->count; k++) {
             const TfyMcpFound found = {catalog->served[i], &offers->items[k]};
-            if (tfy__may_see(caller, found.served->name, found.offer->workflow->name) && see(arg, catalog, &found))
+            if (tfy__may_see(caller, found.served->name, found.offer->workflow->name) && see(arg, programs, &found))
                 return true;
         }
     }
@@ -456,13 +495,13 @@ typedef struct Search {
     TfyMcpFound found;
 } Search;
 
-static bool is_searched(void *arg, const TfyCatalog *catalog, const TfyMcpFound *found)
+static bool is_searched(void *arg, size_t programs, const TfyMcpFound *found)
 {
     Search *search = arg;
     const char *workflow = found->offer->workflow->name;
     const bool is = search->program
                         ? strcmp(search->program, found->served->name) == 0 && strcmp(search->tool, workflow) == 0
-                        : has_name(catalog, found->served, workflow, search->tool);
+                        : has_name(programs, found->served, workflow, search->tool);
     if (is) search->found = *found;
     return is;
 }
@@ -482,10 +521,10 @@ TfyMcpFound tfy__host_find_workflow(TfyMcpHost *host, const TfyCaller *caller, c
     return search.found;
 }
 
-static bool add_tool(void *arg, const TfyCatalog *catalog, const TfyMcpFound *found)
+static bool add_tool(void *arg, size_t programs, const TfyMcpFound *found)
 {
     json_t *tool = json_copy(found->offer->tool);
-    if (tool && catalog->count > 1)
+    if (tool && programs > 1)
         json_object_set_new(tool, "name", json_sprintf("%s.%s", found->served->name, found->offer->workflow->name));
     json_array_append_new(arg, tool);
     return false;
@@ -504,6 +543,7 @@ static bool check_offers(TfyMcpHost *host, char *error)
     const TfyCatalog *catalog = tfy__catalog(host->server);
     size_t count = 0;
     for (size_t i = 0; i < catalog->count; i++) {
+        if (!is_offered(host, catalog->served[i])) continue;
         TfyMcpOffers *offers = tfy__mcp_offers_new(catalog->served[i]->program, host->settings->tools, error);
         if (!offers) return false;
         count += offers->count;
@@ -551,6 +591,7 @@ void tfy__mcp_host_close(TfyMcpHost *host)
         tfy__mcp_offers_free(offered->offers);
         free(offered);
     }
+    tfy__sessions_free(host);
     tfy__events_close(host->events);
     free(host->idle);
     pthread_mutex_destroy(&host->mutex);

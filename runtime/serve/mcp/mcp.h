@@ -19,7 +19,8 @@ typedef struct TfyMcpHost TfyMcpHost;
 /* Where the messages for one request go; of a transport, which frees it when it has ended. Called on the host's
  * thread. */
 typedef struct TfyMcpAnswer {
-    void (*say)(struct TfyMcpAnswer *answer, const char *text, size_t len); /* a message before the end */
+    /* a message before the end; text NULL: nothing, so that the connection is seen to be alive */
+    void (*say)(struct TfyMcpAnswer *answer, const char *text, size_t len);
     /* the last one, with the status that HTTP has for it; text NULL: there is none */
     void (*end)(struct TfyMcpAnswer *answer, int status, const char *text, size_t len);
 } TfyMcpAnswer;
@@ -28,6 +29,7 @@ typedef struct TfyMcpSettings {
     int64_t hold_ms;          /* a call waits so long for its run */
     const char *const *tools; /* workflows that are offered; ends with NULL; NULL: those that are documented */
     bool clients_approve;     /* questions are put to the client's user */
+    bool all;                 /* all programs are offered; else those whose configuration says so */
 } TfyMcpSettings;
 
 /* The loop, readers and programs of the server must be there. settings stay the caller's. NULL: error (TFY_ERROR_TEXT
@@ -41,7 +43,8 @@ void tfy__mcp_host_close(TfyMcpHost *host);
 /* One who speaks with the host. Belongs to the host's thread from the first message on. */
 typedef struct TfyMcpPeer TfyMcpPeer;
 TfyMcpPeer *tfy__mcp_peer_new(const TfyCaller *caller); /* NULL: no memory */
-void tfy__mcp_peer_free(TfyMcpPeer *peer);              /* once the host has quit */
+/* Whoever made it has no use for it any more: on the host's thread, or once that has quit. */
+void tfy__mcp_peer_free(TfyMcpPeer *peer);
 
 /* From any thread: a message of the peer, which is taken. False: there is no memory, and the answer is still the
  * caller's. */

@@ -134,6 +134,7 @@ static void take_request(TfyMcpHost *host, TfyMcpPeer *peer, TfyMcpMessage *mess
     }
     turn->host = host;
     turn->peer = peer;
+    tfy__peer_keep(peer);
     turn->answer = answer;
     turn->message = *message;
     LIST2_APPEND(&host->turns, turn, prev, next);

@@ -66,7 +66,7 @@ static struct TfyMcpStdio *of(TfyMcpAnswer *answer)
 static void say(TfyMcpAnswer *answer, const char *text, size_t len)
 {
     struct TfyMcpStdio *stdio = of(answer);
-    if (!stdio->broken) stdio->broken = !write_all(stdio->out, text, len) || !write_all(stdio->out, "\n", 1);
+    if (text && !stdio->broken) stdio->broken = !write_all(stdio->out, text, len) || !write_all(stdio->out, "\n", 1);
 }
 
 static void end(TfyMcpAnswer *answer, int status, const char *text, size_t len)

@@ -18,6 +18,7 @@
 #include "serve/programs.h"
 
 struct TfyMcpPeer {
+    uint32_t users; /* turns, and who made it: it is freed when there are none */
     TfyCaller caller;
     bool greeted;        /* with initialize: it speaks an older revision */
     TfyMcpClient client; /* … then */
@@ -49,6 +50,7 @@ typedef struct TfyMcpTurn {
     TfyMcpFound found;
     uint8_t digest[TFY_MCP_DIGEST]; /* of the request, and who it is from */
     char run[37];                   /* "": none yet */
+    int64_t said_ms;                /* monotonic: when the client heard something last */
     bool waits;                     /* for the run */
     bool looks, again;              /* the run is being looked at; and has to be once more */
     uint32_t replying; /* answers of the client's that are on the way to the run: it is looked at after them */
@@ -71,6 +73,8 @@ struct TfyMcpHost {
     int64_t cursor;           /* records up to this one were seen, or nobody waited then */
     LIST(TfyMcpTurn) turns;
     LIST(struct TfyMcpOffered) offered;
+    LIST(struct TfyMcpSession) sessions;
+    TfyTable session_ids;
     uint64_t asked; /* questions put to older clients */
     struct TfyMcpIdle *idle;
     bool quits;            /* requests are refused */
@@ -82,6 +86,8 @@ struct TfyMcpHost {
 };
 
 /* ---- host.c ---- */
+
+void tfy__peer_keep(TfyMcpPeer *peer);
 
 /* What a turn does with the answer of the server to a request of its own. request: freed afterwards. */
 typedef void TfyMcpThen(TfyMcpTurn *turn, TfyRequest *request);
