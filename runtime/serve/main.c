@@ -40,7 +40,13 @@
 #include "serve/watch.h"
 #include "value/json.h"
 
-enum { FILES = 4096, TOOLS_MOST = 512 };
+enum { FILES = 4096, NAMES_MOST = 512 };
+
+/* What an option names that may be given several times. */
+typedef struct Names {
+    const char *items[NAMES_MOST + 1]; /* ends with NULL */
+    int count;
+} Names;
 
 typedef struct Words {
     TfyServeFlags flags;
@@ -49,8 +55,8 @@ typedef struct Words {
     const char *watch[TFY_WATCH_MOST];
     int watch_count;
     bool stdio; /* a client of the Model Context Protocol is at standard input and output */
-    const char *tools[TOOLS_MOST + 1];
-    int tool_count;
+    bool mcp;   /* what the command line names is offered to clients of it: */
+    Names programs, tools, prompts, resources;
     TfyMcpSettings settings;
 } Words;
 
@@ -237,7 +243,7 @@ static bool offers(const TfyServer *server, const TfyMcpSettings *settings)
     const TfyConfig *config = server->config;
     const char *name;
     json_t *program;
-    bool any = settings->all;
+    bool any = settings->programs;
     json_object_foreach(config->programs, name, program) any |= json_is_true(json_object_get(program, "mcp"));
     return any;
 }
@@ -288,8 +294,9 @@ static int close_all(Main *it, int status)
     tfy__tail_quit(server->tail);
     tfy__hub_quit(server->hub);
     tfy__children_quit(server->children);
-    tfy__mcp_stdio_close(it->stdio);
+    tfy__mcp_stdio_quit(it->stdio);
     tfy__mcp_host_quit(server->mcp);
+    tfy__mcp_stdio_close(it->stdio);
     tfy__entrance_quit(server);
     tfy__mcp_host_close(server->mcp);
     tfy__readers_close(server->readers);
@@ -331,6 +338,21 @@ static int serve(Main *it, const Words *words)
     return close_all(it, calls ? EXIT_WAITING : EXIT_DONE);
 }
 
+static bool add_name(Names *names, const char *name)
+{
+    if (names->count == NAMES_MOST) return false;
+    names->items[names->count++] = name;
+    return true;
+}
+
+/* A database has more programs than those that are named, since it keeps what was deployed. */
+static void offer_named(const TfyServer *server, Words *words)
+{
+    const TfyCatalog *named = tfy__catalog(server);
+    for (size_t i = 0; words->mcp && i < named->count; i++) (void)add_name(&words->programs, named->served[i]->name);
+    if (words->programs.count) words->settings.programs = words->programs.items;
+}
+
 static bool take_option(Main *it, Words *words, int option)
 {
     TfyServeFlags *flags = &words->flags;
@@ -349,13 +371,11 @@ static bool take_option(Main *it, Words *words, int option)
         if (words->watch_count == TFY_WATCH_MOST) return false;
         words->watch[words->watch_count++] = optarg;
         return true;
-    case 'm': words->settings.all = true; return true;
+    case 'm': words->mcp = true; return true;
     case 'a': words->settings.clients_approve = strcmp(optarg, "client") == 0; return true;
-    case 't':
-        if (words->tool_count == TOOLS_MOST) return false;
-        words->tools[words->tool_count++] = optarg;
-        words->settings.tools = words->tools;
-        return true;
+    case 't': words->settings.wanted.tools = words->tools.items; return add_name(&words->tools, optarg);
+    case 'P': words->settings.wanted.prompts = words->prompts.items; return add_name(&words->prompts, optarg);
+    case 'r': words->settings.wanted.resources = words->resources.items; return add_name(&words->resources, optarg);
     case 'h':
         return tfy__read_duration(optarg, strlen(optarg), &words->settings.hold_ms) && words->settings.hold_ms >= 0;
     case 'l':
@@ -383,6 +403,8 @@ static bool take_words(Main *it, Words *words, int argc, char **argv)
                                             {"mcp", no_argument, NULL, 'm'},
                                             {"approve", required_argument, NULL, 'a'},
                                             {"tool", required_argument, NULL, 't'},
+                                            {"prompt", required_argument, NULL, 'P'},
+                                            {"resource", required_argument, NULL, 'r'},
                                             {"hold", required_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int option;
@@ -414,7 +436,7 @@ int main(int argc, char **argv)
     if (argc > 1 && tfy__is_server_command(argv[1])) return tfy__server_command(argc - 1, argv + 1);
     if (argc > 1 && tfy__is_remote_command(argv[1])) return tfy__remote_command(argc - 1, argv + 1);
     words.stdio = argc > 1 && strcmp(argv[1], "mcp") == 0;
-    words.flags.no_tcp = words.settings.all = words.settings.clients_approve = words.stdio;
+    words.flags.no_tcp = words.mcp = words.settings.clients_approve = words.stdio;
     if (words.stdio) tfy__set_program_name("tfy mcp serve");
     if (words.stdio && !tfy__mcp_stdio_take()) return tfy__fail(EXIT_MISSING, "standard files cannot be taken");
     if (!take_words(&it, &words, argc - words.stdio, argv + words.stdio)) return EXIT_USAGE;
@@ -422,7 +444,9 @@ int main(int argc, char **argv)
     if (words.print && !tfy__config_print(it.server.config, &words.flags, stdout))
         return close_all(&it, tfy__fail(EXIT_MISSING, "the configuration cannot be printed"));
     if (words.check || words.print) return close_all(&it, EXIT_DONE);
-    if (!add_programs(&it, argv + words.stdio + optind, argc - words.stdio - optind) || !add_configured(&it)) {
+    const bool named = add_programs(&it, argv + words.stdio + optind, argc - words.stdio - optind);
+    if (named) offer_named(&it.server, &words);
+    if (!named || !add_configured(&it)) {
         tfy__say("%s", *it.error ? it.error : "memory ran out");
         return close_all(&it, EXIT_MISSING);
     }

@@ -102,6 +102,7 @@ const TfyRoute tfy__routes[] = {
     {TFY_POST, "/v1/hooks/{h}", TFY_ROLE_NONE, TFY_BY_READER, tfy__serve_hook, "hook",
      "start or signal a run by a signed request of another service", 0},
     {TFY_POST, "/mcp", VIEWER, TFY_BY_MCP, tfy__serve_mcp, NULL, NULL, TFY_MCP_BODY},
+    {TFY_GET, "/mcp", VIEWER, TFY_BY_MCP, tfy__serve_mcp_standing, NULL, NULL, 0},
     {TFY_DELETE, "/mcp", VIEWER, TFY_BY_MCP, tfy__serve_mcp_end, NULL, NULL, 0},
     {TFY_POST, "/v1/drain", ADMIN, TFY_BY_LOOP, tfy__serve_drain, "drain",
      "end the server once what is under way has finished", 0},

@@ -346,6 +346,85 @@ def do_cancels(client):
     assert not client.before
 
 
+def do_prompts(client):
+    prompts = {prompt["name"]: prompt for prompt in client.answer("prompts/list", {"_meta": meta()})["result"]["prompts"]}
+    assert set(prompts) == {"begins", "asks_first", "hello"}, sorted(prompts)
+    assert [(a["name"], a["required"]) for a in prompts["begins"]["arguments"]] == [("about", True), ("tone", False), ("times", False)]
+    got = client.answer("prompts/get", call("begins", {"about": "tea", "tone": "wry", "times": "3"}))["result"]
+    assert got["messages"] == [{"role": "user", "content": {"type": "text", "text": "Talk about tea, wry, 3 times."}}], got
+    assert got["description"] == "Begins a conversation."
+    got = client.answer("prompts/get", call("hello", {"name": "ann"}))["result"]
+    assert got["messages"][0]["content"]["text"] == "hello ann"
+    assert code(client.answer("prompts/get", call("begins", {"tone": "wry"}))) == -32602
+    assert code(client.answer("prompts/get", call("double", {"n": "1"}))) == -32602
+    first = client.answer("prompts/get", call("asks_first", {}, FORMS))["result"]
+    assert first["resultType"] == "input_required", first
+    got = client.answer("prompts/get", call("asks_first", {}, FORMS, requestState=first["requestState"], inputResponses=answers(["1/1"], {"answer": "ann"})))
+    assert got["result"]["messages"][0]["content"]["text"] == "Talk about ann.", got
+
+    def complete(name, value, prompt="begins"):
+        params = {"ref": {"type": "ref/prompt", "name": prompt}, "argument": {"name": name, "value": value}, "_meta": meta()}
+        return client.answer("completion/complete", params)["result"]["completion"]
+
+    assert complete("tone", "w") == {"values": ["warm", "wry"], "total": 2, "hasMore": False}
+    assert complete("about", "")["values"] == [] and complete("tone", "x")["values"] == [] and complete("a", "", "b")["values"] == []
+
+
+def do_resources(client):
+    def read(uri):
+        return client.answer("resources/read", {"uri": uri, "_meta": meta()})
+
+    listed = client.answer("resources/list", {"_meta": meta()})["result"]
+    assert listed["ttlMs"] == 0 and "docs://cover" in {one["uri"] for one in listed["resources"]}, listed
+    templates = client.answer("resources/templates/list", {"_meta": meta()})["result"]["resourceTemplates"]
+    assert {one["uriTemplate"] for one in templates} == {"docs://{id}/page", "tfy://run/{id}", "tfy://run/{id}/output"}, templates
+    result = read("docs://7/page")["result"]
+    assert result["contents"] == [{"uri": "docs://7/page", "mimeType": "text/plain", "text": "page 7"}] and result["ttlMs"] == 0, result
+    assert read("docs://cover")["result"]["contents"] == [{"uri": "docs://cover", "mimeType": "image/png", "blob": "AQID"}]
+    assert code(read("docs://0/page")) == -32603
+    for unknown in ("docs://7", "docs:///page", "docs://7/8/page", "x", "tfy://run/1", "tfy://run/01a21c18-0111-7be7-b26f-18e324cec8cf"):
+        refused = read(unknown)
+        assert code(refused) == -32602 and refused["error"]["data"]["uri"] == unknown, refused
+    task = client.answer("tools/call", call("slow", {"ms": 60000}, WITH_TASKS))["result"]["taskId"]
+    assert json.loads(read("tfy://run/" + task)["result"]["contents"][0]["text"])["state"] == "running"
+    assert read("tfy://run/" + task + "/output")["result"]["contents"][0]["text"] == ""
+    assert "tfy://run/" + task in {one["uri"] for one in client.answer("resources/list", {"_meta": meta()})["result"]["resources"]}
+    client.answer("tasks/cancel", {"taskId": task, "_meta": meta(**WITH_TASKS)})
+
+
+def do_tells(client):
+    result = client.answer("tools/call", call("tells", {}, more={"progressToken": "p", META + "logLevel": "info"}))["result"]
+    assert text(result) == "told"
+    said = [(message["method"], message["params"]) for message in client.before]
+    assert said == [
+        ("notifications/message", {"level": "info", "logger": "tells", "data": "starts"}),
+        ("notifications/progress", {"progressToken": "p", "progress": 0.0, "total": 4.0, "message": "work"}),
+        ("notifications/progress", {"progressToken": "p", "progress": 3.0, "total": 4.0, "message": "nearly"}),
+        ("notifications/progress", {"progressToken": "p", "progress": 100.0, "total": 100.0, "message": "work"}),
+    ], said
+    client.answer("tools/call", call("tells", {}))
+    assert not client.before, client.before
+
+
+def do_listens(client):
+    task = client.answer("tools/call", call("slow", {"ms": 1000}, WITH_TASKS))["result"]["taskId"]
+    wanted = {"toolsListChanged": True, "taskIds": [task], "resourceSubscriptions": ["tfy://run/" + task], "what": 1}
+    number = client.ask("subscriptions/listen", {"notifications": wanted, "_meta": meta(**WITH_TASKS)})
+    ack = client.hear()
+    assert ack["method"] == "notifications/subscriptions/acknowledged", ack
+    assert ack["params"] == {"notifications": {**wanted, "what": 1} and {key: wanted[key] for key in list(wanted)[:3]}, "_meta": {META + "subscriptionId": number}}, ack
+    heard = set()
+    while len(heard) < 2:
+        message = client.hear()
+        assert message["params"]["_meta"] == {META + "subscriptionId": number}, message
+        if message["method"] == "notifications/tasks" and message["params"]["status"] == "completed":
+            assert message["params"]["taskId"] == task
+            heard.add("task")
+        if message["method"] == "notifications/resources/updated":
+            assert message["params"]["uri"] == "tfy://run/" + task
+            heard.add("resource")
+
+
 # ---- kills ----
 
 
@@ -389,6 +468,43 @@ def do_older(client):
     assert code(client.answer("tools/call", {"name": "panics"})) == -32603
     assert code(client.answer("server/discovers")) == -32601
     assert code(client.answer("tasks/get", {"taskId": "x"})) == -32601
+
+
+def do_older_told(client):
+    greet(client)
+    client.answer("tools/call", {"name": "tells", "_meta": {"progressToken": 7}})
+    assert [message["method"] for message in client.before] == ["notifications/message"] + 3 * ["notifications/progress"], client.before
+    client.answer("logging/setLevel", {"level": "error"})
+    client.answer("tools/call", {"name": "tells"})
+    assert not client.before, client.before
+    tools = {tool["name"] for tool in client.answer("tools/list")["result"]["tools"]}
+    assert {"run_status", "run_cancel"} <= tools, tools
+    assert client.answer("prompts/get", {"name": "begins", "arguments": {"about": "tea"}})["result"]["messages"]
+    assert client.answer("resources/read", {"uri": "docs://7/page"})["result"] == {"contents": [{"uri": "docs://7/page", "mimeType": "text/plain", "text": "page 7"}]}
+
+
+def do_older_runs(client):
+    """The tools that show a run which a call has left. Over HTTP there is no stream to hear of changes on."""
+    greet(client)
+    over_http = isinstance(client, Http)
+    number = client.ask("tools/call", {"name": "slow", "arguments": {"ms": 60000}})
+    runs = []
+    while not runs:
+        listed = client.answer("resources/list")["result"]["resources"]
+        runs = [one["uri"].rsplit("/", 1)[1] for one in listed if one["name"].startswith("slow ") and "running" in one["description"]]
+    status = client.answer("tools/call", {"name": "run_status", "arguments": {"run": runs[0]}})["result"]
+    assert "still working" in text(status), status
+    client.answer("resources/subscribe", {"uri": "tfy://run/" + runs[0]})
+    cancelled = client.answer("tools/call", {"name": "run_cancel", "arguments": {"run": runs[0]}})["result"]
+    assert "is cancelled" in text(cancelled), cancelled
+    heard = client.before + ([] if any(message.get("id") == number for message in client.before) else [client.hear()])
+    while not any(message.get("id") == number for message in heard) or not (over_http or any(message.get("method") for message in heard)):
+        heard.append(client.hear())
+    assert over_http or any(message.get("params") == {"uri": "tfy://run/" + runs[0]} for message in heard), heard
+    status = client.answer("tools/call", {"name": "run_status", "arguments": {"run": runs[0]}})["result"]
+    assert status["isError"] and "was cancelled" in text(status), status
+    status = client.answer("tools/call", {"name": "run_status", "arguments": {"run": "../.."}})["result"]
+    assert status["isError"], status
 
 
 def do_older_asked(client):
@@ -482,6 +598,25 @@ def do_people_approve(client):
     assert poll(client, task["taskId"], "input_required")
     first = client.answer("tools/call", call("asks", {}, FORMS))["result"]
     assert first["resultType"] == "input_required" and "inputRequests" not in first, first
+
+
+def do_standing(client):
+    """What is not part of an answer goes to the standing stream of a session, while there is one."""
+    greet(client)
+    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)
+    connection.request("GET", "/mcp", None, client.headers({}))
+    stream = connection.getresponse()
+    assert stream.status == 200 and stream.headers["Content-Type"] == "text/event-stream"
+    number = client.ask("tools/call", {"name": "slow", "arguments": {"ms": 700}})
+    time.sleep(0.3)
+    [run] = [one["uri"] for one in client.answer("resources/list")["result"]["resources"] if one["name"].startswith("slow ") and "running" in one["description"]]
+    client.answer("resources/subscribe", {"uri": run})
+    line = next(line for line in stream if line.startswith(b"data: "))
+    assert json.loads(line[6:])["params"] == {"uri": run}, line
+    assert client.hear()["id"] == number
+    client.answer("resources/unsubscribe", {"uri": run})
+    connection.close()
+    assert client.answer("ping")["result"] == {}
 
 
 def do_two_programs(client):

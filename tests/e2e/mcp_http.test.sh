@@ -26,9 +26,15 @@ client viewer looks
 check "a viewer starts nothing" ended 0
 client limited one
 check "a token that sees one workflow" ended 0
-ask -X GET "http://x/mcp"
-check "GET is not one of its methods" says 405
+check "a client has no standing stream without a session" sh -c '[ "$(curl -sS --max-time 20 -o /dev/null -w "%{http_code}" --unix-socket "$TFY_DB-live/http" http://x/mcp)" = 405 ]'
 check "the server ends with clients that wait" ends
+
+opens --approve client --prompt hello --resource 'docs://{id}/page=page' --resource docs://cover=cover
+for scenario in prompts resources tells listens older_told older_runs standing; do
+    client $scenario all
+    check "a client: $scenario" ended 0
+done
+ends
 
 opens
 client people_approve all

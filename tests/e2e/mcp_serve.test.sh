@@ -19,5 +19,19 @@ for scenario in discover refused garbage calls tasks task_questions questions wi
     client $scenario
     check "a client: $scenario" ended 0
 done
+for scenario in prompts resources tells listens older_told older_runs; do
+    client $scenario --prompt hello --resource 'docs://{id}/page=page' --resource docs://cover=cover
+    check "a client: $scenario" ended 0
+done
+refused() # WORDS SENTENCE
+{
+    run tfy mcp serve offers.tfy $1 </dev/null
+    check "refused: $1" ended 69 "$2"
+}
+refused "--tool nothing" "offers.tfy has no workflow 'nothing'"
+refused "--tool talks" "'talks' cannot be offered: not all that it takes and gives is JSON"
+refused "--resource page" "'page' cannot be offered: a resource is ADDRESS=WORKFLOW"
+refused "--resource docs://{number}=page" "'page' cannot be offered: the variables of its address are not its parameters of type string"
+refused "--resource docs://x=begins" "'begins' cannot be offered"
 check "the key is the owner's alone" sh -c '[ "$(stat -c %a runs.db-key)" = 600 ] && [ "$(stat -c %s runs.db-key)" = 32 ]'
 check "nothing but the protocol is on stdout" sh -c '! grep -q "not a message" log'

@@ -117,39 +117,41 @@ static void keys(void **state)
 static void offers(void **state)
 {
     char error[TFY_ERROR_TEXT];
-    TfyMcpOffers *all = tfy__mcp_offers_new(&tfyg_program, NULL, error);
+    TfyMcpOffers *all = tfy__mcp_offers_new(&tfyg_program, &(TfyMcpWanted){NULL}, error);
     assert_non_null(all);
-    assert_int_equal(all->count, 3);
+    assert_int_equal(all->count, 4);
     assert_null(tfy__mcp_offer_named(all, "silent"));
     assert_null(tfy__mcp_offer_named(all, "talks"));
-    assert_null(tfy__mcp_offer_named(all, "begins"));
+    assert_int_equal(tfy__mcp_offer_named(all, "begins")->as, TFY_MCP_PROMPT);
     const TfyMcpOffer *says = tfy__mcp_offer_named(all, "says"), *pairs = tfy__mcp_offer_named(all, "pairs"),
                       *counts = tfy__mcp_offer_named(all, "counts");
     assert_json(
-        json_incref(says->tool),
+        json_incref(says->shown),
         "{\"name\":\"says\",\"description\":\"Says something.\",\"inputSchema\":{\"type\":\"object\",\"properties\":"
         "{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"],\"additionalProperties\":false}}");
     assert_int_equal(says->gives, TFY_MCP_GIVES_TEXT);
     assert_int_equal(pairs->gives, TFY_MCP_GIVES_OBJECT);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(pairs->tool, "outputSchema"), "type")),
+    assert_string_equal(json_string_value(json_object_get(json_object_get(pairs->shown, "outputSchema"), "type")),
                         "object");
     assert_int_equal(counts->gives, TFY_MCP_GIVES_OTHER);
-    assert_non_null(json_object_get(json_object_get(json_object_get(counts->tool, "inputSchema"), "$defs"), "Node"));
+    assert_non_null(json_object_get(json_object_get(json_object_get(counts->shown, "inputSchema"), "$defs"), "Node"));
     tfy__mcp_offers_free(all);
 }
 
 static void named_offers(void **state)
 {
     char error[TFY_ERROR_TEXT];
-    TfyMcpOffers *two =
-        tfy__mcp_offers_new(&tfyg_program, (const char *const[]){"silent", "says", "says", NULL}, error);
+    TfyMcpOffers *two = tfy__mcp_offers_new(
+        &tfyg_program, &(TfyMcpWanted){.tools = (const char *const[]){"silent", "says", "says", NULL}}, error);
     assert_non_null(two);
     assert_int_equal(two->count, 2);
     assert_int_equal(tfy__mcp_offer_named(two, "silent")->gives, TFY_MCP_GIVES_NOTHING);
     tfy__mcp_offers_free(two);
-    assert_null(tfy__mcp_offers_new(&tfyg_program, (const char *const[]){"sais", NULL}, error));
+    assert_null(
+        tfy__mcp_offers_new(&tfyg_program, &(TfyMcpWanted){.tools = (const char *const[]){"sais", NULL}}, error));
     assert_non_null(strstr(error, "no workflow 'sais'"));
-    assert_null(tfy__mcp_offers_new(&tfyg_program, (const char *const[]){"talks", NULL}, error));
+    assert_null(
+        tfy__mcp_offers_new(&tfyg_program, &(TfyMcpWanted){.tools = (const char *const[]){"talks", NULL}}, error));
     assert_non_null(strstr(error, "is JSON"));
 }
 

@@ -58,12 +58,12 @@
         OPT(MCP_CHECK) | OPT(SECRETS) | OPT(TIMEOUT), 1, -1)                                                           \
     ROW(mcp_serve, "mcp serve", "FILE.tfy",                                                                            \
         "offer the workflows of a program as tools, to an MCP client at standard input and output",                    \
-        OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(MCP_TOOL), 1, 1, .more = MORE(MCP_HOLD))                                 \
+        OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(MCP_TOOL), 1, 1, .more = MORE(MCP_HOLD) | MORE(MCP_PROMPT) | MORE(MCP_RESOURCE))                                 \
     ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
         "run programs in one process that is always there, and take requests over HTTP",                               \
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \
             OPT(CHECK_ONLY) | OPT(PRINT_CONFIG) | OPT(OPEN) | OPT(DRAIN) | OPT(WATCH) | OPT(MCP_TOOL),                 \
-        0, -1, .more = MORE(MCP) | MORE(MCP_APPROVE) | MORE(MCP_HOLD))                                                                                                         \
+        0, -1, .more = MORE(MCP) | MORE(MCP_APPROVE) | MORE(MCP_HOLD) | MORE(MCP_PROMPT) | MORE(MCP_RESOURCE))                                                                                                         \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server",                           \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true)                \
     ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server have this version of a program",                       \

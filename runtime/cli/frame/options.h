@@ -156,6 +156,10 @@
     O(MCP_TOOL, "tool", "NAME",                                                                                        \
       "offer this workflow (else all that are documented and take and give JSON); may be given several times")         \
     O(MCP_HOLD, "hold", "TIME", "how long a call waits for its run before it is told a task (else 2s)")                \
+    O(MCP_PROMPT, "prompt", "NAME",                                                                                    \
+      "offer this workflow as a prompt: its text, or its parts, are messages; may be given several times")             \
+    O(MCP_RESOURCE, "resource", "ADDRESS=NAME",                                                                        \
+      "offer this workflow as what is at an address such as docs://{id}; may be given several times")                  \
     O(MCP, "mcp", NULL, "offer the programs to MCP clients, at /mcp")                                                  \
     O(MCP_APPROVE, "approve", "client|people",                                                                         \
       "who answers the questions of runs that an MCP client started: its user, or people here (the default)")

@@ -46,7 +46,8 @@ static json_t *block_of(const json_t *part)
     return json_block(part);
 }
 
-json_t *tfy__mcp_blocks(const json_t *parts)
+/* The list of content blocks of a list of Part. */
+static json_t *blocks_of(const json_t *parts)
 {
     json_t *blocks = json_array(), *part;
     size_t i;
@@ -66,7 +67,7 @@ json_t *tfy__mcp_result(TfyMcpGives gives, const json_t *value)
     json_t *none = json_null(), *result = NULL;
     if (!value) value = none;
     if (gives == TFY_MCP_GIVES_NOTHING) return json_pack("{s:[]}", "content");
-    if (gives == TFY_MCP_GIVES_PARTS) return json_pack("{s:o}", "content", tfy__mcp_blocks(value));
+    if (gives == TFY_MCP_GIVES_PARTS) return json_pack("{s:o}", "content", blocks_of(value));
     if (json_is_string(value))
         result = json_pack("{s:[{s:s, s:O}]}", "content", "type", "text", "text", value);
     else
@@ -86,4 +87,60 @@ json_t *tfy__mcp_failed(const json_t *error)
     json_t *result = text.failed ? NULL : tfy__mcp_said(text.data, true);
     tfy__buffer_free(&text);
     return result;
+}
+
+/* ---- prompts ---- */
+
+static void add_message(json_t *messages, const char *role, json_t *content)
+{
+    json_array_append_new(messages, json_pack("{s:s, s:o}", "role", role, "content", content));
+}
+
+/* What the model called, and what it was told, is no part of what a client can be given. */
+static void add_said(json_t *messages, const json_t *message)
+{
+    const char *role = text_of(message, "role"), *content = text_of(message, "content");
+    if (*content && (strcmp(role, "user") == 0 || strcmp(role, "assistant") == 0))
+        add_message(messages, role, text_block(content));
+}
+
+json_t *tfy__mcp_messages(TfyMcpGives gives, const json_t *value, const char *description)
+{
+    json_t *messages = json_array(), *one;
+    size_t i;
+    if (gives == TFY_MCP_GIVES_THREAD)
+        json_array_foreach((json_t *)value, i, one) add_said(messages, one);
+    else if (gives == TFY_MCP_GIVES_PARTS)
+        json_array_foreach((json_t *)value, i, one) add_message(messages, "user", block_of(one));
+    else
+        add_message(messages, "user", json_is_string(value) ? text_block(json_string_value(value)) : json_block(value));
+    return json_pack("{s:s*, s:o}", "description", description, "messages", messages);
+}
+
+/* ---- resources ---- */
+
+static json_t *content_of(const json_t *part, const char *address)
+{
+    const char *name = text_of(part, "case"), *mime = text_of(part, "mime");
+    if (strcmp(name, "image") == 0 || strcmp(name, "audio") == 0)
+        return json_pack("{s:s, s:s, s:s}", "uri", address, "mimeType", mime, "blob", text_of(part, "data"));
+    if (strcmp(name, "resource") == 0)
+        return json_pack("{s:s, s:s, s:s}", "uri", text_of(part, "uri"), "mimeType", mime, "text",
+                         text_of(part, "text"));
+    return json_pack("{s:s, s:s, s:s}", "uri", address, "mimeType", "text/plain", "text", text_of(part, "text"));
+}
+
+json_t *tfy__mcp_contents(TfyMcpGives gives, const json_t *value, const char *address)
+{
+    json_t *contents = json_array(), *one;
+    size_t i;
+    const bool parts = gives == TFY_MCP_GIVES_PARTS, text = gives == TFY_MCP_GIVES_TEXT;
+    if (parts) json_array_foreach((json_t *)value, i, one) json_array_append_new(contents, content_of(one, address));
+    json_t *block = parts ? NULL : text ? text_block(json_string_value(value)) : json_block(value);
+    if (!parts)
+        json_array_append_new(contents, json_pack("{s:s, s:s, s:O}", "uri", address, "mimeType",
+                                                  text ? "text/plain" : "application/json", "text",
+                                                  json_object_get(block, "text")));
+    json_decref(block);
+    return json_pack("{s:o}", "contents", contents);
 }

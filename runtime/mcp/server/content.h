@@ -18,7 +18,9 @@ json_t *tfy__mcp_result(TfyMcpGives gives, const json_t *value);
 json_t *tfy__mcp_failed(const json_t *error);
 /* A result that is one text. */
 json_t *tfy__mcp_said(const char *text, bool is_error);
-/* The list of content blocks of a list of Part. */
-json_t *tfy__mcp_blocks(const json_t *parts);
+/* The result of a prompt: each message of a conversation; or each part, or the text, as a message of the user. */
+json_t *tfy__mcp_messages(TfyMcpGives gives, const json_t *value, const char *description);
+/* The contents of a resource at that address: each part, or the value as a text. */
+json_t *tfy__mcp_contents(TfyMcpGives gives, const json_t *value, const char *address);
 
 #endif

@@ -61,6 +61,7 @@ static bool is_json(const TfyType *type, const Inside *in)
 static TfyMcpGives gives(const TfyType *type)
 {
     if (!type || type->kind == TFY_NOTHING) return TFY_MCP_GIVES_NOTHING;
+    if (type == &tfy_type_thread) return TFY_MCP_GIVES_THREAD;
     if (type->kind == TFY_LIST && type->elem->kind == TFY_ENUM && strcmp(type->elem->name, "Part") == 0)
         return TFY_MCP_GIVES_PARTS;
     switch (type->kind) {
@@ -74,8 +75,8 @@ static TfyMcpGives gives(const TfyType *type)
 
 static bool can_offer(const TfyWorkflow *workflow)
 {
-    return workflow->result != &tfy_type_thread &&
-           (gives(workflow->result) == TFY_MCP_GIVES_NOTHING || is_json(workflow->result, NULL)) &&
+    const TfyMcpGives what = gives(workflow->result);
+    return (what == TFY_MCP_GIVES_NOTHING || what == TFY_MCP_GIVES_THREAD || is_json(workflow->result, NULL)) &&
            fields_are_json(workflow->params, workflow->param_count, NULL);
 }
 
@@ -115,14 +116,47 @@ static json_t *tool_of(const TfyWorkflow *workflow, TfyMcpGives what)
     return tool;
 }
 
+/* ---- as a prompt, as a resource ---- */
+
+static bool is_needed(const TfyField *param)
+{
+    return !param->make && param->type->kind != TFY_OPTIONAL;
+}
+
+static json_t *prompt_of(const TfyWorkflow *workflow)
+{
+    json_t *arguments = json_array();
+    for (uint32_t i = 0; i < workflow->param_count; i++) {
+        const TfyField *param = &workflow->params[i];
+        json_array_append_new(arguments, json_pack("{s:s, s:s*, s:b}", "name", param->name, "description", param->doc,
+                                                   "required", is_needed(param)));
+    }
+    return json_pack("{s:s, s:s, s:o}", "name", workflow->name, "description", workflow->doc ? workflow->doc : "",
+                     "arguments", arguments);
+}
+
+static const char *media_of(TfyMcpGives what)
+{
+    return what == TFY_MCP_GIVES_TEXT ? "text/plain" : what == TFY_MCP_GIVES_PARTS ? NULL : "application/json";
+}
+
+static json_t *resource_of(const TfyWorkflow *workflow, TfyMcpGives what, const char *address)
+{
+    return json_pack("{s:s, s:s, s:s, s:s*}", tfy__mcp_address_varies(address) ? "uriTemplate" : "uri", address, "name",
+                     workflow->name, "description", workflow->doc ? workflow->doc : "", "mimeType", media_of(what));
+}
+
 /* ---- the offers ---- */
 
-static bool add(TfyMcpOffers *offers, const TfyWorkflow *workflow)
+static bool add(TfyMcpOffers *offers, const TfyWorkflow *workflow, TfyMcpOffered as, const char *address)
 {
     TfyMcpOffer *offer = &offers->items[offers->count++];
-    *offer = (TfyMcpOffer){.workflow = workflow, .gives = gives(workflow->result)};
-    offer->tool = tool_of(workflow, offer->gives);
-    return offer->tool;
+    *offer = (TfyMcpOffer){.workflow = workflow, .as = as, .gives = gives(workflow->result)};
+    if (address && !(offer->address = strdup(address))) return false;
+    offer->shown = as == TFY_MCP_TOOL     ? tool_of(workflow, offer->gives)
+                   : as == TFY_MCP_PROMPT ? prompt_of(workflow)
+                                          : resource_of(workflow, offer->gives, address);
+    return offer->shown;
 }
 
 static const TfyWorkflow *named(const TfyProgram *program, const char *name)
@@ -132,19 +166,60 @@ static const TfyWorkflow *named(const TfyProgram *program, const char *name)
     return NULL;
 }
 
-static bool add_named(TfyMcpOffers *offers, const TfyProgram *program, const char *const *names, char *error)
+static bool refuse(char *error, const char *name, const char *why)
 {
-    for (; *names; names++) {
-        const TfyWorkflow *workflow = named(program, *names);
-        if (tfy__mcp_offer_named(offers, *names)) continue;
-        if (!workflow)
-            snprintf(error, TFY_ERROR_TEXT, "%.100s has no workflow '%.100s'", program->name, *names);
-        else if (!can_offer(workflow))
-            snprintf(error, TFY_ERROR_TEXT, "'%.100s' cannot be offered: not all that it takes and gives is JSON",
-                     *names);
-        if (!workflow || !can_offer(workflow) || !add(offers, workflow)) return false;
+    snprintf(error, TFY_ERROR_TEXT, "'%.100s' cannot be offered: %s", name, why);
+    return false;
+}
+
+/* Whether the address has all that the workflow needs, and nothing else. */
+static bool address_is_for(const char *address, const TfyWorkflow *workflow, char *error)
+{
+    json_t *args = NULL;
+    const char *name;
+    json_t *text;
+    bool fits = tfy__mcp_address_fits(address, address, &args);
+    size_t needed = 0, given = 0;
+    for (uint32_t i = 0; i < workflow->param_count; i++) {
+        needed += is_needed(&workflow->params[i]);
+        given += is_needed(&workflow->params[i]) && json_object_get(args, workflow->params[i].name);
     }
-    return true;
+    json_object_foreach(args, name, text)
+    {
+        uint32_t i = 0;
+        while (i < workflow->param_count && strcmp(workflow->params[i].name, name) != 0) i++;
+        fits = fits && i < workflow->param_count && workflow->params[i].type->kind == TFY_STRING;
+    }
+    json_decref(args);
+    return (fits && needed == given) ||
+           refuse(error, workflow->name, "the variables of its address are not its parameters of type string");
+}
+
+static bool add_named(TfyMcpOffers *offers, const TfyProgram *program, const char *name, const TfyMcpOffered *as,
+                      const char *address, char *error)
+{
+    const TfyWorkflow *workflow = named(program, name);
+    if (!workflow) {
+        snprintf(error, TFY_ERROR_TEXT, "%.100s has no workflow '%.100s'", program->name, name);
+        return false;
+    }
+    if (!address && tfy__mcp_offer_named(offers, name)) return true;
+    if (!can_offer(workflow)) return refuse(error, name, "not all that it takes and gives is JSON");
+    if (address && !address_is_for(address, workflow, error)) return false;
+    const bool talks = workflow->result == &tfy_type_thread;
+    if (address && talks) return refuse(error, name, "a conversation is a prompt");
+    return add(offers, workflow, as ? *as : talks ? TFY_MCP_PROMPT : TFY_MCP_TOOL, address);
+}
+
+static bool add_resource(TfyMcpOffers *offers, const TfyProgram *program, const char *word, char *error)
+{
+    static const TfyMcpOffered as = TFY_MCP_RESOURCE;
+    const char *equal = strrchr(word, '=');
+    char *address = equal && equal != word ? strndup(word, (size_t)(equal - word)) : NULL;
+    const bool fine = address ? add_named(offers, program, equal + 1, &as, address, error)
+                              : refuse(error, word, "a resource is ADDRESS=WORKFLOW");
+    free(address);
+    return fine;
 }
 
 /* A workflow of an imported file has a dot in its name. */
@@ -152,17 +227,39 @@ static bool add_documented(TfyMcpOffers *offers, const TfyProgram *program)
 {
     for (uint32_t i = 0; i < program->workflow_count; i++) {
         const TfyWorkflow *workflow = program->workflows[i];
-        if (workflow->doc && !strchr(workflow->name, '.') && can_offer(workflow) && !add(offers, workflow))
-            return false;
+        const TfyMcpOffered as = workflow->result == &tfy_type_thread ? TFY_MCP_PROMPT : TFY_MCP_TOOL;
+        const bool offered = workflow->doc && !strchr(workflow->name, '.') && can_offer(workflow);
+        if (offered && !tfy__mcp_offer_named(offers, workflow->name) && !add(offers, workflow, as, NULL)) return false;
     }
     return true;
 }
 
-TfyMcpOffers *tfy__mcp_offers_new(const TfyProgram *program, const char *const *names, char *error)
+static size_t count_of(const char *const *list)
 {
-    TfyMcpOffers *offers = calloc(1, sizeof *offers + program->workflow_count * sizeof *offers->items);
+    size_t count = 0;
+    while (list && list[count]) count++;
+    return count;
+}
+
+/* What is named as something else is no tool. */
+static bool add_all(TfyMcpOffers *offers, const TfyProgram *program, const TfyMcpWanted *wanted, char *error)
+{
+    static const TfyMcpOffered prompt = TFY_MCP_PROMPT;
+    for (const char *const *at = wanted->resources; at && *at; at++)
+        if (!add_resource(offers, program, *at, error)) return false;
+    for (const char *const *at = wanted->prompts; at && *at; at++)
+        if (!add_named(offers, program, *at, &prompt, NULL, error)) return false;
+    for (const char *const *at = wanted->tools; at && *at; at++)
+        if (!add_named(offers, program, *at, NULL, NULL, error)) return false;
+    return wanted->tools || add_documented(offers, program);
+}
+
+TfyMcpOffers *tfy__mcp_offers_new(const TfyProgram *program, const TfyMcpWanted *wanted, char *error)
+{
+    const size_t most = program->workflow_count + count_of(wanted->resources);
+    TfyMcpOffers *offers = calloc(1, sizeof *offers + most * sizeof *offers->items);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
-    if (offers && (names ? add_named(offers, program, names, error) : add_documented(offers, program))) return offers;
+    if (offers && add_all(offers, program, wanted, error)) return offers;
     tfy__mcp_offers_free(offers);
     return NULL;
 }
@@ -170,7 +267,10 @@ TfyMcpOffers *tfy__mcp_offers_new(const TfyProgram *program, const char *const *
 void tfy__mcp_offers_free(TfyMcpOffers *offers)
 {
     if (!offers) return;
-    for (size_t i = 0; i < offers->count; i++) json_decref(offers->items[i].tool);
+    for (size_t i = 0; i < offers->count; i++) {
+        json_decref(offers->items[i].shown);
+        free(offers->items[i].address);
+    }
     free(offers);
 }
 

@@ -1,4 +1,4 @@
-/* call.c: tools/call. A call starts a run, or goes on with one that it is told the state of, and waits for it:
+/* call.c: tools/call, and what else is a run: prompts/get, resources/read. A call starts a run, or goes on with one that it is told the state of, and waits for it:
  *
  *   client                     while the run works                  when it asks
  *   with the tasks extension   a task, after `hold`                 a task, at once
@@ -36,7 +36,7 @@ static bool elicits(const TfyMcpTurn *turn)
 
 static bool is_task(const TfyMcpTurn *turn)
 {
-    return turn->client.modern && turn->client.tasks;
+    return turn->client.modern && turn->client.tasks && turn->found.offer->as == TFY_MCP_TOOL;
 }
 
 /* ---- requestState ---- */
@@ -100,6 +100,12 @@ static void finish_older(TfyMcpTurn *turn)
 {
     const bool asks = strcmp(text_of(turn->run_json, "attention"), "question") == 0;
     char said[256];
+    if (turn->found.offer->as != TFY_MCP_TOOL) {
+        TfyMcpRefusal refusal = {.code = 0};
+        tfy__refusal_set(&refusal, 200, TFY_MCP_INTERNAL, "run %.36s has not ended", turn->run);
+        tfy__turn_refuse(turn, &refusal);
+        return;
+    }
     snprintf(said, sizeof said, "Run %s is %s. Call run_status with {\"run\": \"%s\"} later, or run_cancel to end it.",
              turn->run, asks ? "waiting for a person (tfy inspect shows what it asks)" : "still working", turn->run);
     tfy__turn_finish(turn, tfy__mcp_said(said, false));
@@ -286,7 +292,13 @@ static void tell_mistakes(TfyMcpTurn *turn, const TfyProblem *problem)
         tfy__buffer_printf(&text, "\n%s: %s", strncmp(path, "$.args", 6) == 0 && path[6] ? path + 7 : path,
                            text_of(one, "detail"));
     }
-    tfy__turn_finish(turn, text.failed ? NULL : tfy__mcp_said(text.data, true));
+    TfyMcpRefusal refusal = {.code = 0};
+    if (turn->found.offer->as == TFY_MCP_TOOL) {
+        tfy__turn_finish(turn, text.failed ? NULL : tfy__mcp_said(text.data, true));
+    } else {
+        tfy__refusal_set(&refusal, 200, TFY_MCP_INVALID_PARAMS, "%.250s", text.data ? text.data : "");
+        tfy__turn_refuse(turn, &refusal);
+    }
     tfy__buffer_free(&text);
 }
 
@@ -294,6 +306,7 @@ static void on_started(TfyMcpTurn *turn, TfyRequest *request)
 {
     json_t *run = tfy__turn_heard(request);
     snprintf(turn->run, sizeof turn->run, "%s", text_of(run, "id"));
+    turn->since = request->replayed ? 0 : request->lsn;
     json_decref(run);
     if (request->problem.kind == TFY_PROBLEM_ARGUMENTS)
         tell_mistakes(turn, &request->problem);
@@ -320,33 +333,42 @@ static void start(TfyMcpTurn *turn, json_t *args)
 
 /* ---- the request ---- */
 
-static bool take_call(TfyMcpTurn *turn, json_t *args, TfyMcpRefusal *refusal)
+static bool take_call(TfyMcpTurn *turn, const char *name, json_t *args, TfyMcpRefusal *refusal)
 {
     const json_t *params = turn->message.params, *replies = json_object_get(params, "inputResponses"),
                  *state = json_object_get(params, "requestState");
-    const char *tool = text_of(params, "name");
-    turn->found = tfy__host_find(turn->host, &turn->peer->caller, tool);
-    if (!turn->found.served)
-        return tfy__refusal_set(refusal, 200, TFY_MCP_INVALID_PARAMS, "there is no tool '%.80s'", tool);
     if (!json_is_object(args))
         return tfy__refusal_set(refusal, 200, TFY_MCP_INVALID_PARAMS, "the arguments are not an object");
-    if (!digest_request(turn, tool, args)) return tfy__refusal_set(refusal, 500, TFY_MCP_INTERNAL, "memory ran out");
+    if (!digest_request(turn, name, args)) return tfy__refusal_set(refusal, 500, TFY_MCP_INTERNAL, "memory ran out");
     if (!turn->client.modern) return true;
     if (json_is_object(replies)) turn->replies = json_copy((json_t *)replies);
     return !state || take_state(turn, state) ||
            tfy__refusal_set(refusal, 200, TFY_MCP_INVALID_PARAMS, "requestState is not one of this request");
 }
 
-void tfy__mcp_call(TfyMcpTurn *turn)
+void tfy__call_begin(TfyMcpTurn *turn, const char *name, json_t *args)
 {
     TfyMcpRefusal refusal = {.code = 0};
-    json_t *given = json_object_get(turn->message.params, "arguments"),
-           *args = given ? json_incref(given) : json_object();
-    if (!take_call(turn, args, &refusal))
+    if (!take_call(turn, name, args, &refusal))
         tfy__turn_refuse(turn, &refusal);
     else if (*turn->run)
         wait_for_run(turn);
     else
         start(turn, args);
+}
+
+void tfy__mcp_call(TfyMcpTurn *turn)
+{
+    TfyMcpRefusal refusal = {.code = 0};
+    const char *name = text_of(turn->message.params, "name");
+    json_t *given = json_object_get(turn->message.params, "arguments"),
+           *args = given ? json_incref(given) : json_object();
+    turn->found = tfy__host_find(turn->host, &turn->peer->caller, TFY_MCP_TOOL, name);
+    if (turn->found.served) {
+        tfy__call_begin(turn, name, args);
+    } else if (!tfy__mcp_call_own(turn, name, args)) {
+        tfy__refusal_set(&refusal, 200, TFY_MCP_INVALID_PARAMS, "there is no tool '%.80s'", name);
+        tfy__turn_refuse(turn, &refusal);
+    }
     json_decref(args);
 }

@@ -23,11 +23,11 @@ typedef struct TfyMcpLetter {
 } TfyMcpLetter;
 
 /* The offers of a version of a program. */
-typedef struct TfyMcpOffered {
-    struct TfyMcpOffered *next;
+typedef struct TfyMcpKnown {
+    struct TfyMcpKnown *next;
     const TfyServed *served;
     TfyMcpOffers *offers; /* owned */
-} TfyMcpOffered;
+} TfyMcpKnown;
 
 typedef struct TfyMcpIdle {
     void (*call)(void *arg);
@@ -114,7 +114,9 @@ void tfy__peer_keep(TfyMcpPeer *peer)
 
 void tfy__mcp_peer_free(TfyMcpPeer *peer)
 {
-    if (peer && --peer->users == 0) free(peer);
+    if (!peer || --peer->users) return;
+    json_decref(peer->subscribed);
+    free(peer);
 }
 
 /* ---- requests of a turn ---- */
@@ -133,6 +135,9 @@ static void free_turn(TfyMcpTurn *turn)
     tfy__puts_free(turn);
     tfy__mcp_message_free(&turn->message);
     json_decref(turn->replies);
+    json_decref(turn->listens);
+    json_decref(turn->changed);
+    free(turn->address);
     json_decref(turn->run_json);
     tfy__mcp_peer_free(turn->peer);
     free(turn);
@@ -274,17 +279,39 @@ static bool anybody_waits(const TfyMcpHost *host)
     return false;
 }
 
+static bool follows(const TfyMcpHost *host)
+{
+    return anybody_waits(host) || tfy__anybody_listens(host);
+}
+
 static int64_t durable(const TfyMcpHost *host)
 {
     return tfy__log_durable(tfy__loop_log(host->server->loop));
+}
+
+/* While nobody waits or listens, nothing is followed. */
+void tfy__host_follow_from_now(TfyMcpHost *host)
+{
+    if (!host->following) host->cursor = durable(host);
+    host->following = true;
+}
+
+static int tell_one(void *arg, const TfyEvent *event)
+{
+    TfyMcpTurn *turn = arg;
+    if (event->record->lsn > turn->host->cursor) return 1;
+    if (event->run && strcmp(turn->run, event->run->uuid) == 0) tfy__turn_told(turn, event->record);
+    return 0;
 }
 
 /* Who looks once after it began to wait has seen what was recorded up to then. */
 void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms)
 {
     TfyMcpHost *host = turn->host;
-    if (!anybody_waits(host)) host->cursor = durable(host);
+    tfy__host_follow_from_now(host);
     turn->waits = true;
+    if (turn->since && turn->since < host->cursor && tfy__wants_told(turn))
+        (void)tfy__events_see(host->events, turn->since + 1, tell_one, turn);
     turn->said_ms = tfy__monotonic_ms();
     turn->until_ms = most_ms ? turn->said_ms + most_ms : 0;
     tfy__call_look(turn);
@@ -293,7 +320,15 @@ void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms)
 typedef struct Following {
     TfyMcpHost *host;
     int count;
+    char run[37]; /* the one that changed last, of which those who listen were not told yet; "": none */
 } Following;
+
+/* Records of a run often come together, and say one thing to who listens. */
+static void note_changed(Following *following)
+{
+    if (*following->run) tfy__run_changed(following->host, following->run);
+    *following->run = '\0';
+}
 
 static int follow_one(void *arg, const TfyEvent *event)
 {
@@ -301,9 +336,13 @@ static int follow_one(void *arg, const TfyEvent *event)
     if (following->count++ == PAGE) return 1;
     following->host->cursor = event->record->lsn;
     if (!event->run) return 0;
+    if (strcmp(following->run, event->run->uuid) != 0) note_changed(following);
+    snprintf(following->run, sizeof following->run, "%s", event->run->uuid);
     for (TfyMcpTurn *turn = following->host->turns.first, *next; turn; turn = next) {
         next = turn->next;
-        if (turn->waits && strcmp(turn->run, event->run->uuid) == 0) turn->again = true;
+        if (!turn->waits || strcmp(turn->run, event->run->uuid) != 0) continue;
+        turn->again = true;
+        tfy__turn_told(turn, event->record);
     }
     return 0;
 }
@@ -319,11 +358,25 @@ static void look_again(TfyMcpHost *host)
 static void follow(TfyMcpHost *host)
 {
     int code = 1;
-    while (code > 0 && anybody_waits(host)) {
-        Following following = {host, 0};
+    host->following = follows(host);
+    while (code > 0 && host->following) {
+        Following following = {.host = host};
         code = tfy__events_see(host->events, host->cursor + 1, follow_one, &following);
+        note_changed(&following);
         look_again(host);
     }
+}
+
+/* Who listens, or holds on, hears of new offers, and that it is heard. */
+static void tell_listeners(TfyMcpHost *host)
+{
+    const int64_t now = tfy__monotonic_ms();
+    const TfyCatalog *catalog = tfy__catalog(host->server);
+    if (host->catalog && host->catalog != catalog) tfy__offers_changed(host);
+    host->catalog = catalog;
+    if (now - host->beat_ms < BEAT_MS) return;
+    host->beat_ms = now;
+    tfy__mcp_beat_standings(host);
 }
 
 static void end_waits(TfyMcpHost *host)
@@ -331,7 +384,7 @@ static void end_waits(TfyMcpHost *host)
     const int64_t now = tfy__monotonic_ms();
     for (TfyMcpTurn *turn = host->turns.first, *next; turn; turn = next) {
         next = turn->next;
-        if (turn->waits && now - turn->said_ms >= BEAT_MS) say(turn, NULL);
+        if ((turn->waits || turn->listens) && now - turn->said_ms >= BEAT_MS) say(turn, NULL);
         if (!turn->waits || !turn->until_ms || turn->until_ms > now) continue;
         turn->until_ms = 0;
         tfy__call_late(turn);
@@ -392,6 +445,7 @@ static void read_letters(TfyMcpHost *host, TfyMcpLetter *letter)
 
 static void refuse_all(TfyMcpHost *host)
 {
+    tfy__mcp_unstand(host, NULL, NULL, true);
     for (TfyMcpTurn *turn = host->turns.first, *next; turn; turn = next) {
         next = turn->next;
         if (turn->answer)
@@ -429,6 +483,7 @@ static void *work(void *arg)
         if (host->quits) refuse_all(host);
         follow(host);
         end_waits(host);
+        tell_listeners(host);
         free_ended(host);
         tell_idle(host);
     }
@@ -437,12 +492,13 @@ static void *work(void *arg)
 
 /* ---- offers ---- */
 
-/* "mcp": true of a program. */
+/* The command line names it, or "mcp": true of its configuration. */
 static bool is_offered(const TfyMcpHost *host, const TfyServed *served)
 {
     const TfyConfig *config = host->server->config;
-    const json_t *program = json_object_get(config->programs, served->name);
-    return host->settings->all || json_is_true(json_object_get(program, "mcp"));
+    for (const char *const *name = host->settings->programs; name && *name; name++)
+        if (strcmp(*name, served->name) == 0) return true;
+    return json_is_true(json_object_get(json_object_get(config->programs, served->name), "mcp"));
 }
 
 /* How many programs are: where there are several, a tool is PROGRAM.WORKFLOW. */
@@ -456,12 +512,12 @@ static size_t offered_count(const TfyMcpHost *host, const TfyCatalog *catalog)
 const TfyMcpOffers *tfy__host_offers(TfyMcpHost *host, const TfyServed *served)
 {
     char error[TFY_ERROR_TEXT];
-    for (const TfyMcpOffered *known = host->offered.first; known; known = known->next)
+    for (const TfyMcpKnown *known = host->offered.first; known; known = known->next)
         if (known->served == served) return known->offers;
-    TfyMcpOffered *offered = is_offered(host, served) ? calloc(1, sizeof *offered) : NULL;
+    TfyMcpKnown *offered = is_offered(host, served) ? calloc(1, sizeof *offered) : NULL;
     if (!offered) return NULL;
     offered->served = served;
-    offered->offers = tfy__mcp_offers_new(served->program, host->settings->tools, error);
+    offered->offers = tfy__mcp_offers_new(served->program, &host->settings->wanted, error);
     LIST_APPEND(&host->offered, offered, next);
     return offered->offers;
 }
@@ -490,25 +546,42 @@ static bool see_offers(TfyMcpHost *host, const TfyCaller *caller,
     return false;
 }
 
+/* What is looked for, and what was found. */
 typedef struct Search {
-    const char *tool, *program; /* program NULL: tool is its name for clients; else the workflow's */
+    TfyMcpOffered as;
+    const char *name;    /* for clients; of a resource: an address; with a program: of the workflow */
+    const char *program; /* NULL: any */
+    json_t **args;       /* of a resource */
     TfyMcpFound found;
 } Search;
 
 static bool is_searched(void *arg, size_t programs, const TfyMcpFound *found)
 {
     Search *search = arg;
-    const char *workflow = found->offer->workflow->name;
-    const bool is = search->program
-                        ? strcmp(search->program, found->served->name) == 0 && strcmp(search->tool, workflow) == 0
-                        : has_name(programs, found->served, workflow, search->tool);
+    const TfyMcpOffer *offer = found->offer;
+    const char *workflow = offer->workflow->name;
+    bool is = offer->as == search->as;
+    if (search->program)
+        is = strcmp(search->program, found->served->name) == 0 && strcmp(search->name, workflow) == 0;
+    else if (search->args)
+        is = is && tfy__mcp_address_fits(offer->address, search->name, search->args);
+    else
+        is = is && has_name(programs, found->served, workflow, search->name);
     if (is) search->found = *found;
     return is;
 }
 
-TfyMcpFound tfy__host_find(TfyMcpHost *host, const TfyCaller *caller, const char *tool)
+TfyMcpFound tfy__host_find(TfyMcpHost *host, const TfyCaller *caller, TfyMcpOffered as, const char *name)
 {
-    Search search = {.tool = tool};
+    Search search = {.as = as, .name = name};
+    see_offers(host, caller, is_searched, &search);
+    return search.found;
+}
+
+TfyMcpFound tfy__host_find_resource(TfyMcpHost *host, const TfyCaller *caller, const char *address, json_t **args)
+{
+    Search search = {.as = TFY_MCP_RESOURCE, .name = address, .args = args};
+    *args = NULL;
     see_offers(host, caller, is_searched, &search);
     return search.found;
 }
@@ -516,23 +589,31 @@ TfyMcpFound tfy__host_find(TfyMcpHost *host, const TfyCaller *caller, const char
 TfyMcpFound tfy__host_find_workflow(TfyMcpHost *host, const TfyCaller *caller, const char *program,
                                     const char *workflow)
 {
-    Search search = {.tool = workflow, .program = program};
+    Search search = {.name = workflow, .program = program};
     see_offers(host, caller, is_searched, &search);
     return search.found;
 }
 
-static bool add_tool(void *arg, size_t programs, const TfyMcpFound *found)
+typedef struct Listing {
+    TfyMcpOffered as;
+    json_t *list;
+} Listing;
+
+static bool add_shown(void *arg, size_t programs, const TfyMcpFound *found)
 {
-    json_t *tool = json_copy(found->offer->tool);
-    if (tool && programs > 1)
-        json_object_set_new(tool, "name", json_sprintf("%s.%s", found->served->name, found->offer->workflow->name));
-    json_array_append_new(arg, tool);
+    const Listing *listing = arg;
+    json_t *shown = found->offer->as == listing->as ? json_copy(found->offer->shown) : NULL;
+    if (shown && programs > 1)
+        json_object_set_new(shown, "name", json_sprintf("%s.%s", found->served->name, found->offer->workflow->name));
+    if (shown) json_array_append_new(listing->list, shown);
     return false;
 }
 
-void tfy__host_tools(TfyMcpHost *host, const TfyCaller *caller, json_t *tools)
+json_t *tfy__host_list(TfyMcpHost *host, const TfyCaller *caller, TfyMcpOffered as)
 {
-    see_offers(host, caller, add_tool, tools);
+    Listing listing = {as, json_array()};
+    see_offers(host, caller, add_shown, &listing);
+    return listing.list;
 }
 
 /* ---- opening and closing ---- */
@@ -544,7 +625,7 @@ static bool check_offers(TfyMcpHost *host, char *error)
     size_t count = 0;
     for (size_t i = 0; i < catalog->count; i++) {
         if (!is_offered(host, catalog->served[i])) continue;
-        TfyMcpOffers *offers = tfy__mcp_offers_new(catalog->served[i]->program, host->settings->tools, error);
+        TfyMcpOffers *offers = tfy__mcp_offers_new(catalog->served[i]->program, &host->settings->wanted, error);
         if (!offers) return false;
         count += offers->count;
         tfy__mcp_offers_free(offers);
@@ -587,7 +668,7 @@ void tfy__mcp_host_close(TfyMcpHost *host)
 {
     if (!host) return;
     tfy__mcp_host_quit(host);
-    for (TfyMcpOffered *offered; (offered = LIST_TAKE(&host->offered, next));) {
+    for (TfyMcpKnown *offered; (offered = LIST_TAKE(&host->offered, next));) {
         tfy__mcp_offers_free(offered->offers);
         free(offered);
     }

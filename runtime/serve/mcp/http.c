@@ -117,6 +117,7 @@ static void on_gone(TfyMcpHost *host, void *arg)
     Stream *stream = arg;
     for (TfyMcpTurn *turn = host->turns.first; turn; turn = turn->next)
         if (turn->answer == &stream->answer) tfy__turn_drop(turn);
+    tfy__mcp_unstand(host, NULL, &stream->answer, true);
     drop(stream);
 }
 
@@ -241,6 +242,19 @@ static void on_post(TfyMcpHost *host, void *arg)
     }
 }
 
+/* The standing stream of a session. Requests of the newest revision have none. */
+static void on_get(TfyMcpHost *host, void *arg)
+{
+    Stream *stream = arg;
+    TfyMcpAnswer *answer = &stream->answer;
+    const char *id = header(stream->request, "mcp-session-id");
+    TfyMcpPeer *peer = id ? tfy__session_peer(host, &stream->request->caller, id) : NULL;
+    if (peer && tfy__mcp_stand(host, peer, answer))
+        answer->say(answer, NULL, 0);
+    else
+        answer->end(answer, !id ? 405 : peer ? 500 : 404, NULL, 0);
+}
+
 static void on_delete(TfyMcpHost *host, void *arg)
 {
     Stream *stream = arg;
@@ -273,6 +287,11 @@ static void hand_over(TfyRequest *request, void (*take)(TfyMcpHost *host, void *
 void tfy__serve_mcp(TfyRequest *request)
 {
     hand_over(request, on_post);
+}
+
+void tfy__serve_mcp_standing(TfyRequest *request)
+{
+    hand_over(request, on_get);
 }
 
 void tfy__serve_mcp_end(TfyRequest *request)

@@ -10,6 +10,7 @@
 #ifndef SERVE_MCP_MCP_H
 #define SERVE_MCP_MCP_H
 
+#include "mcp/server/offer.h"
 #include "serve/serve.h"
 
 enum { TFY_MCP_HOLD_MS = 2000 };
@@ -26,10 +27,11 @@ typedef struct TfyMcpAnswer {
 } TfyMcpAnswer;
 
 typedef struct TfyMcpSettings {
-    int64_t hold_ms;          /* a call waits so long for its run */
-    const char *const *tools; /* workflows that are offered; ends with NULL; NULL: those that are documented */
-    bool clients_approve;     /* questions are put to the client's user */
-    bool all;                 /* all programs are offered; else those whose configuration says so */
+    int64_t hold_ms; /* a call waits so long for its run */
+    TfyMcpWanted wanted;
+    bool clients_approve;        /* questions are put to the client's user */
+    const char *const *programs; /* the names of those that are offered, besides those whose configuration says so; ends
+                                  * with NULL; NULL: none */
 } TfyMcpSettings;
 
 /* The loop, readers and programs of the server must be there. settings stay the caller's. NULL: error (TFY_ERROR_TEXT
@@ -54,6 +56,10 @@ bool tfy__mcp_host_post(TfyMcpHost *host, void (*call)(TfyMcpHost *host, void *a
 /* On the host's thread: calls it once no request of the peer is under way, or after so long. */
 void tfy__mcp_host_when_idle(TfyMcpHost *host, int64_t most_ms, void (*call)(void *arg), void *arg);
 
+/* On the host's thread: what is not part of the answer to a request goes there, until the host has quit. False: no
+ * memory. */
+bool tfy__mcp_stand(TfyMcpHost *host, TfyMcpPeer *peer, TfyMcpAnswer *answer);
+
 /* ---- over standard input and output (stdio.c) ---- */
 
 /* Takes the two files for the protocol alone: what else reads or writes them reads nothing, or writes to stderr.
@@ -61,6 +67,7 @@ void tfy__mcp_host_when_idle(TfyMcpHost *host, int64_t most_ms, void (*call)(voi
 bool tfy__mcp_stdio_take(void);
 /* Serves the client there until it closes its end; then the server drains. NULL: error says why. */
 struct TfyMcpStdio *tfy__mcp_stdio_open(TfyServer *server, TfyMcpHost *host, char *error);
-void tfy__mcp_stdio_close(struct TfyMcpStdio *stdio);
+void tfy__mcp_stdio_quit(struct TfyMcpStdio *stdio);  /* hears no more; before the host quits */
+void tfy__mcp_stdio_close(struct TfyMcpStdio *stdio); /* after that */
 
 #endif

@@ -31,6 +31,7 @@ static void end(TfyMcpHost *host, Session *session)
 {
     for (TfyMcpTurn *turn = host->turns.first; turn; turn = turn->next)
         if (turn->peer == session->peer) tfy__turn_drop(turn);
+    tfy__mcp_unstand(host, session->peer, NULL, true);
     tfy__table_remove(&host->session_ids, &session->link);
     LIST2_REMOVE(&host->sessions, session, prev, next);
     tfy__mcp_peer_free(session->peer);

@@ -8,7 +8,8 @@
 
 static json_t *capabilities(const TfyMcpClient *client)
 {
-    json_t *all = json_pack("{s:{}}", "tools");
+    json_t *all = json_pack("{s:{s:b}, s:{s:b}, s:{s:b}, s:{}}", "tools", "listChanged", 1, "prompts", "listChanged", 1,
+                            "resources", "subscribe", 1, "completions");
     if (client->modern)
         json_object_set_new(all, "extensions", json_pack("{s:{}, s:{}}", TFY_MCP_TASKS, "tfy/key"));
     else
@@ -28,6 +29,8 @@ static void initialize(TfyMcpTurn *turn)
     TfyMcpPeer *peer = turn->peer;
     tfy__mcp_client_greets(turn->message.params, &peer->client);
     peer->greeted = true;
+    peer->client.levels = true; /* until it says otherwise */
+    peer->client.level = tfy__mcp_level("info");
     turn->client = peer->client;
     tfy__turn_finish(turn,
                      json_pack("{s:s, s:o, s:{s:s, s:s}}", "protocolVersion", peer->client.revision, "capabilities",
@@ -53,16 +56,6 @@ static void set_level(TfyMcpTurn *turn)
     tfy__turn_finish(turn, json_object());
 }
 
-static void list_tools(TfyMcpTurn *turn)
-{
-    json_t *tools = json_array();
-    tfy__host_tools(turn->host, &turn->peer->caller, tools);
-    if (turn->client.modern)
-        tfy__turn_finish(turn, json_pack("{s:o, s:i, s:s}", "tools", tools, "ttlMs", 0, "cacheScope", "private"));
-    else
-        tfy__turn_finish(turn, json_pack("{s:o}", "tools", tools));
-}
-
 /* ---- methods ---- */
 
 typedef enum Revisions { BOTH, MODERN, OLDER } Revisions;
@@ -77,8 +70,17 @@ static const struct Method {
     {"ping", OLDER, true, ping},
     {"logging/setLevel", OLDER, false, set_level},
     {"server/discover", MODERN, false, discover},
-    {"tools/list", BOTH, false, list_tools},
+    {"tools/list", BOTH, false, tfy__mcp_list_tools},
     {"tools/call", BOTH, false, tfy__mcp_call},
+    {"prompts/list", BOTH, false, tfy__mcp_list_prompts},
+    {"prompts/get", BOTH, false, tfy__mcp_get_prompt},
+    {"resources/list", BOTH, false, tfy__mcp_list_resources},
+    {"resources/templates/list", BOTH, false, tfy__mcp_list_templates},
+    {"resources/read", BOTH, false, tfy__mcp_read_resource},
+    {"completion/complete", BOTH, false, tfy__mcp_complete},
+    {"resources/subscribe", OLDER, false, tfy__mcp_subscribe},
+    {"resources/unsubscribe", OLDER, false, tfy__mcp_unsubscribe},
+    {"subscriptions/listen", MODERN, false, tfy__mcp_listen},
     {"tasks/get", MODERN, false, tfy__mcp_task_get},
     {"tasks/update", MODERN, false, tfy__mcp_task_update},
     {"tasks/cancel", MODERN, false, tfy__mcp_task_cancel},

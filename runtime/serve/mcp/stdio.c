@@ -126,9 +126,16 @@ static bool can_read(const struct TfyMcpStdio *stdio)
     return !both[1].revents;
 }
 
+static void on_start(TfyMcpHost *host, void *arg)
+{
+    struct TfyMcpStdio *stdio = arg;
+    (void)tfy__mcp_stand(host, stdio->peer, &stdio->answer);
+}
+
 static void *work(void *arg)
 {
     struct TfyMcpStdio *stdio = arg;
+    (void)tfy__mcp_host_post(stdio->host, on_start, stdio);
     TfyBuffer text = {0};
     bool goes_on = true;
     while (goes_on && can_read(stdio)) {
@@ -164,11 +171,18 @@ struct TfyMcpStdio *tfy__mcp_stdio_open(TfyServer *server, TfyMcpHost *host, cha
     return NULL;
 }
 
+void tfy__mcp_stdio_quit(struct TfyMcpStdio *stdio)
+{
+    if (!stdio || !stdio->runs) return;
+    (void)!write(stdio->wake[1], "", 1);
+    pthread_join(stdio->thread, NULL);
+    stdio->runs = false;
+}
+
 void tfy__mcp_stdio_close(struct TfyMcpStdio *stdio)
 {
     if (!stdio) return;
-    if (stdio->runs) (void)!write(stdio->wake[1], "", 1);
-    if (stdio->runs) pthread_join(stdio->thread, NULL);
+    tfy__mcp_stdio_quit(stdio);
     for (int i = 0; i < 2; i++)
         if (stdio->wake[i] >= 0) close(stdio->wake[i]);
     tfy__mcp_peer_free(stdio->peer);

@@ -47,16 +47,33 @@ static TfyMcpGives gives_of(const TfyMcpTurn *turn)
     return turn->found.offer ? turn->found.offer->gives : TFY_MCP_GIVES_ANY;
 }
 
+static TfyMcpOffered as_of(const TfyMcpTurn *turn)
+{
+    return turn->found.offer ? turn->found.offer->as : TFY_MCP_TOOL;
+}
+
+static json_t *given(const TfyMcpTurn *turn, const json_t *value)
+{
+    if (as_of(turn) == TFY_MCP_PROMPT)
+        return tfy__mcp_messages(gives_of(turn), value, turn->found.offer->workflow->doc);
+    if (as_of(turn) == TFY_MCP_RESOURCE && turn->address) {
+        json_t *contents = tfy__mcp_contents(gives_of(turn), value, turn->address);
+        return turn->client.modern ? tfy__cacheable(contents) : contents;
+    }
+    return tfy__mcp_result(gives_of(turn), value);
+}
+
 json_t *tfy__run_result(TfyMcpTurn *turn, const json_t *run, TfyMcpRefusal *refusal)
 {
     const char *state = text_of(run, "state");
     const json_t *error = json_object_get(run, "error");
     char said[80];
-    if (strcmp(state, "completed") == 0) return tfy__mcp_result(gives_of(turn), json_object_get(run, "result"));
+    const bool is_tool = as_of(turn) == TFY_MCP_TOOL, cancelled = strcmp(state, "cancelled") == 0;
+    if (strcmp(state, "completed") == 0) return given(turn, json_object_get(run, "result"));
     snprintf(said, sizeof said, "run %.36s was cancelled", turn->run);
-    if (strcmp(state, "cancelled") == 0) return tfy__mcp_said(said, true);
-    if (!is_panic(run)) return tfy__mcp_failed(error);
-    tfy__refusal_set(refusal, 500, TFY_MCP_INTERNAL, "%.250s", text_of(error, "message"));
+    if (cancelled && is_tool) return tfy__mcp_said(said, true);
+    if (is_tool && !is_panic(run)) return tfy__mcp_failed(error);
+    tfy__refusal_set(refusal, 500, TFY_MCP_INTERNAL, "%.250s", cancelled ? said : text_of(error, "message"));
     return NULL;
 }
 
@@ -87,7 +104,7 @@ static bool take_task(TfyMcpTurn *turn)
     return false;
 }
 
-static void get_run(TfyMcpTurn *turn, TfyMcpThen *then)
+void tfy__run_get(TfyMcpTurn *turn, TfyMcpThen *then)
 {
     char target[64];
     snprintf(target, sizeof target, "/v1/runs/%s", turn->run);
@@ -143,7 +160,7 @@ static void on_got(TfyMcpTurn *turn, TfyRequest *request)
 
 void tfy__mcp_task_get(TfyMcpTurn *turn)
 {
-    if (take_task(turn)) get_run(turn, on_got);
+    if (take_task(turn)) tfy__run_get(turn, on_got);
 }
 
 /* ---- tasks/update ---- */
@@ -173,7 +190,7 @@ static void on_update(TfyMcpTurn *turn, TfyRequest *request)
 
 void tfy__mcp_task_update(TfyMcpTurn *turn)
 {
-    if (take_task(turn)) get_run(turn, on_update);
+    if (take_task(turn)) tfy__run_get(turn, on_update);
 }
 
 /* ---- tasks/cancel ---- */

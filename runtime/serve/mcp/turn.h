@@ -16,12 +16,14 @@
 #include "serve/inside.h"
 #include "serve/mcp/mcp.h"
 #include "serve/programs.h"
+#include "wal/rows/record.h"
 
 struct TfyMcpPeer {
     uint32_t users; /* turns, and who made it: it is freed when there are none */
     TfyCaller caller;
     bool greeted;        /* with initialize: it speaks an older revision */
     TfyMcpClient client; /* … then */
+    json_t *subscribed;  /* … then: addresses of resources; owned; NULL: none */
 };
 
 /* A workflow that is offered. */
@@ -48,8 +50,11 @@ typedef struct TfyMcpTurn {
     uint32_t away; /* requests of the server to itself that are under way */
     /* of a call */
     TfyMcpFound found;
+    char *address;                  /* of the resource that is read; owned; NULL: none is */
     uint8_t digest[TFY_MCP_DIGEST]; /* of the request, and who it is from */
     char run[37];                   /* "": none yet */
+    int64_t since;                  /* record of its start: what the run says from there on is told */
+    double progress;                /* that was told last */
     int64_t said_ms;                /* monotonic: when the client heard something last */
     bool waits;                     /* for the run */
     bool looks, again;              /* the run is being looked at; and has to be once more */
@@ -59,6 +64,8 @@ typedef struct TfyMcpTurn {
     json_t *run_json;  /* the run as it was seen last; owned; NULL: it was not */
     bool late;         /* it has waited long enough: it is answered with what is known */
     bool cancelled;    /* the client took it back before it had a run */
+    json_t *listens;   /* what it wants to hear of (listen.c); owned; NULL: it is no such request */
+    json_t *changed;   /* … and the statuses of tasks that were told; owned */
     void (*whole)(struct TfyMcpTurn *turn); /* whole.c; NULL: it is not there */
     LIST(TfyMcpPut) put;                    /* questions that it was asked on this stream */
 } TfyMcpTurn;
@@ -70,10 +77,14 @@ struct TfyMcpHost {
     pthread_t thread;
     bool runs;                /* the thread does, or has to be joined */
     struct TfyEvents *events; /* the thread's own */
-    int64_t cursor;           /* records up to this one were seen, or nobody waited then */
+    bool following;
+    int64_t cursor; /* … records behind this one */
     LIST(TfyMcpTurn) turns;
-    LIST(struct TfyMcpOffered) offered;
+    LIST(struct TfyMcpKnown) offered;
     LIST(struct TfyMcpSession) sessions;
+    LIST(struct TfyMcpStanding) standings; /* of older clients (listen.c) */
+    const TfyCatalog *catalog;             /* what was offered when anybody was told last */
+    int64_t beat_ms;                       /* monotonic: when standing clients heard something last */
     TfyTable session_ids;
     uint64_t asked; /* questions put to older clients */
     struct TfyMcpIdle *idle;
@@ -110,12 +121,14 @@ void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms);
 
 /* The offers of a program that clients see, in the catalog's order, with their names for clients. */
 const TfyMcpOffers *tfy__host_offers(TfyMcpHost *host, const TfyServed *served);
-TfyMcpFound tfy__host_find(TfyMcpHost *host, const TfyCaller *caller, const char *tool);
+TfyMcpFound tfy__host_find(TfyMcpHost *host, const TfyCaller *caller, TfyMcpOffered as, const char *name);
+/* The resource of that address, with the arguments that it stands for, which the caller owns. */
+TfyMcpFound tfy__host_find_resource(TfyMcpHost *host, const TfyCaller *caller, const char *address, json_t **args);
 /* What a run of that workflow is; served NULL: none that is offered, or is seen. */
 TfyMcpFound tfy__host_find_workflow(TfyMcpHost *host, const TfyCaller *caller, const char *program,
                                     const char *workflow);
-/* Calls show with each tool that the caller sees. */
-void tfy__host_tools(TfyMcpHost *host, const TfyCaller *caller, json_t *tools);
+/* All of a kind that the caller sees, as a list that the caller owns. */
+json_t *tfy__host_list(TfyMcpHost *host, const TfyCaller *caller, TfyMcpOffered as);
 
 /* ---- speak.c ---- */
 
@@ -125,6 +138,8 @@ void tfy__mcp_spoken(TfyMcpHost *host, TfyMcpPeer *peer, TfyMcpMessage *message,
 /* ---- call.c ---- */
 
 void tfy__mcp_call(TfyMcpTurn *turn);
+/* The same for what turn->found is, with the arguments; name: of it, for clients. */
+void tfy__call_begin(TfyMcpTurn *turn, const char *name, json_t *args);
 /* The run of a turn that waits has another record; the wait is over. */
 void tfy__call_look(TfyMcpTurn *turn);
 void tfy__call_late(TfyMcpTurn *turn);
@@ -133,6 +148,12 @@ void tfy__call_replied(TfyMcpTurn *turn, TfyMcpPut *put, const json_t *response)
 /* The client takes the request back. */
 void tfy__call_cancelled(TfyMcpTurn *turn);
 void tfy__puts_free(TfyMcpTurn *turn);
+
+/* ---- told.c ---- */
+
+bool tfy__wants_told(const TfyMcpTurn *turn);
+/* Tells the client of a record of its run what it wants to hear of it. */
+void tfy__turn_told(TfyMcpTurn *turn, const TfyLogRecord *record);
 
 /* ---- questions.c ---- */
 
@@ -144,6 +165,37 @@ bool tfy__question_answer(TfyMcpTurn *turn, const json_t *question, const json_t
 /* {KEY: {"method": "elicitation/create", "params"}} */
 json_t *tfy__questions_requests(const json_t *questions);
 
+/* ---- lists.c ---- */
+
+/* Says of a result that it holds now, and that nobody keeps it. */
+json_t *tfy__cacheable(json_t *result);
+void tfy__mcp_list_tools(TfyMcpTurn *turn);
+void tfy__mcp_list_prompts(TfyMcpTurn *turn);
+void tfy__mcp_list_resources(TfyMcpTurn *turn);
+void tfy__mcp_list_templates(TfyMcpTurn *turn);
+void tfy__mcp_get_prompt(TfyMcpTurn *turn);
+void tfy__mcp_read_resource(TfyMcpTurn *turn);
+void tfy__mcp_complete(TfyMcpTurn *turn);
+
+/* ---- listen.c ---- */
+
+void tfy__mcp_listen(TfyMcpTurn *turn);
+void tfy__mcp_subscribe(TfyMcpTurn *turn);
+void tfy__mcp_unsubscribe(TfyMcpTurn *turn);
+/* Ends the standing answers of a peer, or that one; NULL: of any. ends: the answer is told so. */
+void tfy__mcp_unstand(TfyMcpHost *host, const TfyMcpPeer *peer, const TfyMcpAnswer *answer, bool ends);
+void tfy__mcp_beat_standings(TfyMcpHost *host);
+bool tfy__anybody_listens(const TfyMcpHost *host);
+void tfy__run_changed(TfyMcpHost *host, const char *run);
+void tfy__offers_changed(TfyMcpHost *host);
+/* Follows records at least from the newest durable one on. */
+void tfy__host_follow_from_now(TfyMcpHost *host);
+
+/* ---- own.c ---- */
+
+void tfy__mcp_add_own(json_t *tools);
+bool tfy__mcp_call_own(TfyMcpTurn *turn, const char *name, const json_t *args); /* false: it is none of these */
+
 /* ---- tasks.c ---- */
 
 void tfy__mcp_task_get(TfyMcpTurn *turn);
@@ -151,6 +203,7 @@ void tfy__mcp_task_update(TfyMcpTurn *turn);
 void tfy__mcp_task_cancel(TfyMcpTurn *turn);
 /* The members of a task for a run as GET /v1/runs/{id} has it. */
 json_t *tfy__task_of(const json_t *run);
+void tfy__run_get(TfyMcpTurn *turn, TfyMcpThen *then);
 void tfy__run_cancel(TfyMcpTurn *turn, TfyMcpThen *then);
 /* What an ended run has given: a result, or NULL with a refusal. */
 json_t *tfy__run_result(TfyMcpTurn *turn, const json_t *run, TfyMcpRefusal *refusal);
