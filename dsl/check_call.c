@@ -358,31 +358,6 @@ static const Type *call_on_descriptor(Check *c, Expr *e, const Builtin *builtin)
     return c->core->bad;
 }
 
-/* What a person answers with: a case that carries no values. */
-static const Type *approve_with(Check *c, const Expr *e, const Type *type)
-{
-    for (uint32_t i = 0; i < type->case_count; i++)
-        if (!type->cases[i].field_count) return type;
-    Diag *diag = diag_error(c->diags, e->span,
-                            "a person cannot answer this with a case of %s: all of them carry values", type->name);
-    if (type->decl) diag_other(c->diags, diag, type->decl->name.span, "declared here");
-    return c->core->bad;
-}
-
-/* approve gives bool or the annotated enum, and ask a string; either gives an Answer of it where that is annotated. */
-static const Type *person_with(Check *c, const Expr *e, const Builtin *builtin, const Type *want)
-{
-    const bool whole = want && type_is_answer(want), ask = builtin->id == BI_ASK;
-    const Type *value = whole ? want->elem : want, *plain = type_of_notation(c, builtin->result, NULL);
-    if (!ask && value && value->kind == TYPE_ENUM) return approve_with(c, e, value) == value ? want : c->core->bad;
-    if (!whole || value == plain || value->kind == TYPE_BAD) return whole ? want : plain;
-    diag_error(c->diags, e->span,
-               ask ? "a person answers ask with a string, not %s"
-                   : "a person answers approve with bool or an enum, not %s",
-               value->name);
-    return c->core->bad;
-}
-
 /* channel(n) carries what its annotation says; a signal brings it. */
 static const Type *wanted_result(Check *c, const Expr *e, const Builtin *builtin, const Type *want)
 {
@@ -561,7 +536,7 @@ static const Type *call_effect(Check *c, Expr *e, const Builtin *builtin, CallMo
     if (builtin->id == BI_EXEC && e->argc) check_argv(c, e->argv[0]);
     if (!ok) return c->core->bad;
     if (builtin->id == BI_CHANNEL || builtin->id == BI_SIGNAL) return wanted_result(c, e, builtin, want);
-    if (builtin->id == BI_APPROVE || builtin->id == BI_ASK) return person_with(c, e, builtin, type_strip(want));
+    if (builtin->id == BI_APPROVE || builtin->id == BI_ASK) return check_person(c, e, builtin, type_strip(want));
     return type_of_notation(c, builtin->result, NULL);
 }
 

@@ -272,6 +272,11 @@ const Type *check_expr_or_nothing(Check *c, Expr *e, const Type *want);
 /* Checks e and makes it fit `want`, or reports. */
 bool check_expr_to(Check *c, Expr *e, const Type *want, Why why);
 bool check_coerce(Check *c, Expr *e, const Type *want);
+/* What approve or ask gives where `want` is annotated, or NULL: bool or an enum, a string or a form, or an Answer of
+ * it. */
+const Type *check_person(Check *c, const Expr *e, const Builtin *builtin, const Type *want);
+/* Whether a person can fill in a record: its fields are texts, numbers, yes or no, or one of several words. */
+bool check_is_form(const Type *type);
 void check_mismatch(Check *c, const Expr *e, const Type *want, Why why);
 /* One type both can have, both made to fit it; NULL when there is none. */
 const Type *check_unify(Check *c, Expr *a, Expr *b);

@@ -247,11 +247,12 @@ static void check_no_answer(Check *c, Stmt *s, const char *name)
 
 /* A person's answer to approve is a bool, or a case of the enum the place asks for, and a text to ask. Where the place
  * asks who answered, nobody is known, unless the mock gives an Answer. */
-static void check_person(Check *c, Stmt *s, const Builtin *builtin)
+static void check_person_answer(Check *c, Stmt *s, const Builtin *builtin)
 {
     const Type *string = builtin->id == BI_ASK ? c->core->string : NULL, *type = check_expr(c, s->value, string);
     const Type *value = type_is_answer(type) ? type->elem : type;
     if (value->kind == TYPE_BAD || (type != value && string && value == string)) return;
+    if (string && check_is_form(value)) return;
     if (string) {
         if (!check_coerce(c, s->value, string)) check_mismatch(c, s->value, string, (Why){0});
         return;
@@ -285,7 +286,7 @@ static void check_answer(Check *c, Stmt *s, const Callee *callee)
     } else if (decl && decl->kind == DECL_PROMPT && decl->made_for) {
         check_turn(c, s, decl->made_for->agent->calls->type);
     } else if (callee->builtin && (callee->builtin->id == BI_APPROVE || callee->builtin->id == BI_ASK)) {
-        check_person(c, s, callee->builtin);
+        check_person_answer(c, s, callee->builtin);
     } else if (callee->builtin && callee->builtin->id == BI_SIGNAL) {
         check_signal(c, s);
     } else {

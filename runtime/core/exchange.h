@@ -18,7 +18,7 @@ typedef struct TfyRound {
 typedef struct TfyInquiry {
     /* The text of the question, and what stands below it. False: no memory. */
     bool (*question)(const TfyCall *call, const char *name, const json_t *request, TfyBuffer *text, TfyBuffer *details);
-    /* How it is answered, as StepStart has it: "bool" or {"form": schema}; owned. NULL: no memory. */
+    /* How it is answered, as StepStart has it: "bool" or a form (value/form.h); owned. NULL: no memory. */
     json_t *(*type)(const json_t *request);
     /* A person's answer as the server gets it; "yes" and "no" are always among them; owned. NULL: it is none, and error
      * (TFY_ERROR_TEXT bytes) says why. */

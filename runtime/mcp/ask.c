@@ -27,7 +27,7 @@ json_t *tfy__mcp_ask_answer(const json_t *params, const char *text, char *error)
 {
     if (strcmp(text, "no") == 0) return json_pack("{s:s}", "action", "decline");
     if (!json_object_get(params, "url")) {
-        json_t *content = tfy__form_read(form_of(params), text, error);
+        json_t *content = tfy__form_content(form_of(params), text, error);
         return content ? json_pack("{s:s, s:o}", "action", "accept", "content", content) : NULL;
     }
     if (strcmp(text, "yes") == 0) return json_pack("{s:s}", "action", "accept");
@@ -90,7 +90,9 @@ static json_t *type(const json_t *request)
 {
     const json_t *params = params_of(request), *form = form_of(params);
     if (json_object_get(params, "url")) return json_string("bool");
-    return json_pack("{s:o}", "form", form ? json_deep_copy(form) : json_object());
+    json_t *asked = form ? json_deep_copy(form) : json_object();
+    if (asked) json_object_set_new(asked, TFY_FORM_MAY_DECLINE, json_true());
+    return asked;
 }
 
 static json_t *answer(const json_t *request, const char *text, char *error)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cli/look/event.h"
 #include "serve/changes.h"
 #include "serve/of_run.h"
 #include "serve/reader.h"
@@ -25,11 +26,11 @@ typedef struct Question {
 
 /* ---- as JSON ---- */
 
-/* What may be answered; null: any text. */
+/* What may be answered; null: any text, or what the form says. */
 static json_t *answers_of(const json_t *type)
 {
     if (json_is_array(type)) return json_deep_copy(type);
-    if (json_is_object(type)) return json_null(); /* a form */
+    if (json_is_object(type)) return json_null();
     const char *name = json_string_value(type);
     return name && strcmp(name, "string") == 0 ? json_null() : json_pack("[s, s]", "yes", "no");
 }
@@ -56,6 +57,8 @@ static json_t *question_json(const Question *question, const TfyLogRecord *recor
                   "step", (json_int_t)record->step, "program", question->program, "workflow", question->workflow, "by",
                   question->by, "asked", tfy__json_time(record->ts_ms), "lsn", (json_int_t)record->lsn, "answers",
                   answers_of(tfy__payload_get(&payload, TFY_P_TYPE)));
+    json_t *type = tfy__payload_get(&payload, TFY_P_TYPE);
+    json_object_set(json, "form", json_is_object(type) ? type : json_null());
     copy(json, &payload, TFY_P_QUESTION);
     copy(json, &payload, TFY_P_DETAILS);
     copy(json, &payload, TFY_P_CALL);
@@ -65,11 +68,44 @@ static json_t *question_json(const Question *question, const TfyLogRecord *recor
     return json;
 }
 
-static int take_record(void *arg, const TfyLogRecord *record)
+/* How many questions the run had asked at that point, with this one. */
+static uint32_t ordinal_of(TfyRequest *request, const char *run, const TfyLogRecord *record)
 {
-    Question *question = arg;
-    if (record->lsn == question->lsn && tfy__record_has(record, TFY_P_QUESTION))
-        question->json = question_json(question, record);
+    TfyHistory *history = NULL;
+    char error[TFY_ERROR_TEXT];
+    uint32_t count = 0;
+    if (tfy__history_read(request->reader->log, run, &history, error) != TFY_OK) return 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *other = &history->records[i];
+        count += other->type == TFY_R_STEP_START && other->point == record->point && other->lsn <= record->lsn;
+    }
+    tfy__history_free(history);
+    return count;
+}
+
+/* What clients call the question: the label of its place, with a number from the second time on; else TASK/STEP. No run uses
+ * one twice. */
+static json_t *key_of(TfyRequest *request, const TfyEvent *event)
+{
+    const char *label = tfy__event_point(event);
+    const uint32_t ordinal = label && !strpbrk(label, "/#") ? ordinal_of(request, event->run->uuid, event->record) : 0;
+    if (ordinal == 1) return json_string(label);
+    if (ordinal) return json_sprintf("%s#%u", label, ordinal);
+    return json_sprintf("%s/%lld", event->task, (long long)event->record->step);
+}
+
+typedef struct Asked {
+    TfyRequest *request;
+    Question *question;
+} Asked;
+
+static int take_asked(void *arg, const TfyEvent *event)
+{
+    const Asked *asked = arg;
+    Question *question = asked->question;
+    if (event->record->lsn != question->lsn || !event->run || !tfy__record_has(event->record, TFY_P_QUESTION)) return 1;
+    question->json = question_json(question, event->record);
+    json_object_set_new(question->json, "key", key_of(asked->request, event));
     return 1;
 }
 
@@ -95,7 +131,8 @@ static void show(void *arg, int64_t lsn, const TfyRunShown *run)
     Page *page = arg;
     Question question = {.lsn = lsn};
     take_run(&question, run);
-    (void)tfy__log_see(page->request->reader->log, lsn, take_record, &question);
+    struct TfyEvents *events = tfy__reader_events(page->request);
+    if (events) (void)tfy__events_see(events, lsn, take_asked, &(Asked){page->request, &question});
     const char *task = json_string_value(json_object_get(question.json, "task"));
     const bool wanted = !page->step || (task && strcmp(task, page->task) == 0 &&
                                         json_integer_value(json_object_get(question.json, "step")) == page->step);

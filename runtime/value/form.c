@@ -4,8 +4,82 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tfy.h"
+#include "value/heap.h"
 #include "value/json.h"
+
+/* ---- writing ---- */
+
+static void write_words(TfyBuffer *out, const TfyType *type)
+{
+    tfy__buffer_text(out, "\"type\":\"string\",\"enum\":[");
+    for (uint32_t i = 0; i < type->case_count; i++)
+        tfy__buffer_printf(out, "%s\"%s\"", i ? "," : "", type->cases[i].name);
+    tfy__buffer_char(out, ']');
+}
+
+static void write_type(TfyBuffer *out, const TfyType *type)
+{
+    switch (type->kind) {
+    case TFY_BOOL: tfy__buffer_text(out, "\"type\":\"boolean\""); return;
+    case TFY_INT: tfy__buffer_text(out, "\"type\":\"integer\""); return;
+    case TFY_FLOAT: tfy__buffer_text(out, "\"type\":\"number\""); return;
+    case TFY_ENUM: write_words(out, type); return;
+    default: tfy__buffer_text(out, "\"type\":\"string\""); return;
+    }
+}
+
+/* A field that may be null is one that may be left out. */
+static const TfyType *plain_type(const TfyType *type)
+{
+    return type->kind == TFY_OPTIONAL ? type->elem : type;
+}
+
+static bool write_default(TfyBuffer *out, TfyTask *task, const TfyField *field)
+{
+    TfyValue value;
+    if (!field->make || field->type->kind == TFY_OPTIONAL) return true;
+    if (!field->make(task, &value)) return false;
+    tfy__buffer_text(out, ",\"default\":");
+    return tfy__encode(out, field->type, value);
+}
+
+static bool write_field(TfyBuffer *out, TfyTask *task, const TfyField *field)
+{
+    tfy__buffer_json_string(out, field->name, strlen(field->name));
+    tfy__buffer_text(out, ":{");
+    write_type(out, plain_type(field->type));
+    if (field->doc) tfy__buffer_text(out, ",\"description\":");
+    if (field->doc) tfy__buffer_json_string(out, field->doc, strlen(field->doc));
+    if (!write_default(out, task, field)) return false;
+    tfy__buffer_char(out, '}');
+    return true;
+}
+
+bool tfy__form_write(TfyBuffer *out, TfyTask *task, const TfyType *record)
+{
+    const char *before = "";
+    tfy__buffer_text(out, "{\"type\":\"object\",\"properties\":{");
+    for (uint32_t i = 0; i < record->field_count; i++) {
+        if (i) tfy__buffer_char(out, ',');
+        if (!write_field(out, task, &record->fields[i])) return false;
+    }
+    tfy__buffer_text(out, "},\"required\":[");
+    for (uint32_t i = 0; i < record->field_count; i++) {
+        const TfyField *field = &record->fields[i];
+        if (field->make || field->type->kind == TFY_OPTIONAL) continue;
+        tfy__buffer_printf(out, "%s\"%s\"", before, field->name);
+        before = ",";
+    }
+    tfy__buffer_text(out, "]}");
+    return !out->failed;
+}
+
+/* ---- reading ---- */
+
+static bool may_decline(const json_t *schema)
+{
+    return json_is_true(json_object_get(schema, TFY_FORM_MAY_DECLINE));
+}
 
 static const char *text_at(const json_t *object, const char *name)
 {
@@ -139,26 +213,54 @@ static bool check(const json_t *schema, const json_t *content, char *error)
     return true;
 }
 
-json_t *tfy__form_read(const json_t *schema, const char *text, char *error)
+/* What a person leaves out, and what is null, has its default. */
+static void complete(const json_t *schema, json_t *content)
 {
-    json_error_t wrong;
     const char *key;
-    json_t *property,
-        *content = strcmp(text, "yes") == 0 ? json_object() : json_loads(text, JSON_REJECT_DUPLICATES, &wrong);
-    if (!json_is_object(content)) {
-        snprintf(error, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes a JSON object, yes or no",
-                 text);
-        json_decref(content);
-        return NULL;
-    }
+    void *next;
+    json_t *property, *value;
+    json_object_foreach_safe(content, next, key, value)
+        if (json_is_null(value)) json_object_del(content, key);
     json_object_foreach(json_object_get(schema, "properties"), key, property)
     {
         json_t *usual = json_object_get(property, "default");
         if (usual && !json_object_get(content, key)) json_object_set(content, key, usual);
     }
-    if (check(schema, content, error)) return content;
+}
+
+json_t *tfy__form_content(const json_t *schema, const char *text, char *error)
+{
+    json_t *content = strcmp(text, "yes") == 0 ? json_object() : json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(content)) {
+        complete(schema, content);
+        if (check(schema, content, error)) return content;
+    } else {
+        snprintf(error, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes a JSON object%s", text,
+                 may_decline(schema) ? ", yes or no" : "");
+    }
     json_decref(content);
     return NULL;
+}
+
+bool tfy__form_fits(const json_t *schema, const char *text, char *error)
+{
+    if (may_decline(schema) && strcmp(text, "no") == 0) return true;
+    json_t *content = tfy__form_content(schema, text, error);
+    json_decref(content);
+    return content;
+}
+
+bool tfy__form_read(TfyTask *task, const TfyType *record, const char *text, TfyValue *out, char *error)
+{
+    TfyBuffer form = {0};
+    json_t *schema = NULL, *content = NULL;
+    if (tfy__form_write(&form, task, record)) schema = json_loadb(form.data, form.len, 0, NULL);
+    if (schema) content = tfy__form_content(schema, text, error);
+    const bool read = content && tfy__decode_json(task, record, content, out, error);
+    json_decref(content);
+    json_decref(schema);
+    tfy__buffer_free(&form);
+    return read;
 }
 
 static bool is_required(const json_t *schema, const char *name)

@@ -308,6 +308,30 @@ def do_questions(client):
     assert declined["isError"] and text(declined).startswith("Denied"), declined
 
 
+def do_forms(client):
+    """A record is a form, and the label of its place its key."""
+    first = client.answer("tools/call", call("asks_forms", {}, FORMS))["result"]
+    [(key, request)] = first["inputRequests"].items()
+    schema = request["params"]["requestedSchema"]
+    assert key == "scope" and schema["required"] == ["path"], first
+    assert schema["properties"] == {
+        "path": {"type": "string"}, "deep": {"type": "boolean", "default": False}, "limit": {"type": "integer", "default": 3},
+        "tone": {"type": "string", "enum": ["dry", "warm", "wry"], "default": "warm"}, "why": {"type": "string"}}, schema
+
+    def again(state, key, content):
+        return client.answer("tools/call", call("asks_forms", {}, FORMS, requestState=state, inputResponses=answers([key], content)))["result"]
+
+    for wrong in ({}, {"path": 1}, {"path": "a", "tone": "loud"}, {"path": "a", "limit": 1.5}, None, []):
+        assert list(again(first["requestState"], "scope", wrong)["inputRequests"]) == ["scope"], wrong
+    second = again(first["requestState"], "scope", {"path": "a", "tone": "wry", "other": 1})
+    assert list(second["inputRequests"]) == ["scope#2"], second
+    assert list(again(second["requestState"], "scope", {"path": "b"})["inputRequests"]) == ["scope#2"]
+    done = again(second["requestState"], "scope#2", {"path": "b", "deep": True, "why": "so"})
+    assert done["structuredContent"]["result"] == [
+        {"path": "a", "deep": False, "limit": 3, "tone": "wry", "why": None},
+        {"path": "b", "deep": True, "limit": 3, "tone": "warm", "why": "so"}], done
+
+
 def do_without_forms(client):
     first = client.answer("tools/call", call("asks", {}))["result"]
     assert first["resultType"] == "input_required" and "inputRequests" not in first and first["requestState"], first

@@ -17,7 +17,7 @@ opens --approve client
 token all --roles operator,approver --rate none
 token looks --roles viewer
 token one --roles operator --only offers.hello
-for scenario in discover refused calls tasks task_questions questions without_forms keys many older older_asked headers sessions gone; do
+for scenario in discover refused calls tasks task_questions questions forms without_forms keys many older older_asked headers sessions gone; do
     rm -f counted counted_slowly
     client $scenario all
     check "a client: $scenario" ended 0

@@ -40,12 +40,12 @@ static void assert_json(json_t *is, const char *wanted)
 /* ---- requestState ---- */
 
 static const TfyMcpState a_state = {
-    .run = {1, 2, 3, 4, 5, 6, 0x77, 8, 0x89, 10, 11, 12, 13, 14, 15, 16}, .request = {9, 8, 7}, .until_s = 1000};
+    .run = {1, 2, 3, 4, 5, 6, 0x77, 8, 0x89, 10, 11, 12, 13, 14, 15, 16}, .request = {9, 8, 7}, .until_ms = 1000};
 
-static bool reads(const TfyMcpKey *key, const char *text, int64_t now_s)
+static bool reads(const TfyMcpKey *key, const char *text, int64_t now_ms)
 {
     uint8_t run[16];
-    const bool good = tfy__mcp_state_read(key, text, strlen(text), a_state.request, now_s, run);
+    const bool good = tfy__mcp_state_read(key, text, strlen(text), a_state.request, now_ms, run);
     if (good) assert_memory_equal(run, a_state.run, 16);
     return good;
 }

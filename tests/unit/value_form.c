@@ -26,7 +26,7 @@ static json_t *schema_of(const char *properties, const char *required)
 static char *read_form(const char *properties, const char *required, const char *text)
 {
     char error[TFY_ERROR_TEXT] = "";
-    json_t *schema = schema_of(properties, required), *content = tfy__form_read(schema, text, error);
+    json_t *schema = schema_of(properties, required), *content = tfy__form_content(schema, text, error);
     TfyBuffer out = {0};
     if (content)
         tfy__encode_json(&out, content);
@@ -68,10 +68,10 @@ static void test_contents(void **state)
 
 static void test_misfits(void **state)
 {
-    expect(NAME, "[]", "ann", "'ann' is not an answer to this question; it takes a JSON object, yes or no");
-    expect(NAME, "[]", "[]", "'[]' is not an answer to this question; it takes a JSON object, yes or no");
+    expect(NAME, "[]", "ann", "'ann' is not an answer to this question; it takes a JSON object");
+    expect(NAME, "[]", "[]", "'[]' is not an answer to this question; it takes a JSON object");
     expect(NAME, "[]", "{\"name\": \"a\", \"name\": \"b\"}",
-           "'{\"name\": \"a\", \"name\": \"b\"}' is not an answer to this question; it takes a JSON object, yes or no");
+           "'{\"name\": \"a\", \"name\": \"b\"}' is not an answer to this question; it takes a JSON object");
     expect(NAME, "[]", "{\"nam\": 1}", "'nam' is not asked for");
     expect(NAME, "[]", "{\"name\": 1}", "'name' must be: string");
     expect(COUNT, "[]", "{\"n\": 0}", "'n' must be: integer from 1 to 9");

@@ -7,6 +7,7 @@
 #include "core/loop.h"
 #include "tfy.h"
 #include "base/buffer.h"
+#include "value/form.h"
 #include "wal/history/history.h"
 #include "wal/rows/payload.h"
 
@@ -95,11 +96,7 @@ static bool fits_question(const json_t *type, const char *answer, TfyBuffer *cho
     const json_t *one;
     bool fits = false;
     if (json_is_string(type) && strcmp(json_string_value(type), "string") == 0) return true;
-    if (json_is_object(type) && strcmp(answer, "no") != 0) {
-        json_t *content = tfy__form_read(json_object_get(type, "form"), answer, wrong);
-        json_decref(content);
-        return content;
-    }
+    if (json_is_object(type)) return tfy__form_fits(type, answer, wrong);
     if (!json_is_array(type)) {
         tfy__buffer_text(choices, "yes, no");
         return strcmp(answer, "yes") == 0 || strcmp(answer, "no") == 0;
@@ -147,7 +144,8 @@ static int answer_question(TfyLog *log, const Target *target, Reply reply, char 
     int code = TFY_E_INVALID;
     if (!tfy__payload_open(&asked, target->record)) return TFY_E_NOMEM;
     const json_t *type = tfy__payload_get(&asked, TFY_P_TYPE);
-    const bool missing = !reply.answer && json_is_string(type) && strcmp(json_string_value(type), "string") == 0;
+    const bool text = json_is_string(type) && strcmp(json_string_value(type), "string") == 0;
+    const bool missing = !reply.answer && text;
     if (!reply.answer) reply.answer = "yes";
     if (missing)
         fail(error_text, code, "this question needs a text as its answer; write it after the run%s%s", "", "");

@@ -272,11 +272,17 @@ void tfy__event_before(TfyEvents *events, const TfyEvent *event, TfyEventBefore 
     if (!*before->key && event->run) tfy__record_key(event->run->uuid, event->task, record->step, before->key);
 }
 
+const char *tfy__event_point(const TfyEvent *event)
+{
+    const Program *program = event->run ? program_at(event) : NULL;
+    return program ? tfy__source_point(&program->map, event->record->point) : NULL;
+}
+
 static void add_point(const TfyEvent *event, TfyBuffer *out)
 {
     const TfyLogRecord *record = event->record;
     const Program *program = program_at(event);
-    const char *file, *point = program ? tfy__source_point(&program->map, record->point) : NULL;
+    const char *file, *point = tfy__event_point(event);
     if (!point) return;
     const int64_t line = tfy__source_line(&program->map, record->point, &file);
     tfy__buffer_text(out, ",\"point\":");

@@ -55,6 +55,9 @@ void tfy__event_run_drop(TfyEventRun *run);
 /* The first digits of the hash of the program that made the record; "": unknown. */
 const char *tfy__event_version(const TfyEvent *event);
 
+/* The id of the point that made the record: a label, or "order/tool/price/1"; NULL: unknown. */
+const char *tfy__event_point(const TfyEvent *event);
+
 /* What the record ended: a task or a run began with its first record, a step after the record before it. */
 typedef struct TfyEventBefore {
     int64_t ts_ms;          /* when it began, since 1970; 0: retention has removed that */

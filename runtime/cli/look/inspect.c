@@ -18,6 +18,7 @@
 #include "cli/program/result.h"
 #include "base/buffer.h"
 #include "value/json.h"
+#include "value/form.h"
 #include "wal/rows/payload.h"
 #include "wal/history/asked.h"
 #include "wal/history/history.h"
@@ -328,11 +329,13 @@ static void report_question(Inspection *inspection, const TfyLogTask *task, cons
     set_rows(object, "call", tfy__payload_get(&payload, TFY_P_CALL));
     set_rows(object, "origins", tfy__payload_get(&payload, TFY_P_ORIGINS));
     task_option(inspection, task, option);
-    if (tfy__record_is(standing->open, TFY_P_TYPE, "string")) {
-        add_next(inspection, "approve %s TEXT%s", inspection->run, option);
-    } else if (json_is_object(type)) {
+    if (json_is_object(type)) {
+        json_object_set_new(object, "form", json_deep_copy(type));
         add_next(inspection, "approve %s JSON%s", inspection->run, option);
-        add_next(inspection, "deny %s%s", inspection->run, option);
+        if (json_is_true(json_object_get(type, TFY_FORM_MAY_DECLINE)))
+            add_next(inspection, "deny %s%s", inspection->run, option);
+    } else if (tfy__record_is(standing->open, TFY_P_TYPE, "string")) {
+        add_next(inspection, "approve %s TEXT%s", inspection->run, option);
     } else if (json_is_array(type)) {
         const json_t *answer;
         size_t i;

@@ -184,7 +184,7 @@ static bool is_for(const Mock *mock, const TfyTool *tool, const TfyWorkflow *wor
 /* What a person is asked for, whether or not the place wants to know who answers. */
 static const TfyType *asked_type(const TfyTool *tool, const TfyType *wanted)
 {
-    return tool && is_question(tool) && wanted->kind == TFY_RECORD ? wanted->fields[0].type : wanted;
+    return tool && is_question(tool) ? answered_type(wanted) : wanted;
 }
 
 /* An answer of another type does not fit: one place may request a bool, another a case of an enum. A T fits a T?,

@@ -4,11 +4,18 @@
 
 #include "core/step/round.h"
 #include "observe/asked.h"
+#include "value/form.h"
 
-/* How people may answer: "bool", "string", or the names of an enum's cases; an answer cannot carry values. */
-static void answer_type(TfyBuffer *out, const TfyType *type)
+/* How people may answer: "bool", "string", or the names of an enum's cases; an answer cannot carry values, unless it is a
+ * form. */
+static void answer_type(TfyBuffer *out, TfyTask *task, const TfyType *type)
 {
     const char *before = "[";
+    if (type->kind == TFY_RECORD) {
+        (void)tfy__form_write(out, task, type);
+        cut_temps(task);
+        return;
+    }
     if (type->kind != TFY_ENUM) {
         tfy__buffer_text(out, type->kind == TFY_STRING ? "\"string\"" : "\"bool\"");
         return;
@@ -34,7 +41,7 @@ static void put_question(TfyBuffer *out, const Step *step)
     if (asks_more(step))
         step->round->ops->put_type(step, out);
     else
-        answer_type(out, question_type(call));
+        answer_type(out, call->task, question_type(call));
 }
 
 void tfy__step_start_payload(TfyBuffer *out, const Step *step)

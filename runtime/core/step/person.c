@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/step/round.h"
+#include "value/form.h"
 #include "value/type_book.h"
 
 /* ---- answers ---- */
@@ -21,7 +22,9 @@ static bool is_no(const char *answer)
 
 static bool answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
 {
+    char why[TFY_ERROR_TEXT];
     if (type->kind == TFY_STRING) return (out->o = tfy_string_of(task, answer, strlen(answer))) != NULL;
+    if (type->kind == TFY_RECORD) return tfy__form_read(task, type, answer, out, why);
     if (type->kind == TFY_BOOL) {
         *out = tfy_of_bool(is_yes(answer));
         return is_yes(answer) || is_no(answer);
@@ -32,6 +35,12 @@ static bool answer_value(TfyTask *task, const TfyType *type, const char *answer,
         return true;
     }
     return false;
+}
+
+/* The answer is what a person types. */
+static bool is_free_text(const TfyType *type)
+{
+    return type->kind == TFY_STRING || type->kind == TFY_RECORD;
 }
 
 /* Names in records that are not a person's. "terminal" was recorded by versions that did not look who sat there. */
@@ -140,6 +149,7 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
     size_t len = 0;
     text[0] = '\0';
     if (type->kind == TFY_STRING) snprintf(text, cap, "any text");
+    if (type->kind == TFY_RECORD) snprintf(text, cap, "a JSON object with the fields of %s", type->name);
     if (type->kind == TFY_BOOL) snprintf(text, cap, "yes, no");
     for (uint32_t i = 0; type->kind == TFY_ENUM && i < type->case_count && len < cap; i++)
         if (type->cases[i].bare)
@@ -149,7 +159,7 @@ static void answers_text(const TfyType *type, char *text, size_t cap)
 /* Whether more than some words answers it. */
 static bool takes_text(const Step *step)
 {
-    return question_type(&step->call)->kind == TFY_STRING && !(asks_more(step) && !step->round->ops->is_form(step));
+    return is_free_text(question_type(&step->call)) && !(asks_more(step) && !step->round->ops->is_form(step));
 }
 
 static void say_answers(const Step *step, char *text, size_t cap)
@@ -453,6 +463,17 @@ static bool is_another(const TfyLoop *loop, const TfyCall *call)
     return loop->sender && loop->sender->digest && strcmp(loop->sender->digest, digest) != 0;
 }
 
+/* Says what is wrong with the answer to a form. */
+static int refuse_form(const TfyCall *call, const TfyType *type, const char *answer, char *error_text)
+{
+    TfyValue value;
+    char why[TFY_ERROR_TEXT] = "";
+    (void)tfy__form_read(call->task, type, answer, &value, why);
+    snprintf(error_text, TFY_ERROR_TEXT, "this question takes a JSON object with the fields of %.60s; %.300s", type->name,
+             why);
+    return TFY_E_INVALID;
+}
+
 int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64_t number, const char *answer,
                          const char *by, const char *why, char *error_text)
 {
@@ -476,6 +497,7 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     if (!answer_value(call->task, type, answer, &value)) {
         if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
         char answers[400];
+        if (type->kind == TFY_RECORD) return refuse_form(call, type, answer, error_text);
         answers_text(type, answers, sizeof answers);
         snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes one of: %.390s",
                  answer, answers);

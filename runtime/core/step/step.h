@@ -78,10 +78,15 @@ static inline const char *tfy__call_behind(const TfyCall *call)
 bool tfy__step_digest(Step *step); /* computes call.digest; false: no memory, or too long */
 
 /* person.c */
-/* The type of what people answer; the step gives it, or an Answer of it: {value, by, at}. */
+/* The type of what people answer; the step gives it, or an Answer of it: {value, by, at}. No program has a record with such
+ * a name. */
+static inline const TfyType *answered_type(const TfyType *result)
+{
+    return result->kind == TFY_RECORD && strncmp(result->name, "Answer<", 7) == 0 ? result->fields[0].type : result;
+}
 static inline const TfyType *question_type(const TfyCall *call)
 {
-    return call->result->kind == TFY_RECORD ? call->result->fields[0].type : call->result;
+    return answered_type(call->result);
 }
 void tfy__person_reason(TaskRest *rest, const char *why); /* of the answer that its step gets now; NULL: none */
 /* The step's value for a recorded answer: an Answer, with who and when, if the program asks for one. False: it does not

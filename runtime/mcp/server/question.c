@@ -2,9 +2,11 @@
 #include "mcp/server/question.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
+#include "value/form.h"
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -14,6 +16,8 @@ static const char *text_of(const json_t *object, const char *name)
 
 bool tfy__mcp_question_key(const json_t *question, char key[TFY_MCP_QUESTION_KEY])
 {
+    const char *named = json_string_value(json_object_get(question, "key"));
+    if (named && *named && strlen(named) < TFY_MCP_QUESTION_KEY) return strcpy(key, named);
     const json_int_t step = json_integer_value(json_object_get(question, "step"));
     const int len = snprintf(key, TFY_MCP_QUESTION_KEY, "%s/%lld", text_of(question, "task"), (long long)step);
     return step > 0 && len < TFY_MCP_QUESTION_KEY;
@@ -47,6 +51,12 @@ static const char *field_name(const json_t *question)
     return !words ? "answer" : is_yes_or_no(words) ? "confirm" : "choice";
 }
 
+static const json_t *form_of(const json_t *question)
+{
+    const json_t *form = json_object_get(question, "form");
+    return json_is_object(form) ? form : NULL;
+}
+
 static json_t *field_of(const json_t *question)
 {
     const json_t *words = words_of(question);
@@ -68,8 +78,10 @@ static json_t *message_of(const json_t *question)
 json_t *tfy__mcp_question_params(const json_t *question, bool with_mode)
 {
     const char *name = field_name(question);
-    json_t *params = json_pack("{s:o, s:{s:s, s:{s:o}, s:[s]}}", "message", message_of(question), "requestedSchema",
-                               "type", "object", "properties", name, field_of(question), "required", name);
+    json_t *schema = form_of(question) ? json_incref((json_t *)form_of(question))
+                                       : json_pack("{s:s, s:{s:o}, s:[s]}", "type", "object", "properties", name,
+                                                   field_of(question), "required", name);
+    json_t *params = json_pack("{s:o, s:o}", "message", message_of(question), "requestedSchema", schema);
     if (with_mode && params) json_object_set_new(params, "mode", json_string("form"));
     return params;
 }
@@ -86,6 +98,24 @@ static const char *answer_of(const json_t *question, const json_t *value)
     return text && (!words || has_word(words, text)) ? text : NULL;
 }
 
+/* Fields that the form does not have are left out: clients send more than they were asked for. */
+static json_t *form_body(const json_t *form, const json_t *content)
+{
+    char error[TFY_ERROR_TEXT];
+    json_t *kept = json_object(), *fields = json_object_get(form, "properties"), *field, *body = NULL;
+    const char *name;
+    json_object_foreach(fields, name, field)
+    {
+        json_t *value = json_object_get(content, name);
+        if (value) json_object_set(kept, name, value);
+    }
+    char *text = json_is_object(content) ? json_dumps(kept, JSON_COMPACT) : NULL;
+    if (text && tfy__form_fits(form, text, error)) body = json_pack("{s:s}", "answer", text);
+    free(text);
+    json_decref(kept);
+    return body;
+}
+
 TfyMcpReply tfy__mcp_question_reply(const json_t *question, const json_t *response, json_t **body)
 {
     const char *action = text_of(response, "action"), *answer = NULL;
@@ -93,7 +123,9 @@ TfyMcpReply tfy__mcp_question_reply(const json_t *question, const json_t *respon
     if (strcmp(action, "accept") == 0) {
         const json_t *content = json_object_get(response, "content");
         answer = answer_of(question, json_object_get(content, field_name(question)));
-        *body = answer ? json_pack("{s:s}", "answer", answer) : NULL;
+        *body = form_of(question) ? form_body(form_of(question), content)
+                : answer          ? json_pack("{s:s}", "answer", answer)
+                                  : NULL;
         return *body ? TFY_MCP_REPLY_GIVEN : TFY_MCP_REPLY_NONE;
     }
     if (strcmp(action, "decline") != 0 && strcmp(action, "cancel") != 0) return TFY_MCP_REPLY_NONE;

@@ -1,8 +1,9 @@
 /* question.h: what a run asks a person, as an elicitation, and what a client answers.
  *
- * A question is an item of GET /v1/questions: {"task", "step", "question", "details", "answers"}. Its key is TASK/STEP:
- * each step of a run has a number of its own, so no key is used for two questions. The form has one field: "confirm",
- * true or false; "choice", one of several words; or "answer", a text. */
+ * A question is an item of GET /v1/questions: {"key", "task", "step", "question", "details", "answers", "form"}. Without a
+ * key of its own it is TASK/STEP: each step of a run has a number of its own. So no key is used for two questions. Where
+ * the program gives no form, it has one field: "confirm", true or false; "choice", one of several words; or "answer", a
+ * text. */
 #ifndef MCP_SERVER_QUESTION_H
 #define MCP_SERVER_QUESTION_H
 

@@ -89,7 +89,7 @@ bool tfy__mcp_state_write(const TfyMcpKey *key, const TfyMcpState *state, char t
     unsigned char bytes[SIZE] = {VERSION};
     memcpy(bytes + RUN_AT, state->run, sizeof state->run);
     memcpy(bytes + REQUEST_AT, state->request, sizeof state->request);
-    for (int i = 0; i < 8; i++) bytes[UNTIL_AT + i] = (unsigned char)((uint64_t)state->until_s >> (56 - 8 * i));
+    for (int i = 0; i < 8; i++) bytes[UNTIL_AT + i] = (unsigned char)((uint64_t)state->until_ms >> (56 - 8 * i));
     return sign(key, bytes, bytes + SIGNED) && encode(bytes, text);
 }
 
@@ -111,14 +111,14 @@ static bool decode(const char *text, size_t len, unsigned char bytes[SIZE])
 }
 
 bool tfy__mcp_state_read(const TfyMcpKey *key, const char *text, size_t len, const uint8_t request[TFY_MCP_DIGEST],
-                         int64_t now_s, uint8_t run[16])
+                         int64_t now_ms, uint8_t run[16])
 {
     unsigned char bytes[SIZE], mac[TFY_SHA256_SIZE];
-    uint64_t until_s = 0;
+    uint64_t until_ms = 0;
     if (!decode(text, len, bytes) || !sign(key, bytes, mac)) return false;
     if (!are_same(mac, bytes + SIGNED, sizeof mac)) return false;
-    for (int i = 0; i < 8; i++) until_s = until_s << 8 | bytes[UNTIL_AT + i];
+    for (int i = 0; i < 8; i++) until_ms = until_ms << 8 | bytes[UNTIL_AT + i];
     if (bytes[0] != VERSION || memcmp(bytes + REQUEST_AT, request, TFY_MCP_DIGEST) != 0) return false;
     memcpy(run, bytes + RUN_AT, 16);
-    return now_s >= 0 && (uint64_t)now_s < until_s;
+    return now_ms >= 0 && (uint64_t)now_ms < until_ms;
 }

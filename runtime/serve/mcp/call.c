@@ -20,7 +20,7 @@
 
 enum {
     OLDER_MS = 45000, /* most clients give a call up after a minute */
-    STATE_S = 7 * 24 * 60 * 60,
+    STATE_MS = 7 * 24 * 60 * 60 * 1000,
 };
 
 static const char *text_of(const json_t *object, const char *name)
@@ -58,7 +58,7 @@ static bool digest_request(TfyMcpTurn *turn, const char *tool, const json_t *arg
 
 static void add_state(TfyMcpTurn *turn, json_t *result)
 {
-    TfyMcpState state = {.until_s = tfy__clock_ms() / 1000 + STATE_S};
+    TfyMcpState state = {.until_ms = tfy__clock_ms() + STATE_MS};
     char text[TFY_MCP_STATE_TEXT];
     tfy__uuid_read(turn->run, state.run);
     memcpy(state.request, turn->digest, sizeof state.request);
@@ -72,7 +72,7 @@ static bool take_state(TfyMcpTurn *turn, const json_t *state)
     uint8_t run[16];
     const char *text = json_string_value(state);
     if (!text || !tfy__mcp_state_read(&turn->host->key, text, json_string_length(state), turn->digest,
-                                      tfy__clock_ms() / 1000, run))
+                                      tfy__clock_ms(), run))
         return false;
     tfy__uuid_text(run, turn->run);
     return true;

@@ -19,7 +19,7 @@
  *                     {"full": N, "workflow", "args": {…}}   refused: N tasks were alive
  *   StepStart         {"tool", "args": {…}, "attempt", "key", "call"?}   once tools
  *                     {"tool": "approve" | "ask", "question", "details"?, "id", "type", "digest", "call"?}
- *                       for a person; type: "bool", "string", [cases] or {"form": schema}, which a JSON object answers
+ *                       for a person; type: "bool", "string", [cases] or a form (value/form.h)
  *                     {…, "call": [["runs", WORD, …], …], "origins"?: [[NAME, TEXT], …]}   of the policy `approve`: what
  *                       is asked about, and where the untrusted values in it come from
  *                     {"tool": "signal", "name"}   waits for a signal
