@@ -582,6 +582,7 @@ static void emit_workflow(Emit *e, const Routine *routine, uint32_t number)
     if (!routine->closure) put_doc(&p, decl->doc);
     const uint64_t untrusted = routine->closure ? 0 : untrusted_params(decl);
     if (untrusted) text_format(&p, ", .untrusted = UINT64_C(0x%llx)", (unsigned long long)untrusted);
+    if (!routine->closure && decl->reads) text_format(&p, ", .reads = true");
     ctext_pieces(&e->c, routine->line, "%s};", p.data);
 }
 

@@ -545,6 +545,7 @@ struct Decl {
     Variable *variables;
     uint32_t variable_count;
     bool undoes; /* workflow: some step in it has an undo */
+    bool reads;  /* workflow with a doc comment: it changes nothing, and neither does what it reaches */
     bool used;   /* import: something names it */
     /* fn with type parameters, or with functions as parameters: copies of it are compiled, not it (check_generic.c) */
     bool generic;

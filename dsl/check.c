@@ -493,6 +493,15 @@ static void check_bodies(Check *c)
     }
 }
 
+/* Servers tell their clients so of what they offer, which is documented. */
+static void note_reading(Check *c)
+{
+    for (uint32_t i = 0; i < c->program->decl_count; i++) {
+        Decl *decl = decl_at(c, i);
+        if (decl->kind == DECL_WORKFLOW && decl->doc) decl->reads = agent_reads(c, decl);
+    }
+}
+
 /* What the passes behind this one rely on when nothing was reported. */
 static void check_is_complete(const Check *c)
 {
@@ -530,6 +539,7 @@ Program *trust_check_program(Module *module, const SourceSet *sources, Arena *ar
     CHECK(!check.undo_count && !check.const_depth); /* every scope was left */
     if (!diags->errors) {
         check_is_complete(&check);
+        note_reading(&check);
         check_trust(&check, report);
         check_unused(&check);
         check_flags(&check);

@@ -139,6 +139,7 @@ struct TfyWorkflow {
     uint32_t number; /* its place among the program's routines */
     /* a bit for each of the first 64 parameters, from the least one: it is declared untrusted */
     uint64_t untrusted;
+    bool reads; /* it is documented, and changes nothing, and neither does what it reaches */
 };
 
 /* The part of a task that generated code uses. A plain yield reads the first cache line and writes the second,

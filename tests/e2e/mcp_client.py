@@ -167,6 +167,8 @@ def do_discover(client):
     assert double["outputSchema"]["properties"]["result"]["type"] == "integer"
     assert tools["pair"]["outputSchema"]["properties"]["left"]["type"] == "string"
     assert "outputSchema" not in tools["hello"]
+    assert double["annotations"]["readOnlyHint"] and not tools["counts"]["annotations"]["readOnlyHint"], tools["counts"]
+    assert not tools["asks"]["annotations"]["readOnlyHint"]
 
 
 def do_refused(client):

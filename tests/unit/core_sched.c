@@ -56,7 +56,8 @@ fail:
 static const TfyField person_params[] = {{"name", &tfy_type_string, NULL, NULL}, {"count", &tfy_type_int, NULL, NULL}};
 static const TfyPoint *const person_resume[] = {&point_yield};
 static const TfyWorkflow person = {
-    "person", person_run, sizeof(PersonFrame), person_params, 2, &tfy_type_nothing, person_resume, 1, 1, NULL, 0, 0};
+    "person", person_run, sizeof(PersonFrame), person_params, 2, &tfy_type_nothing, person_resume, 1, 1, NULL, 0,
+    0,        false};
 
 static const TfyPoint point_spawn = {.id = "people/spawn", .number = 3, .line = 9, .kind = TFY_POINT_MARK};
 
@@ -72,8 +73,8 @@ static TfyStatus people_run(TfyTask *t, void *frame)
     tfy_cut(t, 0);
     return TFY_RETURN;
 }
-static const TfyWorkflow people = {"people", people_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, NULL, 0, 8, NULL,
-                                   0,        0};
+static const TfyWorkflow people = {
+    "people", people_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, NULL, 0, 8, NULL, 0, 0, false};
 
 /* ask(n): calls tool `dig` with a policy; answers its int. */
 static const TfyField dig_params[] = {{"depth", &tfy_type_int, NULL, NULL}};
@@ -98,8 +99,8 @@ static TfyStatus ask_run(TfyTask *t, void *frame)
     return tfy_perform(t, &site_dig, args, &policy);
 }
 static const TfyPoint *const ask_resume[] = {&point_dig};
-static const TfyWorkflow ask = {"ask", ask_run, sizeof(TfyFrame), NULL, 0, &tfy_type_int, ask_resume, 1, 19, NULL,
-                                0,     0};
+static const TfyWorkflow ask = {"ask", ask_run, sizeof(TfyFrame), NULL, 0, &tfy_type_int, ask_resume, 1, 19, NULL, 0,
+                                0,     false};
 
 /* nap(): sleeps an hour, then prints. */
 static const TfyPoint point_nap = {.id = "nap/sleep", .number = 5, .line = 30, .kind = TFY_POINT_EFFECT};
@@ -118,8 +119,8 @@ static TfyStatus nap_run(TfyTask *t, void *frame)
     return TFY_RETURN;
 }
 static const TfyPoint *const nap_resume[] = {&point_nap};
-static const TfyWorkflow nap = {"nap", nap_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, nap_resume, 1, 29, NULL,
-                                0,     0};
+static const TfyWorkflow nap = {
+    "nap", nap_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, nap_resume, 1, 29, NULL, 0, 0, false};
 
 /* boss(): spawns ask, joins it, answers its value. */
 static const TfyPoint point_hire = {.id = "boss/spawn", .number = 7, .line = 40, .kind = TFY_POINT_MARK};
@@ -136,8 +137,8 @@ static TfyStatus boss_run(TfyTask *t, void *frame)
     return tfy_perform(t, &site_join, &handle, NULL);
 }
 static const TfyPoint *const boss_resume[] = {&point_join};
-static const TfyWorkflow boss = {"boss", boss_run, sizeof(TfyFrame), NULL, 0, &tfy_type_int, boss_resume, 1, 39, NULL,
-                                 0,      0};
+static const TfyWorkflow boss = {
+    "boss", boss_run, sizeof(TfyFrame), NULL, 0, &tfy_type_int, boss_resume, 1, 39, NULL, 0, 0, false};
 
 /* gate(): asks a person. */
 static const TfyPoint point_gate = {.id = "gate/approve", .number = 9, .line = 50, .kind = TFY_POINT_EFFECT};
@@ -151,8 +152,8 @@ static TfyStatus gate_run(TfyTask *t, void *frame)
     return tfy_perform(t, &site_gate, (TfyValue[]){{.o = tfy_string_of(t, "open?", 5)}, {.o = NULL}}, NULL);
 }
 static const TfyPoint *const gate_resume[] = {&point_gate};
-static const TfyWorkflow gate = {"gate", gate_run, sizeof(TfyFrame), NULL, 0, &tfy_type_bool, gate_resume, 1, 49, NULL,
-                                 0,      0};
+static const TfyWorkflow gate = {
+    "gate", gate_run, sizeof(TfyFrame), NULL, 0, &tfy_type_bool, gate_resume, 1, 49, NULL, 0, 0, false};
 
 /* patient(): a nested ask-like call bounded by 5 s: nap in a call with a timeout. */
 static const TfyPoint point_call = {.id = "patient/nap", .number = 10, .line = 60, .kind = TFY_POINT_CALL};
@@ -166,7 +167,7 @@ static TfyStatus patient_run(TfyTask *t, void *frame)
 }
 static const TfyPoint *const patient_resume[] = {&point_call};
 static const TfyWorkflow patient = {
-    "patient", patient_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, patient_resume, 1, 59, NULL, 0, 0};
+    "patient", patient_run, sizeof(TfyFrame), NULL, 0, &tfy_type_nothing, patient_resume, 1, 59, NULL, 0, 0, false};
 
 static const TfyWorkflow *const workflows[] = {&person, &people, &ask, &nap, &boss, &gate, &patient};
 static const TfyPoint *const points[] = {&point_print, &point_yield, &point_spawn, &point_dig,  &point_nap,

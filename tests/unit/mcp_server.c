@@ -128,7 +128,8 @@ static void offers(void **state)
     assert_json(
         json_incref(says->shown),
         "{\"name\":\"says\",\"description\":\"Says something.\",\"inputSchema\":{\"type\":\"object\",\"properties\":"
-        "{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"],\"additionalProperties\":false}}");
+        "{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"],\"additionalProperties\":false},"
+                "\"annotations\":{\"readOnlyHint\":true}}");
     assert_int_equal(says->gives, TFY_MCP_GIVES_TEXT);
     assert_int_equal(pairs->gives, TFY_MCP_GIVES_OBJECT);
     assert_string_equal(json_string_value(json_object_get(json_object_get(pairs->shown, "outputSchema"), "type")),

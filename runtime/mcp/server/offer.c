@@ -111,6 +111,7 @@ static json_t *tool_of(const TfyWorkflow *workflow, TfyMcpGives what)
     json_t *input = schema_of_fields(workflow->name, workflow->params, workflow->param_count);
     json_t *tool = json_pack("{s:s, s:s, s:o}", "name", workflow->name, "description",
                              workflow->doc ? workflow->doc : "", "inputSchema", input);
+    if (tool) json_object_set_new(tool, "annotations", json_pack("{s:b}", "readOnlyHint", workflow->reads));
     json_t *output = tool ? schema_of_result(workflow, what) : NULL;
     if (output) json_object_set_new(tool, "outputSchema", output);
     return tool;

@@ -28,7 +28,7 @@ typedef struct TfyMcpOffer {
     const TfyWorkflow *workflow;
     TfyMcpOffered as;
     TfyMcpGives gives;
-    json_t *shown; /* as a list of these has it; owned */
+    json_t *shown; /* as a list of these has it; owned: of a tool its schemas, and whether it only reads */
     char *address; /* of a resource; owned; NULL: it is none */
 } TfyMcpOffer;
 
