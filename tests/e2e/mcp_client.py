@@ -564,6 +564,7 @@ def do_headers(client):
 
     assert status()[0] == 200
     assert status(Mcp_Name="=?base64?aGVsbG8=?=")[0] == 200
+    assert status(Mcp_Name=" hello ")[0] == 200
     for changes in ({"Mcp_Name": "double"}, {"Mcp_Name": None}, {"Mcp_Method": "tools/list"}, {"Mcp_Method": None},
                     {"MCP_Protocol_Version": None}, {"MCP_Protocol_Version": "2025-11-25"}, {"Mcp_Name": "=?base64?aGVsbG8?="}):
         answer = status(**changes)

@@ -137,13 +137,16 @@ static const char *header(const TfyRequest *request, const char *name)
     return json_string_value(json_object_get(request->headers, name));
 }
 
-/* Whether the value of a header is this text, or stands for it: "=?base64?…?=". */
+/* Whether the value of a header is this text, or stands for it: "=?base64?…?=". Blanks around it are no part of it. */
 static bool says(const char *value, const char *text)
 {
     static const char head[] = "=?base64?", tail[] = "?=";
-    const size_t len = strlen(value), around = sizeof head + sizeof tail - 2, text_len = strlen(text);
-    if (len < around || strncmp(value, head, sizeof head - 1) != 0 || strcmp(value + len - 2, tail) != 0)
-        return strcmp(value, text) == 0;
+    value += strspn(value, " \t");
+    size_t len = strlen(value);
+    while (len && strchr(" \t", value[len - 1])) len--;
+    const size_t around = sizeof head + sizeof tail - 2, text_len = strlen(text);
+    if (len < around || strncmp(value, head, sizeof head - 1) != 0 || strncmp(value + len - 2, tail, 2) != 0)
+        return len == text_len && memcmp(value, text, len) == 0;
     TfyBuffer wanted = {0};
     tfy__write_base64(&wanted, text, text_len);
     const bool same = wanted.len == len - around && memcmp(wanted.data, value + sizeof head - 1, wanted.len) == 0;

@@ -1,0 +1,11 @@
+#!/bin/sh
+# The MCP conformance suite against tfy serve --mcp: nothing fails but what the baseline names.
+. "$here/lib.sh"
+run sh "$here/../mcp/conformance_server.sh" "$build"
+if grep -q '^skipped: ' out; then
+    cat out
+    exit 0
+fi
+check "the MCP conformance suite" ended 0
+check "2026-07-28: at least 32 of 37 that are required" [ "$(sed -n '/^2026/,/^2025/p' out | grep -c '^  ~')" -le 5 ]
+check "2025-11-25: at least 28 of 30 that are required" [ "$(sed -n '/^2025/,$p' out | grep -c '^  ~')" -le 2 ]

@@ -1,0 +1,50 @@
+#!/bin/sh
+# conformance_server.sh BUILD: runs the MCP conformance suite against `tfy serve --mcp` with everything.tfy, by what both
+# revisions require. It passes if nothing fails but what conformance_baseline.yaml names. CONFORMANCE is the folder of the
+# suite (else that of BUILD/npm), NODE a node of version 22 or newer (else BUILD/npm's).
+set -u
+build=$(cd "${1:?usage: conformance_server.sh BUILD}" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+suite=${CONFORMANCE:-$build/npm/node_modules/@modelcontextprotocol/conformance}
+node=${NODE:-$(ls -d "$build"/npm/node_modules/node-linux-*/bin/node 2>/dev/null | head -n 1)}
+if [ ! -f "$suite/dist/index.js" ] || ! "${node:-node}" --version >/dev/null 2>&1; then
+    echo "skipped: the MCP conformance suite, which './dev test' installs"
+    exit 0
+fi
+PATH=$build:$PATH
+scratch=$(mktemp -d)
+trap 'kill $server $proxy 2>/dev/null; rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+export TFY_DB="$scratch/runs.db" NO_COLOR=1
+server='' proxy=''
+
+# wait_for COMMAND…
+wait_for()
+{
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        [ $((tries += 1)) -le 600 ] || { cat server.log; exit 1; }
+        sleep 0.05
+    done
+}
+
+tfy serve "$here/everything.tfy" --mcp --approve client --hold 300ms --listen 127.0.0.1:0 \
+    --prompt test_prompt_with_embedded_resource --prompt test_prompt_with_image \
+    --resource test://static-text=static_text --resource test://static-binary=static_binary \
+    --resource 'test://template/{id}/data=data_of' --resource test://watched-resource=watched >server.log 2>&1 &
+server=$!
+wait_for grep -q 'http://' server.log
+tfy token create suite --roles operator,approver --rate none >token
+python3 "$here/with_token.py" port "$(sed -n 's,.*http://127.0.0.1:\([0-9]*\)$,\1,p' server.log)" "$(cat token)" &
+proxy=$!
+wait_for test -s port
+
+failed=0
+for revision in 2026-07-28 2025-11-25; do
+    timeout 300 "${node:-node}" "$suite/dist/index.js" server --url "http://127.0.0.1:$(cat port)/mcp" \
+        --requirements $revision --expected-failures "$here/conformance_baseline.yaml" >"$revision.log" 2>&1 || failed=1
+    echo "$revision: $(sed -n '/=== SUMMARY ===/,$p' "$revision.log" | grep -c '^✓') scenarios pass, $(sed -n '/=== SUMMARY ===/,$p' "$revision.log" | grep -c '^✗') do not"
+    sed -n '/=== SUMMARY ===/,$p' "$revision.log" | grep '^✗'
+    sed -n '/^Total:/,$p' "$revision.log" | sed 1d
+done
+exit $failed
