@@ -319,7 +319,7 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls)
 
 bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const TfyAnswer *answer, TfyValue *out)
 {
-    Turn *turn = tfy__sys_calloc(1, sizeof *turn);
+    Turn *turn = tfy__sys_malloc(sizeof *turn);
     bool ok = turn;
     if (ok) *turn = (Turn){.task = task, .agent = tool->agent, .answer = answer, .calls = json_array()};
     const size_t count = json_array_size(answer->calls);

@@ -105,19 +105,86 @@ static void test_plain_value(void **state)
     size_t len;
     const TfyLogRecord plain =
         record_of(TFY_R_TOOL_RESULT, "{\"tool\":\"t\",\"digest\":\"0123456789abcdef\",\"value\":[1,\"}\"]}");
-    const char *value = tfy__record_plain_value(&plain, "t", digest, &len);
+    const char *value = tfy__record_plain_value(&plain, "t", digest, NULL, &len);
     assert_int_equal(len, 7);
     assert_memory_equal(value, "[1,\"}\"]", 7);
-    assert_null(tfy__record_plain_value(&plain, "tt", digest, &len));
-    assert_null(tfy__record_plain_value(&plain, "t", "0123456789abcdee", &len));
+    assert_null(tfy__record_plain_value(&plain, "tt", digest, NULL, &len));
+    assert_null(tfy__record_plain_value(&plain, "t", "0123456789abcdee", NULL, &len));
+    assert_null(tfy__record_plain_value(&plain, "t", digest, "c", &len));
     for (uint32_t cut = 0; cut < plain.payload_len; cut++) {
         TfyLogRecord part = plain;
         part.payload_len = cut;
         char *own = malloc(cut + 1); /* nothing behind the end is looked at */
         memcpy(own, plain.payload, cut);
         part.payload = own;
-        tfy__record_plain_value(&part, "t", digest, &len);
+        tfy__record_plain_value(&part, "t", digest, NULL, &len);
         free(own);
+    }
+}
+
+static void test_plain_value_of_call(void **state)
+{
+    (void)state;
+    static const char digest[] = "0123456789abcdef";
+    size_t len;
+    const TfyLogRecord
+        plain = record_of(TFY_R_TOOL_RESULT,
+                          "{\"tool\":\"t\",\"digest\":\"0123456789abcdef\",\"call\":\"c\",\"value\":12}"),
+        escaped = record_of(TFY_R_TOOL_RESULT,
+                            "{\"tool\":\"t\",\"digest\":\"0123456789abcdef\",\"call\":\"\\n\",\"value\":12}");
+    const char *value = tfy__record_plain_value(&plain, "t", digest, "c", &len);
+    assert_int_equal(len, 2);
+    assert_memory_equal(value, "12", 2);
+    assert_null(tfy__record_plain_value(&plain, "t", digest, "cc", &len));
+    assert_null(tfy__record_plain_value(&plain, "t", digest, "", &len));
+    assert_null(tfy__record_plain_value(&plain, "t", digest, NULL, &len));
+    assert_null(tfy__record_plain_value(&escaped, "t", digest, "\\n", &len));
+    assert_null(tfy__record_plain_value(&escaped, "t", digest, "\n", &len));
+}
+
+/* What a payload is opened as is what jansson reads, written as we write or not. */
+static void test_as_jansson_reads(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"tool\":\"t\",\"tries\":0,\"ms\":-12,\"ok\":true,\"value\":{\"a\":[1.5,\"x\"]},\"error\":null}",
+        "{\"text\":\"a\\\"b\\u00e9\",\"why\":\"\xc3\xa9\",\"name\":\"\"}",
+        "{\"tid\":123456789012345678,\"lsn\":1234567890123456789,\"now\":12345678901234567890}",
+        "{\"tid\":1,\"tid\":2}",
+        "{\"t\\u0069d\":1}",
+        " { \"tid\" : 1 , \"ok\" : false } ",
+        "{}",
+        "{ ,\"tid\":1}",
+        "{,\"tid\":1}",
+        "{\"tid\":1,}",
+        "{\"tid\":1,,\"ms\":2}",
+        "{\"tid\":1]",
+        "{\"tid\":1}}",
+        "{\"tid\":1} x",
+        "{\"tid\":01}",
+        "{\"tid\":-}",
+        "{\"tid\":-0}",
+        "{\"tid\":1 2}",
+        "{\"tid\":\"a\"\"b\"}",
+        "{\"tid\":}",
+        "{\"tid\":nul}",
+        "{\"why\":\"a\tb\"}",
+        "{\"why\":\"\xff\"}",
+        "{\"w\xff\":1}",
+        "{\"value\":[1,2}",
+        "{\"value\":[1,{\"a\":2]}}",
+        "[1]",
+        "1",
+        "",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const TfyLogRecord record = record_of(TFY_R_VALUE, texts[i]);
+        TfyPayload payload;
+        json_t *json = json_loadb(texts[i], strlen(texts[i]), JSON_ALLOW_NUL, NULL);
+        assert_int_equal(tfy__payload_open(&payload, &record), json != NULL);
+        assert_true(json ? json_equal(payload.json, json) : !payload.json);
+        tfy__payload_close(&payload);
+        json_decref(json);
     }
 }
 
@@ -162,6 +229,8 @@ int main(void)
                                        cmocka_unit_test(test_whatever_stands_there),
                                        cmocka_unit_test(test_kinds),
                                        cmocka_unit_test(test_plain_value),
+                                       cmocka_unit_test(test_plain_value_of_call),
+                                       cmocka_unit_test(test_as_jansson_reads),
                                        cmocka_unit_test(test_writing),
                                        cmocka_unit_test(test_rules)};
     return cmocka_run_group_tests(tests, NULL, NULL);

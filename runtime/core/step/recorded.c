@@ -12,12 +12,17 @@ bool tfy__step_same_digest(const Step *step, const TfyPayload *payload)
     return recorded && tool && strcmp(recorded, digest) == 0 && strcmp(tool, step->call.site->tool->name) == 0;
 }
 
-/* It has the id of the model's call, unless the record of its start has it. */
+/* The id of the model's call that its result has; NULL: none, or the record of its start has it. */
+static const char *call_of_result(const Step *step)
+{
+    const TfyString *id = tfy__step_leaves_start(step) ? NULL : (const TfyString *)step->model_call;
+    return id ? id->bytes : NULL;
+}
+
 static bool same_call(const Step *step, const TfyPayload *payload)
 {
-    const char *recorded = json_string_value(tfy__payload_get(payload, TFY_P_CALL));
-    const TfyString *id = tfy__step_leaves_start(step) ? NULL : (const TfyString *)step->model_call;
-    return id ? recorded && strcmp(recorded, id->bytes) == 0 : !recorded;
+    const char *recorded = json_string_value(tfy__payload_get(payload, TFY_P_CALL)), *id = call_of_result(step);
+    return id ? recorded && strcmp(recorded, id) == 0 : !recorded;
 }
 
 static void say_request(const Step *step, TfyBuffer *out)
@@ -62,7 +67,7 @@ static bool decode_plain(Step *step, const TfyLogRecord *record, TfyValue *value
     char text[TFY_ERROR_TEXT], digest[17];
     const TfyCall *call = &step->call;
     tfy__digest_text(call->digest, digest);
-    const char *at = tfy__record_plain_value(record, call->site->tool->name, digest, &len);
+    const char *at = tfy__record_plain_value(record, call->site->tool->name, digest, call_of_result(step), &len);
     if (!at) return false;
     if (call->result->kind == TFY_INT && len < 19 && strspn(at, "0123456789") == len && len) {
         value->i = strtoll(at, NULL, 10);
@@ -77,8 +82,7 @@ static bool take_plain_result(Step *step, const TfyLogRecord *record)
     TfyValue value = {.i = 0};
     const TfyPerformer *performer = step->call.loop->performers[step->call.tool->family];
     if (performer && performer->recorded) return false;
-    if (record->type != TFY_R_TOOL_RESULT || step->model_call || tfy__step_wait_kind(step) ||
-        !decode_plain(step, record, &value))
+    if (record->type != TFY_R_TOOL_RESULT || tfy__step_wait_kind(step) || !decode_plain(step, record, &value))
         return false;
     tfy__history_take(step->rest);
     tfy__step_ghost_ends(step, "");

@@ -268,8 +268,8 @@ static void group_take(Step *step, const TfyLogRecord *record)
     Verdict verdict = judge(step);
     TfyBuffer out = {0};
     TfyValue value;
-    TfyPayload payload;
-    tfy__payload_open(&payload, record);
+    TfyPayload payload = {0};
+    if (tfy__record_failed(record)) tfy__payload_open(&payload, record);
     json_t *error = tfy__payload_get(&payload, TFY_P_ERROR);
     bool no_memory = error && !tfy__payload_get(&payload, TFY_P_PATH), ok = false;
     if (verdict.known) write_verdict(&out, step, &verdict);

@@ -185,7 +185,7 @@ static int get_own(Reading *reading, const TfyLogTask *task, int64_t lsn, int64_
     return 0;
 }
 
-static int check_chain(Reading *reading, uint32_t index, size_t first);
+static int check_chain(Reading *reading, uint32_t index, size_t first, size_t end);
 
 /* Finds the next record below the last kept one. In a compacted run it may be beyond a gap. */
 static int step_down(Reading *reading, const TfyLogRecord *record, int64_t *lsn)
@@ -215,15 +215,15 @@ static int walk_task(Reading *reading, uint32_t index)
         if (!code) code = step_down(reading, &record, &lsn);
         if (code) return code;
     }
-    return check_chain(reading, index, first);
+    return check_chain(reading, index, first, reading->found_count);
 }
 
-/* A task's records from `first` on, newest first, must follow from its base and end at its head. */
-static int check_chain(Reading *reading, uint32_t index, size_t first)
+/* A task's records, those found from `first` to `end`, newest first, must follow from its base and end at its head. */
+static int check_chain(Reading *reading, uint32_t index, size_t first, size_t end)
 {
     const TfyLogTask *task = &reading->history->tasks[index];
     uint64_t chain = reading->bases[index].chain;
-    for (size_t i = reading->found_count; i > first; i--) {
+    for (size_t i = end; i > first; i--) {
         const Found *found = &reading->found[i - 1];
         const TfyLogRecord *record = &found->record;
         chain = tfy__chain_next(found->gap.lsn ? found->gap.chain : chain, record);
@@ -384,13 +384,8 @@ static int take_snapshot(Reading *reading)
     return 0;
 }
 
-static void forget_found(Reading *reading)
-{
-    for (size_t i = 0; i < reading->found_count; i++) free((char *)reading->found[i].record.payload);
-    reading->found_count = 0;
-}
-
-/* Reads the root and its records after the newest snapshot, which is in its chain. TFY_E_ABSENT: no snapshot. */
+/* Reads the root and its records after the newest snapshot, which is in its chain. TFY_E_ABSENT: no snapshot, and all of
+ * them were read. */
 static int read_root_tail(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -407,7 +402,7 @@ static int read_root_tail(Reading *reading)
         const bool own = record.lsn > history->run.imported && record.lsn > history->run.moved_lsn;
         if (record.type == TFY_R_SNAPSHOT && (own || record.lsn == history->run.base_lsn)) {
             code = take_snapshot(reading);
-            return code ? code : check_chain(reading, 0, 0);
+            return code ? code : check_chain(reading, 0, 0, reading->found_count);
         }
         above = lsn;
         lsn = record.prev;
@@ -434,7 +429,7 @@ static int walk_to_chain(Reading *reading, uint32_t index, uint64_t chain)
     if (lsn == reading->bases[index].lsn && reading->bases[index].chain != chain)
         return refuse(reading, TFY_E_DATA, "task", task->tid, "does not fit its snapshot");
     reading->bases[index] = (Base){lsn, chain};
-    return check_chain(reading, index, first);
+    return check_chain(reading, index, first, reading->found_count);
 }
 
 /* Reads a task that the snapshot lists: its chain continues from where it was then. */
@@ -586,13 +581,12 @@ static int take_moves(Reading *reading)
     return 0;
 }
 
-/* TFY_E_ABSENT: the run has no snapshot, and nothing was read. */
+/* TFY_E_ABSENT: the run has no snapshot, and only the root's records were read. */
 static int read_tail(Reading *reading)
 {
     TfyHistory *history = reading->history;
     int code = read_root_tail(reading);
     if (code == TFY_E_ABSENT) {
-        forget_found(reading);
         while (history->task_count) free(history->tasks[--history->task_count].path);
         return code;
     }
@@ -607,6 +601,21 @@ static int read_tail(Reading *reading)
     if (!code && history->run.moved_lsn > history->snapshot_lsn) code = take_moves(reading);
     if (!code) code = note_root(reading);
     return code ? code : note_layout(reading);
+}
+
+/* Reads the records of all tasks, which the store walks through fastest from the newest task on. The root's may have been
+ * read in search of a snapshot. */
+static int walk_tasks(Reading *reading)
+{
+    const TfyHistory *history = reading->history;
+    const size_t roots = reading->found_count;
+    int code = 0;
+    for (uint32_t i = history->task_count; !code && i-- > 0;) {
+        const bool was_read = roots && history->tasks[i].tid == history->run.root;
+        for (size_t at = 0; was_read && at < roots; at++) reading->found[at].task = i;
+        code = was_read ? check_chain(reading, i, 0, roots) : walk_task(reading, i);
+    }
+    return code;
 }
 
 static int take_program(Reading *reading)
@@ -640,7 +649,7 @@ static int read_run(Reading *reading, const char *run)
     if (reading->tail && (code = read_tail(reading)) != TFY_E_ABSENT) return code;
     code = TFY_STORE(reading->log->store, TFY_CALL_READ, see_tasks, history->run.id, take_task, reading);
     if (code) return reading->error_text && reading->error_text[0] ? code : refuse_store(reading, code);
-    for (uint32_t i = 0; !code && i < history->task_count; i++) code = walk_task(reading, i);
+    code = walk_tasks(reading);
     if (!code) code = order_records(reading);
     if (!code) code = name_tasks(reading);
     if (!code) refresh_states(history);

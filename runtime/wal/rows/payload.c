@@ -152,10 +152,22 @@ int64_t tfy__record_int(const TfyLogRecord *record, TfyMember member)
     return raw && (*raw == '-' || (*raw >= '0' && *raw <= '9')) ? strtoll(raw, NULL, 10) : 0;
 }
 
+/* Whether the value is a text that stands for itself: ASCII without escapes. */
+static bool is_plain_text(const char *raw, size_t len)
+{
+    if (len < 2 || *raw != '"' || raw[len - 1] != '"') return false;
+    for (size_t i = 1; i + 1 < len; i++) {
+        const unsigned char c = (unsigned char)raw[i];
+        if (c < ' ' || c >= 0x80 || c == '\\' || c == '"') return false;
+    }
+    return true;
+}
+
 char *tfy__record_text(const TfyLogRecord *record, TfyMember member)
 {
     size_t len;
     const char *raw = tfy__record_raw(record, member, &len);
+    if (raw && is_plain_text(raw, len)) return strndup(raw + 1, len - 2);
     json_t *json = raw ? json_loadb(raw, len, JSON_DECODE_ANY, NULL) : NULL;
     const char *text = json_string_value(json);
     char *copy = text ? strdup(text) : NULL;
@@ -204,7 +216,7 @@ char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char 
 bool tfy__payload_open(TfyPayload *payload, const TfyLogRecord *record)
 {
     CHECK(record->payload);
-    payload->json = json_loadb(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
+    payload->json = tfy__json_read(record->payload, record->payload_len, NULL);
     return payload->json != NULL;
 }
 
@@ -357,14 +369,22 @@ static bool pass_member(const char **at, const char *end, TfyMember member)
     return pass(at, end, members[member].comma, members[member].comma_len);
 }
 
-const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool, const char digest[16], size_t *len)
+/* The id of a model's call, which the endpoint chose. */
+static bool pass_call(const char **at, const char *end, const char *call)
+{
+    return !call || (!strpbrk(call, "\"\\") && pass_member(at, end, TFY_P_CALL) && pass(at, end, "\"", 1) &&
+                     pass(at, end, call, strlen(call)) && pass(at, end, "\"", 1));
+}
+
+const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool, const char digest[16],
+                                    const char *call, size_t *len)
 {
     const char *at = record->payload, *const end = at + record->payload_len;
     const Member *first = &members[TFY_P_TOOL];
     if (!pass(&at, end, "{", 1) || !pass(&at, end, first->comma + 1, first->comma_len - 1u)) return NULL;
     if (!pass(&at, end, "\"", 1) || !pass(&at, end, tool, strlen(tool)) || !pass(&at, end, "\"", 1)) return NULL;
     if (!pass_member(&at, end, TFY_P_DIGEST) || !pass(&at, end, "\"", 1)) return NULL;
-    if (!pass(&at, end, digest, 16) || !pass(&at, end, "\"", 1)) return NULL;
+    if (!pass(&at, end, digest, 16) || !pass(&at, end, "\"", 1) || !pass_call(&at, end, call)) return NULL;
     if (!pass_member(&at, end, TFY_P_VALUE) || at == end || end[-1] != '}') return NULL;
     *len = (size_t)(end - 1 - at);
     return at;

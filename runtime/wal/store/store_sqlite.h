@@ -58,6 +58,7 @@ typedef struct SqliteStore {
     sqlite3 *db;                       /* the one connection */
     sqlite3_stmt *statements[S_COUNT]; /* prepared at first use */
     SavedStatement *saved;             /* those of saved tables */
+    int64_t record_at;                 /* the row that S_GET_RECORD's statement is on; 0: not known */
     /* Pages in the -wal file after the last commit; 0: the next commit restarts the file. */
     uint32_t wal_pages;
     /* wal_pages at the last checkpoint, until the file restarts. */
