@@ -118,7 +118,7 @@ bool tfy__talk_add(TfyLlmTalk *talk, const char *message, size_t len)
     }
     cut(talk);
     if (talk->count) tfy__buffer_char(&talk->text, ',');
-    tfy__encode_json(&talk->text, json);
+    tfy__buffer_add(&talk->text, message, len);
     if (!add_fresh(talk, json)) talk->text.failed = true;
     talk->at = talk->text.len;
     talk->met = ++talk->count;

@@ -280,9 +280,13 @@ static json_t *copy_call(const json_t *call)
 {
     const char *tool = json_string_value(json_object_get(call, "tool"));
     const json_t *id = json_object_get(call, "id"), *args = json_object_get(call, "args");
-    json_t *copy = json_pack("{s:s, s:O}", "tool", tool ? tool : "", "args", args ? args : json_null());
-    if (copy && json_is_string(id)) json_object_set(copy, "id", (json_t *)id);
-    return copy;
+    json_t *copy = json_object();
+    if (copy && json_object_set_new(copy, "tool", json_string(tool ? tool : "")) == 0 &&
+        json_object_set(copy, "args", args ? (json_t *)args : json_null()) == 0 &&
+        (!json_is_string(id) || json_object_set(copy, "id", (json_t *)id) == 0))
+        return copy;
+    json_decref(copy);
+    return NULL;
 }
 
 /* {"name": value, …} of a call that a test writes. */
@@ -319,23 +323,21 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls)
 
 bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const TfyAnswer *answer, TfyValue *out)
 {
-    Turn *turn = tfy__sys_malloc(sizeof *turn);
-    bool ok = turn;
-    if (ok) *turn = (Turn){.task = task, .agent = tool->agent, .answer = answer, .calls = json_array()};
+    Turn turn = {.task = task, .agent = tool->agent, .answer = answer, .calls = json_array()};
     const size_t count = json_array_size(answer->calls);
+    bool ok = turn.calls;
     for (size_t i = 0; ok && i < count && i < 2 * CALLS_MOST; i++) {
         json_t *call = copy_call(json_array_get(answer->calls, i));
-        const char *id = call ? id_of(turn, call, i) : NULL;
-        ok = id && json_array_append_new(turn->calls, call) == 0 && take_call(turn, call, id);
+        const char *id = call ? id_of(&turn, call, i) : NULL;
+        ok = id && json_array_append_new(turn.calls, call) == 0 && take_call(&turn, call, id);
     }
     if (ok && answer->too_long)
-        snprintf(turn->unfit, sizeof turn->unfit, "%s", answer->too_long);
+        snprintf(turn.unfit, sizeof turn.unfit, "%s", answer->too_long);
     else if (ok && !count)
-        ok = take_text(turn);
-    if (ok) ok = finish(turn, tool->result, out);
+        ok = take_text(&turn);
+    if (ok) ok = finish(&turn, tool->result, out);
     if (!ok && !task->error) tfy__starved(task);
-    for (uint32_t i = 0; turn && i < turn->told_count; i++) tfy__buffer_free(&turn->told[i]);
-    if (turn) json_decref(turn->calls);
-    free(turn);
+    for (uint32_t i = 0; i < turn.told_count; i++) tfy__buffer_free(&turn.told[i]);
+    json_decref(turn.calls);
     return ok;
 }

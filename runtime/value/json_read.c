@@ -1,6 +1,7 @@
 /* json_read.c: JSON texts as this program writes them, read several times as fast as by jansson, which takes every byte
- * through its decoder. What is written in another way is left to jansson, from the start: with blanks, numbers other than
- * integers, escapes by number, very deep values, or an error. So both read the same, and only jansson judges. */
+ * through its decoder. What is written in another way is left to jansson, from the start: blanks, numbers other than
+ * integers, escapes by number, names that are not plain, very deep values, and every error. So both read the same, and
+ * only jansson refuses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,9 +49,9 @@ static json_t *read_text(Reader *reader)
         seen |= c;
         if (c != '\\') continue;
         escaped = true;
-        at++;
+        if (++at == end) return NULL;
     }
-    if (at >= end) return NULL;
+    if (at == end) return NULL;
     reader->at = at + 1;
     if (escaped) return unescaped(from, (size_t)(at - from));
     return seen & 0x80 ? json_stringn(from, (size_t)(at - from)) : json_stringn_nocheck(from, (size_t)(at - from));
@@ -112,8 +113,9 @@ static json_t *read_object(Reader *reader)
     bool ok = object;
     reader->at++;
     if (ok && takes(reader, '}')) return object;
-    do ok = ok && read_name(reader, &name, &len) &&
-            json_object_setn_new_nocheck(object, name, len, read_value(reader)) == 0;
+    do
+        ok = ok && read_name(reader, &name, &len) &&
+             json_object_setn_new_nocheck(object, name, len, read_value(reader)) == 0;
     while (ok && takes(reader, ','));
     if (ok && takes(reader, '}')) return object;
     json_decref(object);

@@ -332,9 +332,12 @@ TfyBuffer *tfy__step_payload(TfyLoop *loop)
 static void encode_question(TfyBuffer *out, const TfyTool *tool, const TfyValue *args)
 {
     const TfyList *chat = (const TfyList *)args[0].o;
+    CHECK(chat->head.type->elem->kind == TFY_JSON);
     tfy__buffer_int(out, chat->len);
-    for (uint32_t i = chat->len - MESSAGES_MOST; i < chat->len; i++)
-        tfy__encode(out, chat->head.type->elem, chat->items[i]);
+    for (uint32_t i = chat->len - MESSAGES_MOST; i < chat->len; i++) {
+        const TfyString *message = (const TfyString *)chat->items[i].o;
+        tfy__buffer_add(out, message->bytes, message->byte_len);
+    }
     tfy__encode_args(out, tool->params + 1, tool->param_count - 1, args + 1);
 }
 

@@ -384,13 +384,14 @@ static int take_snapshot(Reading *reading)
     return 0;
 }
 
-/* Reads the root and its records after the newest snapshot, which is in its chain. TFY_E_ABSENT: no snapshot, and all of
- * them were read. */
+/* Reads the root and its records after the newest snapshot, which is in its chain. TFY_E_ABSENT: the run has no such
+ * root, and nothing was read; or no snapshot, and all of the root's records were read. */
 static int read_root_tail(Reading *reading)
 {
     TfyHistory *history = reading->history;
     TfyStoreTask row;
     int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, history->run.root, &row);
+    if (!code && row.run != history->run.id) code = TFY_E_ABSENT;
     if (!code) code = take_task(reading, &row);
     for (int64_t lsn = code ? 0 : history->tasks[0].head, above = INT64_MAX; !code && lsn != reading->bases[0].lsn;) {
         TfyLogRecord record;
@@ -581,7 +582,7 @@ static int take_moves(Reading *reading)
     return 0;
 }
 
-/* TFY_E_ABSENT: the run has no snapshot, and only the root's records were read. */
+/* TFY_E_ABSENT: the run has no snapshot, and at most the root's records were read. */
 static int read_tail(Reading *reading)
 {
     TfyHistory *history = reading->history;
@@ -603,8 +604,8 @@ static int read_tail(Reading *reading)
     return code ? code : note_layout(reading);
 }
 
-/* Reads the records of all tasks, which the store walks through fastest from the newest task on. The root's may have been
- * read in search of a snapshot. */
+/* Reads the records of all tasks, which the store walks through fastest from the newest task on. The root's may have
+ * been read in search of a snapshot. */
 static int walk_tasks(Reading *reading)
 {
     const TfyHistory *history = reading->history;

@@ -152,15 +152,19 @@ int64_t tfy__record_int(const TfyLogRecord *record, TfyMember member)
     return raw && (*raw == '-' || (*raw >= '0' && *raw <= '9')) ? strtoll(raw, NULL, 10) : 0;
 }
 
-/* Whether the value is a text that stands for itself: ASCII without escapes. */
-static bool is_plain_text(const char *raw, size_t len)
+/* Whether a text stands for itself in JSON, and needs no look at its encoding: ASCII without escapes. */
+static bool is_plain(const char *text, size_t len)
 {
-    if (len < 2 || *raw != '"' || raw[len - 1] != '"') return false;
-    for (size_t i = 1; i + 1 < len; i++) {
-        const unsigned char c = (unsigned char)raw[i];
+    for (size_t i = 0; i < len; i++) {
+        const unsigned char c = (unsigned char)text[i];
         if (c < ' ' || c >= 0x80 || c == '\\' || c == '"') return false;
     }
     return true;
+}
+
+static bool is_plain_text(const char *raw, size_t len)
+{
+    return len >= 2 && *raw == '"' && raw[len - 1] == '"' && is_plain(raw + 1, len - 2);
 }
 
 char *tfy__record_text(const TfyLogRecord *record, TfyMember member)
@@ -372,8 +376,9 @@ static bool pass_member(const char **at, const char *end, TfyMember member)
 /* The id of a model's call, which the endpoint chose. */
 static bool pass_call(const char **at, const char *end, const char *call)
 {
-    return !call || (!strpbrk(call, "\"\\") && pass_member(at, end, TFY_P_CALL) && pass(at, end, "\"", 1) &&
-                     pass(at, end, call, strlen(call)) && pass(at, end, "\"", 1));
+    const size_t len = call ? strlen(call) : 0;
+    return !call || (is_plain(call, len) && pass_member(at, end, TFY_P_CALL) && pass(at, end, "\"", 1) &&
+                     pass(at, end, call, len) && pass(at, end, "\"", 1));
 }
 
 const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool, const char digest[16],

@@ -232,9 +232,9 @@ bool tfy__record_is_busy(const TfyLogRecord *record);
 /* Whether the record cancels a task from outside it. */
 bool tfy__record_is_kill(const TfyLogRecord *record);
 
-/* The result of a step whose payload consists only of its tool, digest, the id of the model's call (NULL: none) and value,
- * in this order: *len bytes of JSON. NULL: the payload has another form, the id has escapes, or one of the three differs.
- * With this, a replay need not build a tree for a number. */
+/* The result of a step whose payload consists only of its tool, digest, the id of the model's call (NULL: none) and
+ * value, in this order: *len bytes of JSON. NULL: the payload has another form, the id is not plain ASCII, or one of the
+ * three differs. With this, a replay need not build a tree for a number. */
 const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool, const char digest[16],
                                     const char *call, size_t *len);
 
