@@ -85,7 +85,8 @@ static void body(TfyBuffer *out, const TfyLlmWire *wire, const TfyLlmAsked *aske
     tfy__buffer_add(out, wire->text.data, wire->text.len);
     tfy__buffer_text(out, asked->streams ? "],\"stream\":true,\"stream_options\":{\"include_usage\":true}"
                                          : "],\"stream\":false");
-    if (asked->most) tfy__buffer_printf(out, ",\"max_tokens\":%lld", (long long)asked->most);
+    if (asked->most) tfy__buffer_text(out, ",\"max_tokens\":");
+    if (asked->most) tfy__buffer_int(out, asked->most);
     if (asked->effort) tfy__llm_add_member(out, "reasoning_effort", json_string(asked->effort));
     tfy__llm_add_tools(out, asked->tools);
     json_t *format = response_format(asked->schema, asked->name);

@@ -22,21 +22,30 @@ const TfyLlmForm *tfy__llm_form_named(const char *api)
 static json_t *args_of(const json_t *given)
 {
     if (!given || (json_is_string(given) && !json_string_length(given))) return json_object();
-    json_t *args = json_is_string(given) ? json_loadb(json_string_value(given), json_string_length(given),
-                                                      JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL)
+    json_t *args = json_is_string(given) ? tfy__json_read(json_string_value(given), json_string_length(given),
+                                                          JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL)
                                          : json_incref((json_t *)given);
     if (args && tfy__json_is_shallow(args, CALL_DEPTH)) return args;
     json_decref(args);
     return json_incref((json_t *)(json_is_string(given) ? given : json_null()));
 }
 
+/* A text without what stands behind a NUL; what is no text is left out. */
+static bool add_name(json_t *call, const char *member, const json_t *text)
+{
+    const char *name = json_string_value(text);
+    return !name || json_object_set_new(call, member, json_string(name)) == 0;
+}
+
 json_t *tfy__llm_call(const json_t *id, const json_t *tool, const json_t *args)
 {
-    json_t *taken = args_of(args);
-    json_t *call =
-        json_pack("{s:s*, s:s*, s:O}", "id", json_string_value(id), "tool", json_string_value(tool), "args", taken);
+    json_t *call = json_object(), *taken = args_of(args);
+    const bool ok = taken && add_name(call, "id", id) && add_name(call, "tool", tool) &&
+                    json_object_set(call, "args", taken) == 0;
     json_decref(taken);
-    return call;
+    if (ok) return call;
+    json_decref(call);
+    return NULL;
 }
 
 static int add_bytes(const char *bytes, size_t len, void *out)

@@ -73,7 +73,7 @@ struct TfyLlmAsk {
     bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests sent, also before a wait */
     uint64_t timer;        /* before the next try; 0: none */
-    char key[KEY_MAX + 1]; /* wiped with the ask; kept so long to search the response for it */
+    bool keyed;            /* the headers have a key, and are wiped */
     TfyLlmHeard heard;
     void *arg; /* of heard */
 };
@@ -207,7 +207,7 @@ static void free_ask(TfyLlmAsk *ask)
     stop_transfer(ask);
     if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
     tfy__http_easy_free(ask->http->client, ask->transfer.easy);
-    for (struct curl_slist *header = ask->key[0] ? ask->headers : NULL; header; header = header->next)
+    for (struct curl_slist *header = ask->keyed ? ask->headers : NULL; header; header = header->next)
         explicit_bzero(header->data, strlen(header->data));
     curl_slist_free_all(ask->headers);
     tfy__buffer_free(&ask->answer);
@@ -215,7 +215,6 @@ static void free_ask(TfyLlmAsk *ask)
     tfy__llm_stream_free(&ask->stream);
     free(ask->url);
     tfy__buffer_free(&ask->body);
-    if (ask->key[0]) explicit_bzero(ask->key, sizeof ask->key);
     free(ask);
 }
 
@@ -315,7 +314,7 @@ static void succeed(TfyLlmAsk *ask, const TfyLlmParts *parts)
 static json_t *response_of(TfyLlmAsk *ask, json_error_t *where)
 {
     if (ask->streaming) return tfy__llm_stream_response(&ask->stream);
-    return json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, where);
+    return tfy__json_read(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, where);
 }
 
 static void take_response(TfyLlmAsk *ask)
@@ -697,15 +696,16 @@ static bool add_header(TfyLlmAsk *ask, const char *line)
 }
 
 /* "Expect:" keeps curl from waiting for a permission that many small servers never give. */
-static bool add_headers(TfyLlmAsk *ask)
+static bool add_headers(TfyLlmAsk *ask, const char *key)
 {
-    char key[KEY_MAX + 64];
-    snprintf(key, sizeof key, "%s%s", ask->form->key, ask->key);
-    const bool ok = (!ask->key[0] || add_header(ask, key)) &&
+    char line[KEY_MAX + 64];
+    ask->keyed = key[0];
+    snprintf(line, sizeof line, "%s%s", ask->form->key, key);
+    const bool ok = (!ask->keyed || add_header(ask, line)) &&
                     (!ask->form->fixed || add_header(ask, ask->form->fixed)) &&
                     add_header(ask, "Content-Type: application/json") && add_header(ask, "Accept: application/json") &&
                     add_header(ask, "Expect:");
-    if (ask->key[0]) explicit_bzero(key, sizeof key);
+    if (ask->keyed) explicit_bzero(line, sizeof line);
     return ok;
 }
 
@@ -731,38 +731,49 @@ static bool set_options(TfyLlmAsk *ask, const char *endpoint)
 }
 
 /* A key of another place than the environment; its value is known as a secret already. */
-static bool take_key(TfyLlmAsk *ask, const TfyLlmTarget *target, char *error)
+static bool take_key(const TfyLlmTarget *target, char key[KEY_MAX + 1], char *error)
 {
-    if (target->from_environment) return read_key(ask->key, error);
+    key[0] = '\0';
+    if (target->from_environment) return read_key(key, error);
     if (!target->key) return true;
     if (strlen(target->key) > KEY_MAX || !is_key(target->key)) {
         snprintf(error, TFY_ERROR_TEXT, "the key for %s is too long, or holds a space or a control character",
                  target->named);
         return false;
     }
-    strcpy(ask->key, target->key);
+    strcpy(key, target->key);
     return true;
+}
+
+static bool set_up(TfyLlmAsk *ask, const char *key)
+{
+    const Address *address = &ask->http->address;
+    ask->url = tfy__sys_strdup(address->shown);
+    ask->transfer = (TfyTransfer){.easy = tfy__http_easy(ask->http->client), .ended = finish, .arg = ask};
+    return ask->url && ask->transfer.easy && add_headers(ask, key) && set_options(ask, address->endpoint) &&
+           send_ask(ask);
 }
 
 /* Fills a new ask. False: error is set. */
 static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, int64_t *code, char *error)
 {
-    Address *address = &ask->http->address;
-    *code = find_address(address, target);
+    char key[KEY_MAX + 1];
+    *code = find_address(&ask->http->address, target);
     if (*code == EINVAL) {
         snprintf(error, TFY_ERROR_TEXT, "%s is not an http or https address", target->named);
         return false;
     }
-    if (!*code && !take_key(ask, target, error)) {
+    bool ok = !*code;
+    if (ok && !take_key(target, key, error)) {
         *code = EINVAL;
-        return false;
+        ok = false;
+    } else {
+        *code = ENOMEM;
+        snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
+        ok = ok && set_up(ask, key);
     }
-    snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
-    if (*code) return false;
-    *code = ENOMEM;
-    ask->url = tfy__sys_strdup(address->shown);
-    ask->transfer = (TfyTransfer){.easy = tfy__http_easy(ask->http->client), .ended = finish, .arg = ask};
-    return ask->url && ask->transfer.easy && add_headers(ask) && set_options(ask, address->endpoint) && send_ask(ask);
+    explicit_bzero(key, sizeof key);
+    return ok;
 }
 
 TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, const TfyLlmHeard *heard,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "effects/llm_form.h"
+#include "value/json.h"
 
 static const char MARK[] = ",\"cache_control\":{\"type\":\"ephemeral\"}}";
 
@@ -255,7 +256,7 @@ static void take(TfyLlmStream *stream, const json_t *event)
 /* Arguments that were cut off stay a text. */
 static json_t *input_of(const TfyLlmPiece *piece)
 {
-    json_t *input = json_loadb(piece->text.data, piece->text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    json_t *input = tfy__json_read(piece->text.data, piece->text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     return input ? input : tfy__llm_piece_text(&piece->text);
 }
 

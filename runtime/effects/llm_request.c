@@ -33,7 +33,8 @@ bool tfy__llm_request_finish(TfyLlmRequest *request)
     tfy__talk_end(request->talk);
     tfy__buffer_text(tail, "],\"model\":");
     tfy__buffer_json_string(tail, request->model, strlen(request->model));
-    if (request->most) tfy__buffer_printf(tail, ",\"most\":%lld", (long long)request->most);
+    if (request->most) tfy__buffer_text(tail, ",\"most\":");
+    if (request->most) tfy__buffer_int(tail, request->most);
     if (request->schema) {
         tfy__buffer_text(tail, ",\"schema\":");
         tfy__encode_json(tail, request->schema);

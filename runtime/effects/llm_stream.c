@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "effects/llm_form.h"
+#include "value/json.h"
 
 static const char DONE[] = "[DONE]"; /* the last event of chat completions is no JSON */
 
@@ -27,7 +28,7 @@ bool tfy__llm_stream_take(TfyLlmStream *stream, const char *data, size_t len)
 {
     if (!len || stream->ended) return true;
     if (len == sizeof DONE - 1 && memcmp(data, DONE, len) == 0) return stream->ended = true;
-    json_t *event = json_loadb(data, len, JSON_ALLOW_NUL, NULL);
+    json_t *event = tfy__json_read(data, len, JSON_ALLOW_NUL, NULL);
     const bool fits = json_is_object(event);
     if (fits) take_object(stream, event);
     json_decref(event);

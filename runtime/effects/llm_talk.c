@@ -110,7 +110,7 @@ bool tfy__talk_add(TfyLlmTalk *talk, const char *message, size_t len)
         return true;
     }
     json_error_t error;
-    json_t *json = tfy__json_read(message, len, &error);
+    json_t *json = tfy__json_read(message, len, JSON_ALLOW_NUL, &error);
     talk->text.failed |= !json && json_error_code(&error) == json_error_out_of_memory;
     if (!json_is_string(json_object_get(json, "role"))) {
         json_decref(json);
@@ -138,7 +138,7 @@ static json_t *parse_all(const TfyLlmTalk *talk)
     tfy__buffer_char(&list, '[');
     tfy__buffer_add(&list, talk->text.data, talk->text.len);
     tfy__buffer_char(&list, ']');
-    json_t *all = list.failed ? NULL : tfy__json_read(list.data, list.len, NULL);
+    json_t *all = list.failed ? NULL : tfy__json_read(list.data, list.len, JSON_ALLOW_NUL, NULL);
     tfy__buffer_free(&list);
     return all;
 }

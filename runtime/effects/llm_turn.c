@@ -71,7 +71,7 @@ json_t *tfy__turn_tools(const TfyCall *call)
 
 /* ---- the answer ---- */
 
-/* A turn while it is made. */
+/* A turn while it is made. Its lists are filled as far as their counts say. */
 typedef struct Turn {
     TfyTask *task;
     const TfyAgent *agent;
@@ -86,10 +86,17 @@ typedef struct Turn {
     char unfit[TFY_ERROR_TEXT];
 } Turn;
 
+static TfyBuffer *next_told(Turn *turn)
+{
+    TfyBuffer *told = &turn->told[turn->told_count++];
+    *told = (TfyBuffer){.data = NULL};
+    return told;
+}
+
 static void tell(Turn *turn, const char *id, const char *text)
 {
     if (turn->told_count < sizeof turn->told / sizeof *turn->told)
-        tfy__thread_tell(&turn->told[turn->told_count++], id, text, strlen(text));
+        tfy__thread_tell(next_told(turn), id, text, strlen(text));
 }
 
 static bool is_new(const Turn *turn, const char *id, size_t at)
@@ -206,7 +213,7 @@ static bool take_text(Turn *turn)
     strcpy(turn->unfit, answer->cut ? "the model's answer was cut off, since it was too long"
                         : empty     ? "the model's answer is empty"
                                     : "the model called no tool; its work ends with a call of the tool answer");
-    tfy__thread_user(&turn->told[turn->told_count++], told, strlen(told));
+    tfy__thread_user(next_told(turn), told, strlen(told));
     return true;
 }
 
@@ -323,7 +330,13 @@ TfyObj *tfy_turn_of(TfyTask *task, const TfyTool *next, TfyObj *calls)
 
 bool tfy__turn_decode(TfyTask *task, const TfyTool *tool, const TfyAnswer *answer, TfyValue *out)
 {
-    Turn turn = {.task = task, .agent = tool->agent, .answer = answer, .calls = json_array()};
+    Turn turn;
+    turn.task = task;
+    turn.agent = tool->agent;
+    turn.answer = answer;
+    turn.calls = json_array();
+    turn.count = turn.told_count = 0;
+    turn.unfit[0] = '\0';
     const size_t count = json_array_size(answer->calls);
     bool ok = turn.calls;
     for (size_t i = 0; ok && i < count && i < 2 * CALLS_MOST; i++) {

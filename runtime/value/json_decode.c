@@ -537,7 +537,7 @@ bool tfy__decode_exact(TfyTask *task, const TfyExact *exact, const TfyType *type
 static json_t *parse(Reader *reader, const char *text, size_t len)
 {
     json_error_t problem;
-    json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &problem);
+    json_t *json = tfy__json_read(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &problem);
     TfyBuffer message = {0};
     if (json) return json;
     if (len == 0) {

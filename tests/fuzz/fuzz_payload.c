@@ -28,7 +28,8 @@ static void compare(const TfyLogRecord *record, const TfyPayload *payload)
 
 static bool is_same(const json_t *one, const json_t *other)
 {
-    char *a = json_dumps(one, JSON_COMPACT), *b = json_dumps(other, JSON_COMPACT); /* in the order of reading */
+    const size_t form = JSON_COMPACT | JSON_ENCODE_ANY; /* in the order of reading */
+    char *a = json_dumps(one, form), *b = json_dumps(other, form);
     const bool same = json_equal(one, other) && a && b && strcmp(a, b) == 0;
     free(a);
     free(b);
@@ -36,11 +37,11 @@ static bool is_same(const json_t *one, const json_t *other)
 }
 
 /* Whether our reader, which sees nothing behind the text, accepts and reads what jansson does. */
-static bool is_as_jansson_reads(const char *text, size_t len)
+static bool is_as_jansson_reads(const char *text, size_t len, size_t flags)
 {
     char *own = malloc(len ? len : 1);
     memcpy(own, text, len);
-    json_t *json = json_loadb(own, len, JSON_ALLOW_NUL, NULL), *ours = tfy__json_read(own, len, NULL);
+    json_t *json = json_loadb(own, len, flags, NULL), *ours = tfy__json_read(own, len, flags, NULL);
     const bool same = json ? ours && is_same(json, ours) : !ours;
     json_decref(json);
     json_decref(ours);
@@ -71,7 +72,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tfy__record_plain_value(&record, "tool", digest, size % 2 ? "c" : NULL, &len);
     TfyPayload payload;
     tfy__payload_open(&payload, &record);
-    if (!is_as_jansson_reads(record.payload, record.payload_len)) abort();
+    for (size_t i = 0; i < 8; i++) {
+        const size_t flags =
+            (i & 1 ? JSON_ALLOW_NUL : 0) | (i & 2 ? JSON_REJECT_DUPLICATES : 0) | (i & 4 ? JSON_DECODE_ANY : 0);
+        if (!is_as_jansson_reads(record.payload, record.payload_len, flags)) abort();
+    }
     char *again = payload.json ? written_again(&payload) : NULL;
     if (again) {
         const TfyLogRecord other = {.type = record.type, .payload = again, .payload_len = (uint32_t)strlen(again)};

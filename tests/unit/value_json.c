@@ -378,6 +378,105 @@ static void test_starved_tree(void **state)
     assert_int_equal(read_with(count, text), 0);
 }
 
+/* What is read of a text of these bytes, nothing behind it, is what jansson reads of it. */
+static void same_as_jansson(const char *text, size_t len, size_t flags)
+{
+    const size_t form = JSON_COMPACT | JSON_ENCODE_ANY; /* in the order of reading */
+    char *own = malloc(len ? len : 1);
+    memcpy(own, text, len);
+    json_error_t error = {.line = 0}, our_error = {.line = 0};
+    json_t *json = json_loadb(own, len, flags, &error), *ours = tfy__json_read(own, len, flags, &our_error);
+    char *dump = json ? json_dumps(json, form) : NULL, *our_dump = ours ? json_dumps(ours, form) : NULL;
+    if (!json != !ours || !json_equal(json, ours) != !json || (json && strcmp(dump, our_dump) != 0))
+        fail_msg("%.*s reads as %s, not as %s", (int)len, text, our_dump, dump);
+    if (!json) assert_string_equal(our_error.text, error.text);
+    if (!json) assert_int_equal(our_error.position, error.position);
+    json_decref(json);
+    json_decref(ours);
+    free(dump);
+    free(our_dump);
+    free(own);
+}
+
+static void test_as_jansson_reads(void **state)
+{
+    static const char *const texts[] = {
+        "{\"tool\":\"t\",\"tries\":0,\"ms\":-12,\"ok\":true,\"value\":{\"a\":[1.5,\"x\"]},\"error\":null}",
+        "{\"text\":\"a\\\"b\\u00e9\\n\",\"why\":\"\xc3\xa9\\/\",\"name\":\"\"}",
+        "[\"\\ud83d\\ude00\",\"\\u0000\",\"\x7f\"]",
+        "[\"\\ud83d\"]",
+        "[\"\\ude00\\ud83d\"]",
+        "{\"tid\":123456789012345678,\"lsn\":1234567890123456789,\"least\":-9223372036854775808}",
+        "[9223372036854775808]",
+        "[1.0,-0,-0.0,0,1e5,1E-2,12345678901234567890.5]",
+        "[1e999]",
+        "{\"tid\":1,\"ms\":3,\"tid\":2}",
+        "{\"t\\u0069d\":1,\"\xc3\xa9\":2,\"\":3}",
+        "{\"a\\u0000b\":1}",
+        " {\t\"tid\" : 1 ,\r\n\"ok\" : [ false , { } , [ ] ] } ",
+        "{}",
+        "{ ,\"tid\":1}",
+        "{\"tid\":1,}",
+        "{\"tid\":1,,\"ms\":2}",
+        "{\"tid\":1]",
+        "{\"tid\":1}}",
+        "{\"tid\":1} x",
+        "[01]",
+        "[-]",
+        "[-01]",
+        "[1-2]",
+        "[1.]",
+        "[1e]",
+        "[+1]",
+        "[1 2]",
+        "[1,2",
+        "[1,2}",
+        "{\"tid\":\"a\"\"b\"}",
+        "{\"tid\":}",
+        "{\"tid\" 1}",
+        "{\"tid\"",
+        "{tid:1}",
+        "[nul]",
+        "[nullx]",
+        "[True]",
+        "[\"a\tb\"]",
+        "[\"a\\",
+        "[\"a\\x\"]",
+        "[\"a",
+        "[\"\xff\"]",
+        "[\"\xed\xa0\x80\"]",
+        "[\"\xc0\x80\"]",
+        "{\"w\xff\":1}",
+        "1",
+        "-12.5 ",
+        "\"a\"",
+        "true",
+        "",
+        " ",
+        "\xef\xbb\xbf{}",
+    };
+    (void)state;
+    for (size_t i = 0; i < 8 * sizeof texts / sizeof *texts; i++)
+        same_as_jansson(texts[i / 8], strlen(texts[i / 8]),
+                        (i & 1 ? JSON_ALLOW_NUL : 0) | (i & 2 ? JSON_REJECT_DUPLICATES : 0) |
+                            (i & 4 ? JSON_DECODE_ANY : 0));
+    same_as_jansson("[1]\0", 4, JSON_ALLOW_NUL);
+    same_as_jansson("[\"a\0b\"]", 7, JSON_ALLOW_NUL);
+}
+
+/* … also where it nests as deeply as jansson reads, and deeper. */
+static void test_deep_as_jansson_reads(void **state)
+{
+    static const int depths[] = {63, 64, 65, 2047, 2048, 2049};
+    char text[5000];
+    (void)state;
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        memset(text, '[', (size_t)depths[i]);
+        memset(text + depths[i], ']', (size_t)depths[i]);
+        same_as_jansson(text, 2 * (size_t)depths[i], JSON_ALLOW_NUL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +496,8 @@ int main(void)
         cmocka_unit_test(test_default_that_panics),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_schemas),
+        cmocka_unit_test(test_as_jansson_reads),
+        cmocka_unit_test(test_deep_as_jansson_reads),
         cmocka_unit_test(test_starved_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

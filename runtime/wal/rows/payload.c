@@ -220,7 +220,7 @@ char *tfy__record_with(const TfyLogRecord *record, TfyMember member, const char 
 bool tfy__payload_open(TfyPayload *payload, const TfyLogRecord *record)
 {
     CHECK(record->payload);
-    payload->json = tfy__json_read(record->payload, record->payload_len, NULL);
+    payload->json = tfy__json_read(record->payload, record->payload_len, JSON_ALLOW_NUL, NULL);
     return payload->json != NULL;
 }
 
