@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../dsl/lsp.h"
+#include "../dsl/offered.h"
 #include "../dsl/parse.h"
 #include "../dsl/token.h"
 #include "../runtime/base/terminal.h"
@@ -160,6 +161,7 @@ static int compile(Compilation *c, Module *module)
     if (c->diags.errors) return tfyc_report_diags(options, &c->diags);
     if (options->list_files) return list_files(module);
     TrustReport trust = {0};
+    if (options->offer) offered_take(module, options->offer);
     Program *program = trust_check_program(module, &c->sources, &c->arena, &c->diags, options->trust ? &trust : NULL);
     if (options->deny_warnings) diag_deny_warnings(&c->diags);
     /* Warnings are printed once, to the person who checks or builds the program. */

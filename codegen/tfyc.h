@@ -27,6 +27,7 @@ typedef struct Options {
     const char *const *inputs; /* at least one, unless the mode takes none */
     int input_count;
     const char *output, *depfile; /* NULL: not given */
+    const char *offer;            /* workflows that strangers call (dsl/offered.h); NULL: none */
     /* the directory for headers of extern tools; NULL: none are written */
     const char *headers;
     DumpKind dump;

@@ -31,6 +31,7 @@ enum {
     OPT_NO_MAIN,
     OPT_SHARED,
     OPT_NO_LINE,
+    OPT_OFFER,
     OPT_DIAGNOSTICS,
     OPT_DENY_WARNINGS,
     OPT_NO_WARNINGS,
@@ -75,6 +76,8 @@ static const OptionInfo table[] = {
     {OPT_NO_MAIN, "no-main", NULL, "leave out main(), for programs that embed the runtime"},
     {OPT_SHARED, "shared", NULL, "leave out main(), and name what tfy_shared_open looks for in a shared object"},
     {OPT_NO_LINE, "no-line", NULL, "leave out #line, to read the C"},
+    {OPT_OFFER, "offer", "LIST",
+     "take the parameters of these workflows as untrusted: names with commas between them; -: all with a doc comment"},
     {OPT_DIAGNOSTICS, "diagnostics", "json|text", "print mistakes for people, or as one JSON object a line"},
     {OPT_DENY_WARNINGS, "deny-warnings", NULL, "treat warnings as errors"},
     {OPT_NO_WARNINGS, "no-warnings", NULL, "print errors only"},
@@ -186,6 +189,7 @@ static void read_option(Options *options, int option)
     case OPT_LAYOUT: options->layout = true; return;
     case OPT_SERVERS: options->servers = true; return;
     case OPT_SCHEMA: options->schema = optarg; return;
+    case OPT_OFFER: options->offer = optarg; return;
     case OPT_DEPFILE: options->depfile = optarg; return;
     case OPT_HEADERS: options->headers = optarg; return;
     case OPT_NO_MAIN: options->emit.main = false; return;

@@ -53,7 +53,10 @@ static bool refuse(char *error, const char *sentence)
 
 static bool compile(TfyBuild *build, const char *object, char *error)
 {
-    const char *const words[] = {"tfy", "build", build->what, "--shared", "-o", object, "--db", build->db, NULL};
+    const bool offers = build->offer;
+    const char *const words[] = {
+        "tfy",        "build", build->what, "--shared", "-o", object, "--db", build->db, offers ? "--offer" : NULL,
+        build->offer, NULL};
     TfyProcess process = {.words = words, .deadline_ms = build->most_ms, .born = build->born, .arg = build->arg};
     int status;
     const TfyProcessEnd end = tfy__process_run(&process, &status);

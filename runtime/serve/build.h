@@ -9,7 +9,8 @@
 typedef struct TfyBuild {
     const char *what; /* FILE.tfy; FILE.json with all files of a program; or the hash of one that the database has */
     const char *db;
-    int most_ms; /* how long it may take */
+    const char *offer; /* workflows that strangers call, as `tfy build --offer` has them; NULL: none */
+    int most_ms;       /* how long it may take */
     /* as in TfyProcess */
     bool (*born)(void *arg, pid_t pid);
     void *arg;

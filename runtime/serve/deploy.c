@@ -1,4 +1,5 @@
 /* deploy.c: see deploy.h. */
+#include "serve/mcp/mcp.h"
 #include "serve/deploy.h"
 
 #include <errno.h>
@@ -204,12 +205,15 @@ static void compile(TfyRequest *request, const char *dir)
     const TfyServer *server = request->server;
     TfyBuild build = {
         .what = path, .db = server->db, .most_ms = server->config->compile_ms, .born = tfy__child_born, .arg = request};
+    TfyBuffer offer = {0};
+    build.offer = tfy__mcp_offer_of(server, request->names.text[0], &offer);
     snprintf(path, sizeof path, "%s/program.json", dir);
     if (!write_bundle(path, json_object_get(request->json, "files"))) {
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "its files cannot be written: %s", strerror(errno));
         return;
     }
     request->deploy->shared = tfy__build(&build, error);
+    tfy__buffer_free(&offer);
     if (!request->deploy->shared) tell_messages(request, build.messages, error);
     free(build.messages);
 }

@@ -152,15 +152,20 @@ static bool add_program(Main *it, const char *word)
 static bool add_file(Main *it, const char *name, const char *file)
 {
     TfyShared *shared = NULL;
+    TfyBuffer offer = {0};
     TfyBuild build = {.what = file, .db = it->server.db, .most_ms = it->server.config->compile_ms};
+    build.offer = tfy__mcp_offer_of(&it->server, name, &offer);
     if (!tfy__program_name_fits(name)) return refuse(it, name, "a program cannot have this name");
     if (tfy__ends_with(file, ".so")) {
+        tfy__buffer_free(&offer);
         if (tfy_shared_open(&shared, file, it->error) != TFY_OK) return false;
     } else if (!(shared = tfy__build(&build, it->error))) {
         if (build.messages) tfy__say_text("%s", build.messages);
         free(build.messages);
+        tfy__buffer_free(&offer);
         return refuse(it, file, strdupa(it->error));
     }
+    tfy__buffer_free(&offer);
     free(build.messages);
     return add_object(it, name, shared);
 }
@@ -426,6 +431,7 @@ int main(int argc, char **argv)
 {
     Main it = {.server = {.posting = PTHREAD_MUTEX_INITIALIZER, .documents = PTHREAD_MUTEX_INITIALIZER}};
     Words words = {.settings = {.hold_ms = TFY_MCP_HOLD_MS}};
+    it.server.offering = &words.settings;
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
     tfy__notify_open();

@@ -120,7 +120,8 @@ struct TfyServer {
     struct TfySchedules *schedules;
     struct TfyFollowers *followers;
     struct TfyQueue *queue;
-    struct TfyMcpHost *mcp; /* mcp/mcp.h; NULL: it offers no tools */
+    const struct TfyMcpSettings *offering; /* mcp/mcp.h: what is offered to its clients */
+    struct TfyMcpHost *mcp;                /* … by this; NULL: nothing is */
     TfyDoor *door;
     struct TfyBounds *bounds;
     _Atomic(TfyConfig *) config; /* the newest */

@@ -1,4 +1,5 @@
 /* versions.c: see versions.h. */
+#include "serve/mcp/mcp.h"
 #include "serve/versions.h"
 
 #include <stdio.h>
@@ -78,7 +79,16 @@ static const TfyServed *load_stored(TfyServer *server, const char *name, const c
     const TfyServed *known = tfy__served_from(server->programs, source);
     if (known) return known;
     TfyBuild build = {.what = hash, .db = server->db, .most_ms = server->config->compile_ms};
+    TfyBuffer offer = {0};
+    build.offer = tfy__mcp_offer_of(server, name, &offer);
     TfyShared *shared = tfy__build(&build, error);
+    if (!shared && build.offer) { /* it cannot be offered; its runs continue */
+        free(build.messages);
+        build.messages = NULL;
+        build.offer = NULL;
+        shared = tfy__build(&build, error);
+    }
+    tfy__buffer_free(&offer);
     TfyServed *served = shared ? tfy__served_new(server->programs, name, shared) : NULL;
     if (served && tfy__served_load(server, served, error) == TFY_OK) {
         free(build.messages);

@@ -1,5 +1,6 @@
 /* watch.c: see watch.h. Times and sizes of files are compared: editors replace files, write them in parts, and write to
  * file systems of other machines, and of all that only the last shows here. */
+#include "serve/mcp/mcp.h"
 #include "serve/watch.h"
 
 #include <pthread.h>
@@ -101,7 +102,10 @@ static void compile(Watched *item)
     TfyServer *server = item->watch->server;
     char error[TFY_ERROR_TEXT];
     TfyBuild build = {.what = item->file, .db = server->db, .most_ms = server->config->compile_ms, .born = born, .arg = item->watch};
+    TfyBuffer offer = {0};
+    build.offer = tfy__mcp_offer_of(server, item->name, &offer);
     TfyShared *shared = tfy__build(&build, error);
+    tfy__buffer_free(&offer);
     Built *built = shared ? malloc(sizeof *built) : NULL;
     if (!shared) {
         if (build.messages) tfy__say_text("%s", build.messages);

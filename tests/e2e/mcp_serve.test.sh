@@ -33,5 +33,29 @@ refused "--tool talks" "'talks' cannot be offered: not all that it takes and giv
 refused "--resource page" "'page' cannot be offered: a resource is ADDRESS=WORKFLOW"
 refused "--resource docs://{number}=page" "'page' cannot be offered: the variables of its address are not its parameters of type string"
 refused "--resource docs://x=begins" "'begins' cannot be offered"
+
+# What clients say is untrusted, declared so or not.
+cat >pushes.tfy <<'END'
+tool push(branch: trusted string) -> ExecResult once = exec ["git", "push", "origin", branch]
+
+/// Pushes a branch.
+workflow pushes(branch: string) -> int {
+    let pushed = yield push(branch)
+    return pushed.code
+}
+END
+run tfy check pushes.tfy
+check "a program that trusts its own callers" ended 0
+run tfy mcp serve pushes.tfy
+check "... is not offered to strangers" ended 65 "'branch' takes only what is trusted, and this comes from a stranger"
+run tfy build pushes.tfy --shared -o pushes.so
+run tfy serve pushes.so --mcp --no-tcp --tool pushes
+check "... nor as an object that was not made for it" ended 69 "'pushes' cannot be offered: build the program with --offer"
+sed -i 's/push(branch)$/push("main")/' pushes.tfy
+run tfy build pushes.tfy --shared --offer - -o pushes.so
+check "an object that is offered" ended 0
+run timeout 60 sh -c 'tfy mcp tools -- tfy mcp serve pushes.tfy'
+check "... by its documented workflows" printed "Pushes a branch."
+
 check "the key is the owner's alone" sh -c '[ "$(stat -c %a runs.db-key)" = 600 ] && [ "$(stat -c %s runs.db-key)" = 32 ]'
 check "nothing but the protocol is on stdout" sh -c '! grep -q "not a message" log'

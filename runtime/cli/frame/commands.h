@@ -26,7 +26,7 @@
         .reads_words = true)                                                                                           \
     ROW(build, "build", "FILE.tfy|RUN [FILE.c ...] -o PROGRAM",                                                        \
         "compile a program to an executable; that of a run, or of a hash, as the database has it",                     \
-        OPT(OUT) | OPT(SHARED) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS) | OPT(DB), 1, -1)                          \
+        OPT(OUT) | OPT(SHARED) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS) | OPT(DB), 1, -1, .more = MORE(OFFER))                          \
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(TRUST) | OPT(JSON) | OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                              \
     ROW(graph, "graph", "FILE.tfy|RUN", "print the states of every workflow, and the edges between them",              \

@@ -156,6 +156,8 @@
     O(MCP_TOOL, "tool", "NAME",                                                                                        \
       "offer this workflow (else all that are documented and take and give JSON); may be given several times")         \
     O(MCP_HOLD, "hold", "TIME", "how long a call waits for its run before it is told a task (else 2s)")                \
+    O(OFFER, "offer", "LIST",                                                                                          \
+      "take the parameters of these workflows as untrusted: names with commas between them; -: all with a doc comment") \
     O(MCP_PROMPT, "prompt", "NAME",                                                                                    \
       "offer this workflow as a prompt: its text, or its parts, are messages; may be given several times")             \
     O(MCP_RESOURCE, "resource", "ADDRESS=NAME",                                                                        \

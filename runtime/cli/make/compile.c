@@ -385,6 +385,8 @@ static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolc
     if (what->debug) hash_text(state, "--debug");
     if (what->steps) hash_text(state, "--steps");
     if (what->shared) hash_text(state, "--shared");
+    if (what->offer) hash_text(state, "--offer");
+    if (what->offer) hash_text(state, what->offer);
     for (int i = 0; i < what->dir_count; i++) hash_text(state, what->dirs[i]);
     if (!what->path) {
         hash_bytes(state, what->source, strlen(what->source));
@@ -506,6 +508,8 @@ static int make_c(const TfyCompile *what, const Toolchain *tools, const char *di
     if (what->debug) add_word(&command, "--debug");
     if (what->steps) add_word(&command, "--steps");
     if (what->shared) add_word(&command, "--shared");
+    if (what->offer) add_word(&command, "--offer");
+    if (what->offer) add_word(&command, what->offer);
     if (what->extra_count) { /* for `#include "NAME.h"` in the C files */
         add_word(&command, "--headers");
         add_word(&command, dir);

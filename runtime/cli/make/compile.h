@@ -32,6 +32,7 @@ typedef struct TfyCompile {
     bool steps;         /* for stepping */
     bool shared;        /* a shared object without the runtime, for tfy_shared_open */
     bool deny_warnings; /* refuse a program with warnings; needs its path */
+    const char *offer;  /* workflows whose parameters are untrusted, as tfyc --offer has them; NULL: none */
 } TfyCompile;
 
 /* Compiles unless the cache has the program; *program (malloc'ed) is the executable's path. Returns EXIT_DONE, or the

@@ -164,6 +164,7 @@ int tfy__cmd_build(const TfyArgs *args)
                        .output = args->option[OPT_OUT],
                        .debug = args->option[OPT_DEBUG],
                        .shared = args->option[OPT_SHARED],
+                       .offer = args->option[OPT_OFFER],
                        .deny_warnings = args->option[OPT_DENY_WARNINGS]};
     int status = tfy__is_source(what.path)            ? tfy__compile(&what, &program)
                  : tfy__ends_with(what.path, ".json") ? compile_bundle(&what, &program)

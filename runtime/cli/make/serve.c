@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/own_path.h"
 #include "base/sys_memory.h"
 
@@ -33,11 +34,15 @@ static char *watched(const char *file)
 }
 
 /* Returns an exit status; *word is owned by the caller. */
-static int prepare(const TfyArgs *args, const char *file, char **word)
+static int prepare(const TfyArgs *args, const char *file, const char *offer, char **word)
 {
     char *object = NULL;
-    const TfyCompile what = {
-        .name = file, .path = file, .dirs = args->dirs, .dir_count = args->dir_count, .shared = true};
+    const TfyCompile what = {.name = file,
+                             .path = file,
+                             .dirs = args->dirs,
+                             .dir_count = args->dir_count,
+                             .shared = true,
+                             .offer = offer};
     int status = EXIT_DONE;
     if (tfy__ends_with(file, ".tfy"))
         status = tfy__compile(&what, &object);
@@ -104,11 +109,27 @@ static void free_words(char **words, int count)
     free(words);
 }
 
+/* What is offered to MCP clients, as tfyc --offer has it: what --tool names, else all that is documented; and what is bound
+ * as a prompt or a resource, "ADDRESS=NAME". malloc'ed; NULL: no memory. */
+static char *offer_of(const TfyArgs *args)
+{
+    TfyBuffer list = {0};
+    tfy__buffer_text(&list, args->option[OPT_MCP_TOOL] ? "" : "-");
+    for (int i = 0; i < args->given_count; i++) {
+        const TfyGiven *given = &args->given[i];
+        const char *equal = given->option == OPT_MCP_RESOURCE ? strrchr(given->value, '=') : NULL;
+        if (given->option != OPT_MCP_TOOL && given->option != OPT_MCP_PROMPT && !equal) continue;
+        tfy__buffer_printf(&list, "%s%s", list.len ? "," : "", equal ? equal + 1 : given->value);
+    }
+    return list.failed ? (tfy__buffer_free(&list), NULL) : list.data;
+}
+
 /* verb: NULL, or what the client at standard input and output speaks. */
 static int serve(const TfyArgs *args, const char *verb)
 {
     int count = 0;
     char **words = words_of(args, "tfy-serve", verb, &count);
+    char *offer = verb || args->option[OPT_MCP] ? offer_of(args) : NULL;
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_PRINT_CONFIG] &&
         !args->option[OPT_CONFIG])
@@ -117,9 +138,10 @@ static int serve(const TfyArgs *args, const char *verb)
     for (int i = 0; i < args->word_count && status == EXIT_DONE && args->option[OPT_WATCH]; i++)
         if (tfy__ends_with(args->words[i], ".tfy")) words[count++] = watched(args->words[i]);
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++)
-        status = prepare(args, args->words[i], &words[count++]);
+        status = prepare(args, args->words[i], offer, &words[count++]);
     if (status == EXIT_DONE) status = become(words);
     free_words(words, count);
+    free(offer);
     return status;
 }
 

@@ -149,6 +149,13 @@ static json_t *resource_of(const TfyWorkflow *workflow, TfyMcpGives what, const 
 
 /* ---- the offers ---- */
 
+/* What strangers say is untrusted, and the compiler was told so. */
+static bool is_for_strangers(const TfyWorkflow *workflow)
+{
+    const uint64_t all = workflow->param_count < 64 ? (UINT64_C(1) << workflow->param_count) - 1 : UINT64_MAX;
+    return workflow->param_count <= 64 && (workflow->untrusted & all) == all;
+}
+
 static bool add(TfyMcpOffers *offers, const TfyWorkflow *workflow, TfyMcpOffered as, const char *address)
 {
     TfyMcpOffer *offer = &offers->items[offers->count++];
@@ -206,6 +213,7 @@ static bool add_named(TfyMcpOffers *offers, const TfyProgram *program, const cha
     }
     if (!address && tfy__mcp_offer_named(offers, name)) return true;
     if (!can_offer(workflow)) return refuse(error, name, "not all that it takes and gives is JSON");
+    if (!is_for_strangers(workflow)) return refuse(error, name, "build the program with --offer, which names it");
     if (address && !address_is_for(address, workflow, error)) return false;
     const bool talks = workflow->result == &tfy_type_thread;
     if (address && talks) return refuse(error, name, "a conversation is a prompt");
@@ -229,7 +237,8 @@ static bool add_documented(TfyMcpOffers *offers, const TfyProgram *program)
     for (uint32_t i = 0; i < program->workflow_count; i++) {
         const TfyWorkflow *workflow = program->workflows[i];
         const TfyMcpOffered as = workflow->result == &tfy_type_thread ? TFY_MCP_PROMPT : TFY_MCP_TOOL;
-        const bool offered = workflow->doc && !strchr(workflow->name, '.') && can_offer(workflow);
+        const bool offered =
+            workflow->doc && !strchr(workflow->name, '.') && can_offer(workflow) && is_for_strangers(workflow);
         if (offered && !tfy__mcp_offer_named(offers, workflow->name) && !add(offers, workflow, as, NULL)) return false;
     }
     return true;

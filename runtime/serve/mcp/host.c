@@ -493,19 +493,38 @@ static void *work(void *arg)
 /* ---- offers ---- */
 
 /* The command line names it, or "mcp": true of its configuration. */
-static bool is_offered(const TfyMcpHost *host, const TfyServed *served)
+static bool is_offered(const TfyServer *server, const char *program)
 {
-    const TfyConfig *config = host->server->config;
-    for (const char *const *name = host->settings->programs; name && *name; name++)
-        if (strcmp(*name, served->name) == 0) return true;
-    return json_is_true(json_object_get(json_object_get(config->programs, served->name), "mcp"));
+    const TfyConfig *config = server->config;
+    for (const char *const *name = server->offering->programs; name && *name; name++)
+        if (strcmp(*name, program) == 0) return true;
+    return json_is_true(json_object_get(json_object_get(config->programs, program), "mcp"));
+}
+
+static void add_names(TfyBuffer *list, const char *const *names, bool bound)
+{
+    for (; names && *names; names++) {
+        const char *equal = bound ? strrchr(*names, '=') : NULL;
+        tfy__buffer_printf(list, "%s%s", list->len ? "," : "", equal ? equal + 1 : *names);
+    }
+}
+
+const char *tfy__mcp_offer_of(const TfyServer *server, const char *program, TfyBuffer *list)
+{
+    if (!is_offered(server, program)) return NULL;
+    const TfyMcpWanted *wanted = &server->offering->wanted;
+    tfy__buffer_text(list, wanted->tools ? "" : "-");
+    add_names(list, wanted->tools, false);
+    add_names(list, wanted->prompts, false);
+    add_names(list, wanted->resources, true);
+    return list->failed ? "-" : list->data;
 }
 
 /* How many programs are: where there are several, a tool is PROGRAM.WORKFLOW. */
 static size_t offered_count(const TfyMcpHost *host, const TfyCatalog *catalog)
 {
     size_t count = 0;
-    for (size_t i = 0; i < catalog->count; i++) count += is_offered(host, catalog->served[i]);
+    for (size_t i = 0; i < catalog->count; i++) count += is_offered(host->server, catalog->served[i]->name);
     return count;
 }
 
@@ -514,7 +533,7 @@ const TfyMcpOffers *tfy__host_offers(TfyMcpHost *host, const TfyServed *served)
     char error[TFY_ERROR_TEXT];
     for (const TfyMcpKnown *known = host->offered.first; known; known = known->next)
         if (known->served == served) return known->offers;
-    TfyMcpKnown *offered = is_offered(host, served) ? calloc(1, sizeof *offered) : NULL;
+    TfyMcpKnown *offered = is_offered(host->server, served->name) ? calloc(1, sizeof *offered) : NULL;
     if (!offered) return NULL;
     offered->served = served;
     offered->offers = tfy__mcp_offers_new(served->program, &host->settings->wanted, error);
@@ -624,7 +643,7 @@ static bool check_offers(TfyMcpHost *host, char *error)
     const TfyCatalog *catalog = tfy__catalog(host->server);
     size_t count = 0;
     for (size_t i = 0; i < catalog->count; i++) {
-        if (!is_offered(host, catalog->served[i])) continue;
+        if (!is_offered(host->server, catalog->served[i]->name)) continue;
         TfyMcpOffers *offers = tfy__mcp_offers_new(catalog->served[i]->program, &host->settings->wanted, error);
         if (!offers) return false;
         count += offers->count;
@@ -632,7 +651,8 @@ static bool check_offers(TfyMcpHost *host, char *error)
     }
     if (count) return true;
     snprintf(error, TFY_ERROR_TEXT,
-             "there is nothing to offer: a tool is a workflow with a doc comment that takes and gives JSON");
+             "there is nothing to offer: a tool is a workflow with a doc comment that takes and gives JSON, and FILE.so "
+             "is of `tfy build --shared --offer -`");
     return false;
 }
 

@@ -34,6 +34,10 @@ typedef struct TfyMcpSettings {
                                   * with NULL; NULL: none */
 } TfyMcpSettings;
 
+/* Which workflows of a program are offered, as `tfy build --offer` has them: the parameters of these are untrusted. NULL: none
+ * is. list: room for it, which the caller frees. */
+const char *tfy__mcp_offer_of(const TfyServer *server, const char *program, TfyBuffer *list);
+
 /* The loop, readers and programs of the server must be there. settings stay the caller's. NULL: error (TFY_ERROR_TEXT
  * bytes) says why. */
 TfyMcpHost *tfy__mcp_host_open(TfyServer *server, const TfyMcpSettings *settings, char *error);
