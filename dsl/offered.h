@@ -1,5 +1,5 @@
-/* offered.h: workflows that strangers call: an MCP server offers them to its clients. Their parameters are untrusted, declared so
- * or not, so that what strangers say goes nowhere that the program did not mean for it. */
+/* offered.h: workflows that strangers call: an MCP server offers them to its clients. Their parameters are untrusted,
+ * declared so or not, so that what strangers say goes nowhere that the program did not mean for it. */
 #ifndef DSL_OFFERED_H
 #define DSL_OFFERED_H
 

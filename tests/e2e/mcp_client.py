@@ -6,6 +6,7 @@ What must be known later is a line of standard output."""
 import http.client
 import json
 import queue
+import random
 import subprocess
 import sys
 import threading
@@ -467,6 +468,24 @@ def do_killed(client):
     assert text(again) == "counted 7 slowly"
     with open("counted_slowly") as counted:
         assert counted.read() == "7\n"
+
+
+def do_killed_often(client):
+    """Killed at any moment, again and again, while a client repeats its call: it ran once."""
+    moments = random.Random(7)
+    for i in range(4):
+        key = {"tfy/key": f"beef/{i}/1"}
+        for kills in range(6):
+            client.ask("tools/call", call("counts", {"n": 100 + i}, more=key))
+            time.sleep(moments.random() * 0.12)
+            client.kill()
+            client.start()
+        result = client.answer("tools/call", call("counts", {"n": 100 + i}, more=key))["result"]
+        # Of a tool that is used once it may be unknown whether it was; then a person is waited for.
+        assert result["resultType"] == "input_required" or text(result) == f"counted {100 + i}", result
+    with open("counted") as counted:
+        lines = counted.read().split()
+        assert lines and len(set(lines)) == len(lines), lines
 
 
 def do_killed_asking(client):

@@ -15,7 +15,7 @@ client()
 }
 run tfy check offers.tfy
 check "the program is one" ended 0
-for scenario in discover refused garbage calls tasks task_questions questions forms without_forms keys many cancels killed killed_asking older older_asked; do
+for scenario in discover refused garbage calls tasks task_questions questions forms without_forms keys many cancels killed killed_often killed_asking older older_asked; do
     client $scenario
     check "a client: $scenario" ended 0
 done
