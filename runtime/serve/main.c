@@ -25,6 +25,7 @@
 #include "serve/hooks.h"
 #include "serve/http_figures.h"
 #include "serve/listen.h"
+#include "serve/mcp/bridge.h"
 #include "serve/mcp/mcp.h"
 #include "serve/notify.h"
 #include "serve/programs.h"
@@ -446,6 +447,11 @@ int main(int argc, char **argv)
     if (words.stdio) tfy__set_program_name("tfy mcp serve");
     if (words.stdio && !tfy__mcp_stdio_take()) return tfy__fail(EXIT_MISSING, "standard files cannot be taken");
     if (!take_words(&it, &words, argc - words.stdio, argv + words.stdio)) return EXIT_USAGE;
+    if (words.stdio && tfy__mcp_bridge_has(it.server.db)) {
+        int in, out;
+        tfy__mcp_stdio_taken(&in, &out);
+        return tfy__mcp_bridge_run(it.server.db, in, out);
+    }
     if (!tfy__entrance_read(&it.server, &words.flags, it.error)) return tfy__fail(EXIT_USAGE, "%s", it.error);
     if (words.print && !tfy__config_print(it.server.config, &words.flags, stdout))
         return close_all(&it, tfy__fail(EXIT_MISSING, "the configuration cannot be printed"));

@@ -42,6 +42,19 @@ check "without --approve client people are asked" ended 0
 check "... and the run started is in the log with the token" sh -c 'tfy wal export "$(tfy ps --json | python3 -c "import json, sys; print(json.load(sys.stdin)[0][\"id\"])")" -o run && grep -rq "\"token\":\"all\"" run'
 ends
 
+# tfy mcp serve is a client of the process that serves the database.
+opens --approve client
+for scenario in discover calls tasks task_questions questions forms older older_asked; do
+    run timeout 100 python3 "$here/mcp_client.py" "$scenario" -- sh -c 'exec tfy mcp serve offers.tfy 2>>log'
+    check "through the server of the database: $scenario" ended 0
+done
+check "... which is told" grep -q "is served already" log
+ends
+serves offers.tfy
+run sh -c 'echo "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}" | tfy mcp serve offers.tfy'
+check "... and one that offers nothing says so" printed "nothing is offered here"
+ends
+
 # "mcp" of programs in the configuration.
 cat >second.tfy <<'END'
 /// Greets somebody else.

@@ -71,8 +71,8 @@ static bool take_state(TfyMcpTurn *turn, const json_t *state)
 {
     uint8_t run[16];
     const char *text = json_string_value(state);
-    if (!text || !tfy__mcp_state_read(&turn->host->key, text, json_string_length(state), turn->digest,
-                                      tfy__clock_ms(), run))
+    if (!text ||
+        !tfy__mcp_state_read(&turn->host->key, text, json_string_length(state), turn->digest, tfy__clock_ms(), run))
         return false;
     tfy__uuid_text(run, turn->run);
     return true;

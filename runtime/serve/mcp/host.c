@@ -650,9 +650,10 @@ static bool check_offers(TfyMcpHost *host, char *error)
         tfy__mcp_offers_free(offers);
     }
     if (count) return true;
-    snprintf(error, TFY_ERROR_TEXT,
-             "there is nothing to offer: a tool is a workflow with a doc comment that takes and gives JSON, and FILE.so "
-             "is of `tfy build --shared --offer -`");
+    snprintf(
+        error, TFY_ERROR_TEXT,
+        "there is nothing to offer: a tool is a workflow with a doc comment that takes and gives JSON, and FILE.so "
+        "is of `tfy build --shared --offer -`");
     return false;
 }
 

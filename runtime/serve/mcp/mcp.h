@@ -69,6 +69,7 @@ bool tfy__mcp_stand(TfyMcpHost *host, TfyMcpPeer *peer, TfyMcpAnswer *answer);
 /* Takes the two files for the protocol alone: what else reads or writes them reads nothing, or writes to stderr.
  * Before anything is printed. */
 bool tfy__mcp_stdio_take(void);
+void tfy__mcp_stdio_taken(int *in, int *out); /* … which are these now */
 /* Serves the client there until it closes its end; then the server drains. NULL: error says why. */
 struct TfyMcpStdio *tfy__mcp_stdio_open(TfyServer *server, TfyMcpHost *host, char *error);
 void tfy__mcp_stdio_quit(struct TfyMcpStdio *stdio);  /* hears no more; before the host quits */

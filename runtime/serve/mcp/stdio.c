@@ -40,6 +40,12 @@ bool tfy__mcp_stdio_take(void)
     return fine;
 }
 
+void tfy__mcp_stdio_taken(int *in, int *out)
+{
+    *in = taken_in;
+    *out = taken_out;
+}
+
 /* ---- to the client, on the host's thread ---- */
 
 /* A client that reads nothing for so long has given up. A pipe that can be written takes PIPE_BUF bytes at once. */
