@@ -214,6 +214,7 @@ static void on_looked(TfyMcpTurn *turn, TfyRequest *request)
     json_decref(turn->run_json);
     turn->run_json = run;
     if (json_is_string(json_object_get(run, "ended"))) {
+        tfy__turn_tell_rest(turn);
         turn->waits = false;
         tfy__run_whole(turn, finish_ended);
     } else if (strcmp(text_of(run, "attention"), "question") == 0 && (elicits(turn) || is_task(turn))) {

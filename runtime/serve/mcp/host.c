@@ -299,7 +299,7 @@ void tfy__host_follow_from_now(TfyMcpHost *host)
 static int tell_one(void *arg, const TfyEvent *event)
 {
     TfyMcpTurn *turn = arg;
-    if (event->record->lsn > turn->host->cursor) return 1;
+    if (event->record->lsn > turn->told_to) return 1;
     if (event->run && strcmp(turn->run, event->run->uuid) == 0) tfy__turn_told(turn, event->record);
     return 0;
 }
@@ -310,11 +310,19 @@ void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms)
     TfyMcpHost *host = turn->host;
     tfy__host_follow_from_now(host);
     turn->waits = true;
+    turn->told_to = host->cursor;
     if (turn->since && turn->since < host->cursor && tfy__wants_told(turn))
         (void)tfy__events_see(host->events, turn->since + 1, tell_one, turn);
     turn->said_ms = tfy__monotonic_ms();
     turn->until_ms = most_ms ? turn->said_ms + most_ms : 0;
     tfy__call_look(turn);
+}
+
+void tfy__turn_tell_rest(TfyMcpTurn *turn)
+{
+    turn->told_to = INT64_MAX;
+    if (turn->host->following && tfy__wants_told(turn))
+        (void)tfy__events_see(turn->host->events, turn->host->cursor + 1, tell_one, turn);
 }
 
 typedef struct Following {

@@ -54,6 +54,7 @@ typedef struct TfyMcpTurn {
     uint8_t digest[TFY_MCP_DIGEST]; /* of the request, and who it is from */
     char run[37];                   /* "": none yet */
     int64_t since;                  /* record of its start: what the run says from there on is told */
+    int64_t told_to;                /* … up to this one, while it catches up */
     double progress;                /* that was told last */
     int64_t said_ms;                /* monotonic: when the client heard something last */
     bool waits;                     /* for the run */
@@ -154,6 +155,9 @@ void tfy__puts_free(TfyMcpTurn *turn);
 bool tfy__wants_told(const TfyMcpTurn *turn);
 /* Tells the client of a record of its run what it wants to hear of it. */
 void tfy__turn_told(TfyMcpTurn *turn, const TfyLogRecord *record);
+
+/* Its run has ended, of which more is recorded than was followed yet: tells the rest. */
+void tfy__turn_tell_rest(TfyMcpTurn *turn);
 
 /* ---- questions.c ---- */
 
