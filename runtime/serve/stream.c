@@ -20,7 +20,7 @@ enum {
     LIVE_MOST = 4096, /* live events that wait for the hub */
     PAGE = 2000,      /* records of a page out of the log … */
     CHUNK = 64 << 10, /* … and bytes, of that and of what is prepared for a client */
-    BEAT_MS = 15000,  /* a client hears something at least so often */
+    BEAT_MS = 15000,
     LOOK_MS = 1000,
     FAULT_MS = 200,
     ROUND = 40, /* listeners that are woken in a millisecond, at most */
@@ -72,6 +72,7 @@ struct TfyHub {
     uint32_t count;
     LIST(Live) lives;
     uint32_t live_count;
+    int64_t beat_ms; /* a client hears something at least so often */
     Event *ring;
     uint64_t first, next; /* places, from 1 */
     size_t bytes;
@@ -241,7 +242,7 @@ static void wake_listeners(struct TfyHub *hub)
     pthread_mutex_lock(&hub->mutex);
     for (Stream *stream = hub->listeners.first; stream; stream = stream->next) {
         if (!stream->waits) continue;
-        stream->beats = now - stream->given_ms >= BEAT_MS;
+        stream->beats = now - stream->given_ms >= hub->beat_ms;
         if (stream->beats || hub->ended || is_late(hub, stream) || advance(hub, stream)) wake(stream);
     }
     pthread_mutex_unlock(&hub->mutex);
@@ -308,7 +309,7 @@ static void *work(void *arg)
     while (!ends) {
         pthread_mutex_lock(&hub->mutex);
         rest(hub);
-        await(hub, fine ? LOOK_MS : FAULT_MS);
+        await(hub, !fine ? FAULT_MS : hub->beat_ms < LOOK_MS ? hub->beat_ms : LOOK_MS);
         ends = hub->ends;
         const bool listened = hub->count;
         pthread_mutex_unlock(&hub->mutex);
@@ -497,7 +498,7 @@ static ssize_t take_prepared(Stream *stream, char *bytes, size_t most)
 static bool is_still_known(Stream *stream)
 {
     const int64_t now = tfy__monotonic_ms();
-    if (now - stream->known_ms < BEAT_MS) return true;
+    if (now - stream->known_ms < stream->hub->beat_ms) return true;
     stream->known_ms = now;
     return tfy__door_holds(stream->request->server->door, &stream->request->caller);
 }
@@ -605,6 +606,7 @@ struct TfyHub *tfy__hub_open(TfyServer *server, char *error)
     hub->head = tfy__log_durable(log);
     tfy__uuid_text(tfy__log_uuid(log), hub->db);
     hub->first = hub->next = 1;
+    hub->beat_ms = tfy__bound("TFY_TEST_BEAT_MS", BEAT_MS);
     hub->ring = calloc(EVENTS, sizeof *hub->ring);
     pthread_mutex_init(&hub->mutex, NULL);
     tfy__cond_init(&hub->more);

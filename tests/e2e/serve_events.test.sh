@@ -138,6 +138,19 @@ check "what retention removed is a gap" sh -c 'grep -A1 "^event: gap" all | grep
 check "... and the place behind it goes on" checked_ids all
 ends
 
+# ---- silence ----
+
+export TFY_TEST_BEAT_MS=200
+serves shop.tfy
+listen calm 4 "type=Retry"
+within calm "event: hello"
+start pair
+wait $listener
+unset TFY_TEST_BEAT_MS
+check "a stream without events has comments" [ "$(grep -c '^:$' calm)" -ge 5 ]
+check "... and is told the place that it has come to, once" sh -c '[ "$(sed -n "s/^id: //p" calm | sort -nu | wc -l)" -ge 2 ] && [ "$(grep -c "^event: record" calm)" = 0 ]'
+ends
+
 # ---- tfy events ----
 
 run tfy events

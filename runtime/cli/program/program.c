@@ -26,6 +26,7 @@
 #include "wal/history/history.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,6 +212,17 @@ static bool may_answer_all(const Session *session)
     return !where;
 }
 
+/* The database cannot be opened; where a server has it, runs are started there. */
+static int refuse_session(const Session *session, int code, const char *error)
+{
+    char http[PATH_MAX];
+    const bool served = code == TFY_E_HELD &&
+                        snprintf(http, sizeof http, "%s-live/http", session->db_path) < (int)sizeof http &&
+                        access(http, F_OK) == 0;
+    return tfy__fail(tfy__exit_status(code), "%s%s", error,
+                     served ? "; it is a server's, and `tfy start` starts a run there" : "");
+}
+
 static int open_session(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
@@ -250,7 +262,7 @@ static int open_session(Session *session)
     if (!tfy__read_ceiling(session->program, args, &options, &session->grants)) return EXIT_USAGE;
     int code = open_loop(session, &options, error);
     if (code == TFY_E_HELD && session->may_move) code = open_other(session, &options, error);
-    if (code != TFY_OK) return tfy__fail(tfy__exit_status(code), "%s", error);
+    if (code != TFY_OK) return refuse_session(session, code, error);
     code = tfy__loop_prepare(session->loop, session->program, error);
     if (code == TFY_OK) code = rehearse(session->loop, error);
     if (code != TFY_OK) { /* an unreadable recorded session: nothing may start with it */

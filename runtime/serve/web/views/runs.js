@@ -135,8 +135,7 @@ export function Runs({ query }) {
         ${loading && !value && html`<${Skeleton} />`}
         ${value && runs.length === 0 && (filtered ? html`<${Empty} title=${t('runs.none')}><p>${filters.filter((name) => query.get(name)).map((name) =>
         html`<span class="label" key=${name}><bdi>${name}: ${query.get(name)}</bdi></span> `)}</p><button onClick=${() => go('runs')}>${t('runs.all')}</button></>` :
-        html`<${Empty} title=${t('runs.empty')}><p><a href="#/programs">${t('runs.start')}</a></p><pre>curl --unix-socket DB-live/http -H 'Content-Type: application/json' \\
-    -d '{"args": {}}' http://x/v1/programs/NAME/workflows/main/runs</pre></>`)}
+        html`<${Empty} title=${t('runs.empty')}><p><a href="#/programs">${t('runs.start')}</a></p><pre>tfy start PROGRAM.WORKFLOW --PARAMETER VALUE</pre></>`)}
         ${runs.length > 0 && html`<div class="wide" tabindex="0" role="region" aria-label=${t('runs.title')}><table class="runs"><thead><tr><th><span class="unseen">${t('runs.choose.head')}</span></th><th>${t('runs.state')}</th><th>${t('runs.workflow')}</th>
             <th>${t('runs.started')}</th><th class="num">${t('runs.took')}</th><th class="num">${t('runs.tokens')}</th><th class="num">${t('runs.cost')}</th><th>${t('runs.labels')}</th><th>${t('runs.says')}</th></tr></thead>
             <tbody>${runs.map((run, i) => html`<${Row} key=${run.id} run=${run} current=${i === at} chosen=${chosen.has(run.id)} choose=${() => toggle(run.id)} />`)}</tbody></table></div>`}
