@@ -111,7 +111,12 @@ static int find_run(Reading *reading, const char *text)
     if (strcmp(text, "last") == 0)
         return tfy__log_refuse(reading->error_text, TFY_E_ABSENT, "%s has no runs yet", path);
     Search search = {.text = text, .len = strlen(text)};
-    if (search.len >= 4) code = TFY_STORE(log->store, TFY_CALL_READ, see_runs, false, match_run, &search);
+    uint8_t uuid[16];
+    if (tfy__uuid_read(text, uuid)) { /* a whole one is found by its index, the start of one by all runs */
+        code = TFY_STORE(log->store, TFY_CALL_READ, find_run, uuid, &search.run);
+        search.matches = code == 0;
+    } else if (search.len >= 4)
+        code = TFY_STORE(log->store, TFY_CALL_READ, see_runs, false, match_run, &search);
     if (code && code != TFY_E_ABSENT) return refuse_store(reading, code);
     if (search.matches == 1) {
         reading->history->run = search.run;
