@@ -129,7 +129,7 @@ static void offers(void **state)
         json_incref(says->shown),
         "{\"name\":\"says\",\"description\":\"Says something.\",\"inputSchema\":{\"type\":\"object\",\"properties\":"
         "{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"],\"additionalProperties\":false},"
-                "\"annotations\":{\"readOnlyHint\":true}}");
+        "\"annotations\":{\"readOnlyHint\":true}}");
     assert_int_equal(says->gives, TFY_MCP_GIVES_TEXT);
     assert_int_equal(pairs->gives, TFY_MCP_GIVES_OBJECT);
     assert_string_equal(json_string_value(json_object_get(json_object_get(pairs->shown, "outputSchema"), "type")),
@@ -242,6 +242,34 @@ static void replies(void **state)
     answers(who, "[]", TFY_MCP_REPLY_NONE, NULL);
 }
 
+/* ---- addresses ---- */
+
+/* args: what the variables stand for; NULL: it is another address. */
+static void fits(const char *address, const char *given, const char *args)
+{
+    json_t *found = NULL;
+    assert_int_equal(tfy__mcp_address_fits(address, given, &found), args != NULL);
+    if (args)
+        assert_json(found, args);
+    else
+        assert_null(found);
+}
+
+static void addresses(void **state)
+{
+    fits("a://b", "a://b", "{}");
+    fits("a://b", "a://", NULL);
+    fits("a", "", NULL);
+    fits("", "a", NULL);
+    fits("a://{id}", "a://7", "{\"id\":\"7\"}");
+    fits("a://{id}", "a://", NULL);
+    fits("a://{id}", "a://7/8", NULL);
+    fits("a://{id}/b", "a://7/b", "{\"id\":\"7\"}");
+    fits("a://{id}/b", "a://7/bc", NULL);
+    fits("a://{x}-{y}", "a://1-2", "{\"x\":\"1\",\"y\":\"2\"}");
+    fits("a://{x", "a://{x", "{}");
+}
+
 /* ---- clients ---- */
 
 #define META "io.modelcontextprotocol/"
@@ -305,7 +333,7 @@ int main(void)
         cmocka_unit_test(states),    cmocka_unit_test(changed_states), cmocka_unit_test(keys),
         cmocka_unit_test(offers),    cmocka_unit_test(named_offers),   cmocka_unit_test(results),
         cmocka_unit_test(asked),     cmocka_unit_test(replies),        cmocka_unit_test(clients),
-        cmocka_unit_test(greetings),
+        cmocka_unit_test(greetings), cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

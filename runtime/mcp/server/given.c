@@ -1,4 +1,5 @@
-/* given.c: what clients give to prompts and resources: addresses, arguments that are texts, the start of one (offer.h). */
+/* given.c: what clients give to prompts and resources: addresses, arguments that are texts, the start of one
+ * (offer.h). */
 #include <string.h>
 
 #include "mcp/server/offer.h"
@@ -17,7 +18,9 @@ bool tfy__mcp_address_fits(const char *address, const char *given, json_t **args
     while (*address) {
         const char *end = *address == '{' ? strchr(address, '}') : NULL;
         if (!end) {
-            if (*address++ != *given++) break;
+            if (*address != *given) break;
+            address++;
+            given++;
             continue;
         }
         const size_t len = end[1] ? strcspn(given, (const char[]){end[1], '/', '\0'}) : strcspn(given, "/");

@@ -36,7 +36,11 @@ static bool has_word(const json_t *words, const char *word)
 {
     const json_t *one;
     size_t i;
-    json_array_foreach((json_t *)words, i, one) if (strcmp(json_string_value(one), word) == 0) return true;
+    json_array_foreach((json_t *)words, i, one)
+    {
+        const char *text = json_string_value(one);
+        if (text && strcmp(text, word) == 0) return true;
+    }
     return false;
 }
 
