@@ -233,8 +233,9 @@ class Server:
 
     def get_task(self, request):
         task = self.task_of()
-        task["polls"] += 1
-        self.keep_task(task)
+        task["polls"] += 2 if has("traceless") else 1
+        if not has("traceless"):
+            self.keep_task(task)
         said = {"resultType": "complete", "taskId": "t1", "status": "working", "ttlMs": 60000}
         if has("forgotten"):
             self.refuse(request, -32602, "no such task")
@@ -336,7 +337,7 @@ def dies(message):
 
 def serve_lines():
     server = Server(line)
-    if os.access(".", os.W_OK):
+    if os.access(".", os.W_OK) and not has("traceless"):
         with open("pids", "a") as pids:
             pids.write(f"{os.getpid()}\n")
     for text in sys.stdin:

@@ -215,7 +215,7 @@ static void start_call(Step *step)
     if (step->doubt != DOUBT_PROBED) tfy__step_arm(step);
     tfy__activity(call->task, activity_stage(call->tool), "%s", call->tool->name);
     const TfyRehearsal *rehearsal = loop->rehearsal;
-    if (rehearsal && rehearsal->call_starts(rehearsal->state, call)) return;
+    if (rehearsal && !call->round && rehearsal->call_starts(rehearsal->state, call)) return;
     tfy__step_start_work(step);
 }
 
