@@ -4,6 +4,7 @@
  * caller can call again: arguments are kept in variables, and tfy_backoff records the attempt and waits. */
 #include <string.h>
 
+#include "../dsl/check_internal.h"
 #include "lower.h"
 
 typedef struct Policies {
@@ -150,6 +151,8 @@ static Point *effect_point(Lower *l, const Expr *call, const char *label)
         point->effect = http_effect(call);
         take_limits(point, call);
     }
+    if (call->builtin && call->builtin->id == BI_ASK && call->type->kind == TYPE_RECORD && !type_is_answer(call->type))
+        point->effect = "ask_form";
     if (call->builtin && type_is_descriptor(call->builtin->receiver)) point->effect = call->builtin->name;
     if (call->builtin && call->builtin->receiver == TYPE_CHANNEL) point->channel = call->argv[0]->to;
     return point;

@@ -113,6 +113,7 @@ typedef struct TfyTool {
     uint32_t added;
     const TfyType *result;        /* tfy_type_nothing if it gives no value */
     const struct TfyTool *effect; /* for tests: the built-in effect that this is a form of; NULL: none */
+    const struct TfyForms *forms; /* of an `ask` that is answered with a record (value/form.h); else NULL */
     const char *doc;
     /* exec tools: computes the argv (list<string>) from the arguments. http tools: the request line in pieces,
      * text and values in turn. prompts: the texts. Results are borrowed; false after a panic. */
@@ -182,7 +183,7 @@ extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, 
     tfy_effect_signal, tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
     tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
 /* The policy `approve`: approve(question, details?) with the call behind them, whose arguments follow the two. */
-extern const TfyTool tfy_effect_approve_call;
+extern const TfyTool tfy_effect_approve_call, tfy_effect_ask_form;
 /* Of http: a place with limits has a tool of its own. */
 extern const TfyField tfy_http_params[4];
 

@@ -19,6 +19,12 @@
 /* Appends the form of a record, with its defaults, which are literals. False: memory ran out. */
 bool tfy__form_write(TfyBuffer *out, TfyTask *task, const TfyType *record);
 
+/* What asks for records needs, behind the tool `ask_form`: other programs do not carry it. */
+typedef struct TfyForms {
+    bool (*write)(TfyBuffer *out, TfyTask *task, const TfyType *record);
+    bool (*read)(TfyTask *task, const TfyType *record, const char *text, TfyValue *out, char *error);
+} TfyForms;
+
 /* A line for each field, with newlines between them: its name, its type, what it is for, its default. */
 void tfy__form_describe(const json_t *form, TfyBuffer *out);
 

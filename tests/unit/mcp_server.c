@@ -117,7 +117,7 @@ static void keys(void **state)
 static void offers(void **state)
 {
     char error[TFY_ERROR_TEXT];
-    TfyMcpOffers *all = tfy__mcp_offers_new(&tfyg_program, &(TfyMcpWanted){NULL}, error);
+    TfyMcpOffers *all = tfy__mcp_offers_new(&tfyg_program, &(TfyMcpWanted){0}, error);
     assert_non_null(all);
     assert_int_equal(all->count, 4);
     assert_null(tfy__mcp_offer_named(all, "silent"));

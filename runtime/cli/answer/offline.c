@@ -18,6 +18,9 @@
 
 #include "value/form.h"
 
+/* A program that asks for no forms does not carry what reads them. */
+#pragma weak tfy__form_fits
+
 /* The place to which an answer is appended. */
 typedef struct Target {
     TfyLogTask *task;
@@ -96,7 +99,11 @@ static bool fits_question(const json_t *type, const char *answer, TfyBuffer *cho
     const json_t *one;
     bool fits = false;
     if (json_is_string(type) && strcmp(json_string_value(type), "string") == 0) return true;
-    if (json_is_object(type)) return tfy__form_fits(type, answer, wrong);
+    if (json_is_object(type)) {
+        if (tfy__form_fits) return tfy__form_fits(type, answer, wrong);
+        snprintf(wrong, TFY_ERROR_TEXT, "this program asks for no forms and cannot read one; use tfy approve");
+        return false;
+    }
     if (!json_is_array(type)) {
         tfy__buffer_text(choices, "yes, no");
         return strcmp(answer, "yes") == 0 || strcmp(answer, "no") == 0;

@@ -8,12 +8,13 @@
 
 /* How people may answer: "bool", "string", or the names of an enum's cases; an answer cannot carry values, unless it is a
  * form. */
-static void answer_type(TfyBuffer *out, TfyTask *task, const TfyType *type)
+static void answer_type(TfyBuffer *out, const TfyCall *call)
 {
+    const TfyType *type = question_type(call);
     const char *before = "[";
-    if (type->kind == TFY_RECORD) {
-        (void)tfy__form_write(out, task, type);
-        cut_temps(task);
+    if (call->tool->forms) {
+        (void)call->tool->forms->write(out, call->task, type);
+        cut_temps(call->task);
         return;
     }
     if (type->kind != TFY_ENUM) {
@@ -41,7 +42,7 @@ static void put_question(TfyBuffer *out, const Step *step)
     if (asks_more(step))
         step->round->ops->put_type(step, out);
     else
-        answer_type(out, call->task, question_type(call));
+        answer_type(out, call);
 }
 
 void tfy__step_start_payload(TfyBuffer *out, const Step *step)

@@ -20,11 +20,13 @@ static bool is_no(const char *answer)
     return strcmp(answer, "no") == 0 || strcmp(answer, "false") == 0 || strcmp(answer, "n") == 0;
 }
 
-static bool answer_value(TfyTask *task, const TfyType *type, const char *answer, TfyValue *out)
+static bool answer_value(const TfyCall *call, const char *answer, TfyValue *out)
 {
     char why[TFY_ERROR_TEXT];
+    TfyTask *task = call->task;
+    const TfyType *type = question_type(call);
     if (type->kind == TFY_STRING) return (out->o = tfy_string_of(task, answer, strlen(answer))) != NULL;
-    if (type->kind == TFY_RECORD) return tfy__form_read(task, type, answer, out, why);
+    if (call->tool->forms) return call->tool->forms->read(task, type, answer, out, why);
     if (type->kind == TFY_BOOL) {
         *out = tfy_of_bool(is_yes(answer));
         return is_yes(answer) || is_no(answer);
@@ -57,7 +59,7 @@ bool tfy__person_answered(const Step *step, const char *answer, const char *by, 
     TfyTask *task = step->call.task;
     const TfyType *type = step->call.result, *value_type = question_type(&step->call);
     TfyValue fields[3] = {[2] = tfy_of_int(at_ms)};
-    if (!answer_value(task, value_type, answer, &fields[0])) return false;
+    if (!answer_value(&step->call, answer, &fields[0])) return false;
     if (type == value_type) {
         *out = fields[0];
         return true;
@@ -468,9 +470,9 @@ static int refuse_form(const TfyCall *call, const TfyType *type, const char *ans
 {
     TfyValue value;
     char why[TFY_ERROR_TEXT] = "";
-    (void)tfy__form_read(call->task, type, answer, &value, why);
-    snprintf(error_text, TFY_ERROR_TEXT, "this question takes a JSON object with the fields of %.60s; %.300s", type->name,
-             why);
+    (void)call->tool->forms->read(call->task, type, answer, &value, why);
+    snprintf(error_text, TFY_ERROR_TEXT, "this question takes a JSON object with the fields of %.60s; %.300s",
+             type->name, why);
     return TFY_E_INVALID;
 }
 
@@ -494,10 +496,10 @@ int tfy__arrive_approval(TfyLoop *loop, const char *run, const char *path, int64
     }
     if (!answer) answer = "yes";
     if (asks_more(step) && !step->round->ops->fits(step, answer, error_text)) return TFY_E_INVALID;
-    if (!answer_value(call->task, type, answer, &value)) {
+    if (!answer_value(call, answer, &value)) {
         if (tfy__loop_starved(loop)) return tfy__arrive_refused(loop, error_text);
         char answers[400];
-        if (type->kind == TFY_RECORD) return refuse_form(call, type, answer, error_text);
+        if (call->tool->forms) return refuse_form(call, type, answer, error_text);
         answers_text(type, answers, sizeof answers);
         snprintf(error_text, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes one of: %.390s",
                  answer, answers);

@@ -11,23 +11,16 @@
 
 typedef enum Kind { ANY, TEXT, INT, FLAG, OBJECT, LIST } Kind;
 
-enum { PUT_ROOM = 40 };  /* bytes that hold any member's name with its comma, quotes and colon, and a NUL */
 enum { NAME_ROOM = 28 }; /* bytes that hold any member's name and a NUL */
 
 /* The texts stand in it: a pointer would need a relocation, which is larger than most names, and a page to write it to. */
 typedef struct Member {
     char name[NAME_ROOM];
-    uint8_t name_len, comma_len;
+    uint8_t name_len;
     uint8_t kind;
-    char comma[PUT_ROOM + 1]; /* ,"name": and NULs */
 } Member;
 
-#define ROW(At, Text, Kind)                                                                                            \
-    [At] = {.name = NAME(Text),                                                                                        \
-            .comma = ",\"" NAME(Text) "\":",                                                                           \
-            .name_len = sizeof NAME(Text) - 1,                                                                         \
-            .comma_len = sizeof ",\"" NAME(Text) "\":" - 1,                                                            \
-            .kind = Kind},
+#define ROW(At, Text, Kind) [At] = {.name = NAME(Text), .name_len = sizeof NAME(Text) - 1, .kind = Kind},
 #ifndef NAME /* a test gives every member another name: whatever went by a name of its own finds nothing then */
 #define NAME(Text) Text
 #endif
@@ -129,7 +122,7 @@ const char *tfy__record_tail(const TfyLogRecord *record, TfyMember member)
     size_t len;
     const char *raw = tfy__record_raw(record, member, &len);
     /* Only our own output is compared: it has no blanks. */
-    return raw ? raw - (members[member].comma_len - 1) : NULL;
+    return raw ? raw - (members[member].name_len + sizeof "\"\":" - 1) : NULL;
 }
 
 bool tfy__record_has(const TfyLogRecord *record, TfyMember member)
@@ -368,9 +361,16 @@ static bool pass(const char **at, const char *end, const char *text, size_t len)
     return true;
 }
 
+/* Skips its name with a quote before it, and the colon. */
+static bool pass_name(const char **at, const char *end, TfyMember member)
+{
+    return pass(at, end, "\"", 1) && pass(at, end, members[member].name, members[member].name_len) &&
+           pass(at, end, "\":", 2);
+}
+
 static bool pass_member(const char **at, const char *end, TfyMember member)
 {
-    return pass(at, end, members[member].comma, members[member].comma_len);
+    return pass(at, end, ",", 1) && pass_name(at, end, member);
 }
 
 /* The id of a model's call, which the endpoint chose. */
@@ -385,8 +385,7 @@ const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool
                                     const char *call, size_t *len)
 {
     const char *at = record->payload, *const end = at + record->payload_len;
-    const Member *first = &members[TFY_P_TOOL];
-    if (!pass(&at, end, "{", 1) || !pass(&at, end, first->comma + 1, first->comma_len - 1u)) return NULL;
+    if (!pass(&at, end, "{", 1) || !pass_name(&at, end, TFY_P_TOOL)) return NULL;
     if (!pass(&at, end, "\"", 1) || !pass(&at, end, tool, strlen(tool)) || !pass(&at, end, "\"", 1)) return NULL;
     if (!pass_member(&at, end, TFY_P_DIGEST) || !pass(&at, end, "\"", 1)) return NULL;
     if (!pass(&at, end, digest, 16) || !pass(&at, end, "\"", 1) || !pass_call(&at, end, call)) return NULL;
@@ -400,12 +399,15 @@ const char *tfy__record_plain_value(const TfyLogRecord *record, const char *tool
 void tfy__put(TfyBuffer *out, TfyMember member)
 {
     const Member *named = &members[member];
-    if (!tfy__buffer_reserve(out, PUT_ROOM)) return;
-    const int first = out->len && out->data[out->len - 1] == '{'; /* the first member: no comma */
-    CHECK(named->comma_len < PUT_ROOM);
-    /* A fixed number of bytes is copied without a call. Those behind the colon are NULs. */
-    memcpy(out->data + out->len, named->comma + first, PUT_ROOM);
-    out->len += (size_t)(named->comma_len - first);
+    if (!tfy__buffer_reserve(out, NAME_ROOM + sizeof ",\"\":")) return;
+    CHECK(named->name_len < NAME_ROOM);
+    char *at = out->data + out->len;
+    if (!out->len || at[-1] != '{') *at++ = ','; /* the first member has none */
+    *at++ = '"';
+    memcpy(at, named->name, NAME_ROOM); /* a fixed number of bytes is copied without a call */
+    at += named->name_len;
+    memcpy(at, "\":", sizeof "\":");
+    out->len = (size_t)(at + 2 - out->data);
 }
 
 void tfy__put_bytes(TfyBuffer *out, TfyMember member, const char *text, size_t len)
