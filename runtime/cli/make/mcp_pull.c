@@ -80,13 +80,28 @@ static const char *proposed(const json_t *tool)
     return json_is_false(json_object_get(hints, "destructiveHint")) ? "once" : "once dangerous";
 }
 
+/* As a program writes it: what no name may have is an underscore there (dsl/mcp_file.c). */
+static void print_name(const char *name)
+{
+    printf("    %s", *name >= '0' && *name <= '9' ? "_" : "");
+    for (; *name; name++) {
+        const bool fits =
+            (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+        putchar(fits ? *name : '_');
+    }
+}
+
 static void propose(const Pull *pull, const json_t *tools)
 {
     size_t i;
     json_t *tool;
     const size_t count = json_array_size(tools);
     printf("%s has %zu tool%s; the server proposes, for you to judge:\n", pull->file, count, count == 1 ? "" : "s");
-    json_array_foreach(tools, i, tool) printf("    %s: %s\n", tfy__json_text(tool, "name"), proposed(tool));
+    json_array_foreach(tools, i, tool)
+    {
+        print_name(tfy__json_text(tool, "name"));
+        printf(": %s\n", proposed(tool));
+    }
 }
 
 static bool is_same(const json_t *a, const json_t *b, const char *member)
