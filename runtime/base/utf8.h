@@ -56,6 +56,12 @@ static inline size_t tfy__utf8_torn_tail(const char *bytes, size_t len)
     return 0;
 }
 
+/* How many of the bytes fit into `most`, without tearing a character. */
+static inline size_t tfy__utf8_fit(const char *bytes, size_t len, size_t most)
+{
+    return len <= most ? len : most - tfy__utf8_torn_tail(bytes, most);
+}
+
 #define TFY__REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
 
 #endif

@@ -311,14 +311,6 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     return request->cut || request->body.failed ? 0 : len;
 }
 
-static void mask(TfyBuffer *text, bool cut)
-{
-    TfyBuffer masked = {0};
-    if (!tfy__known_mask(text->data, text->len, cut, &masked)) return;
-    wipe(text);
-    *text = masked;
-}
-
 /* One "Name: value" line as key and value; names in lower case. False: the line is not one, or a panic is pending. */
 static bool read_header(TfyTask *task, const char *line, size_t len, TfyValue *name, TfyValue *value)
 {
@@ -410,8 +402,8 @@ static bool fail_status(TfyCall *call, const Request *request, long status)
 static bool give_answer(TfyCall *call, Request *request, long status)
 {
     if (status >= 400 && status <= 499 && !request->cut) call->outcome = TFY_NOT_DONE;
-    mask(&request->head, false);
-    mask(&request->body, request->cut);
+    tfy__known_mask_in(&request->head, false);
+    tfy__known_mask_in(&request->body, request->cut);
     if (call->result == &tfy_type_http_response) return give_response(call, request, status);
     if (status < 200 || status > 299) return fail_status(call, request, status);
     return tfy__output_give(call, &request->body, request->cut, "an HttpResponse");

@@ -317,6 +317,15 @@ bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
     return any;
 }
 
+void tfy__known_mask_in(TfyBuffer *text, bool cut)
+{
+    TfyBuffer masked = {0};
+    if (!tfy__known_mask(text->data, text->len, cut, &masked)) return;
+    if (text->data) explicit_bzero(text->data, text->len);
+    tfy__buffer_free(text);
+    *text = masked;
+}
+
 /* The pattern that starts at this place, or may: *whole says which. The longest comes first, so a value of which another
  * is the beginning is waited for. */
 static const Pattern *starts_piece(const char *text, size_t left, bool *whole, size_t *len)

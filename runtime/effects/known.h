@@ -27,6 +27,8 @@ bool tfy__known_add(const char *label, const char *value, size_t len);
 /* Copies the text with every spelling of every value replaced; cut: the text was cut off, so a partial value at
  * its end is replaced too. False: nothing was found, out is empty. */
 bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out);
+/* The same in the buffer itself; what it held is wiped. */
+void tfy__known_mask_in(TfyBuffer *text, bool cut);
 
 /* The same of a text that comes in pieces: appends what can be told of this one, and returns how many of its bytes that
  * is. The rest may be the beginning of a value, and comes again with what follows. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "effects/http_client.h"
-#include "mcp/servers.h"
 #include "value/form.h"
 #include "value/json.h"
 
@@ -81,7 +81,7 @@ static bool question(const TfyCall *call, const char *name, const json_t *reques
     (void)name;
     tfy__buffer_printf(text, "%s asks: ", call->site->tool->mcp->server->name);
     if (len)
-        tfy__buffer_add(text, json_string_value(message), tfy__mcp_whole(json_string_value(message), len, TEXT_MOST));
+        tfy__buffer_add(text, json_string_value(message), tfy__utf8_fit(json_string_value(message), len, TEXT_MOST));
     tfy__mcp_ask_details(params, details);
     return !text->failed && !details->failed;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/tool_digest.h"
+#include "base/utf8.h"
 #include "effects/former.h"
 #include "effects/http_parts.h"
 #include "effects/known.h"
@@ -57,20 +58,11 @@ static TfyCall *leave(Job *job)
     return call;
 }
 
-/* Masks the values of secrets in what came from outside. */
-static void mask(TfyBuffer *text)
-{
-    TfyBuffer masked = {0};
-    if (!tfy__known_mask(text->data, text->len, false, &masked)) return;
-    tfy__buffer_free(text);
-    *text = masked;
-}
-
 static void fail_saying(TfyCall *call, int64_t code, const char *how, const char *text, size_t len)
 {
     TfyBuffer said = {0};
-    tfy__buffer_add(&said, text, tfy__mcp_whole(text, len, SAID_MOST));
-    mask(&said);
+    tfy__buffer_add(&said, text, tfy__utf8_fit(text, len, SAID_MOST));
+    tfy__known_mask_in(&said, false);
     tfy__call_tool_error(call, code, "'%s' %s%.*s", call->tool->name, how, (int)said.len, said.data ? said.data : "");
     tfy__buffer_free(&said);
 }
@@ -84,7 +76,7 @@ static bool give_result(TfyCall *call, const json_t *result)
         tfy__encode_json(&text, structured);
     else
         tfy__mcp_text(&text, result);
-    mask(&text);
+    tfy__known_mask_in(&text, false);
     bool answered = true;
     if (text.failed)
         tfy__call_starved(call);
@@ -142,7 +134,7 @@ static json_t *masked_copy(const json_t *json)
 {
     TfyBuffer text = {0};
     tfy__encode_json(&text, json);
-    mask(&text);
+    tfy__known_mask_in(&text, false);
     json_t *copy = text.failed ? NULL : json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     tfy__buffer_free(&text);
     return copy;
@@ -184,11 +176,10 @@ static void ask_people(TfyCall *call, const json_t *requests, const char *state)
 
 /* ---- the server has made a task of it ---- */
 
-static int64_t poll_ms(const TfyCall *call)
+/* How long to wait before the task is asked for its end, behind so many polls. */
+static int64_t poll_wait(const json_t *away, uint32_t polls)
 {
-    const json_t *wish = json_object_get(call->round ? call->round->away : NULL, "poll_ms");
-    const uint32_t polls = call->round ? call->round->polls : 0;
-    int64_t wait = wish ? json_integer_value(wish) : 0;
+    int64_t wait = json_integer_value(json_object_get(away, "poll_ms"));
     if (wait < POLL_LEAST_MS) wait = POLL_LEAST_MS;
     for (uint32_t i = FIRST_POLLS; i < polls && wait < POLL_MOST_MS; i++)
         wait = wait * 2 < POLL_MOST_MS ? wait * 2 : POLL_MOST_MS;
@@ -216,9 +207,7 @@ static void go_away(TfyCall *call, const json_t *result)
         starve(call);
         return;
     }
-    const json_t *wish = json_object_get(away, "poll_ms");
-    const int64_t wait = wish && json_integer_value(wish) > POLL_LEAST_MS ? json_integer_value(wish) : POLL_LEAST_MS;
-    tfy__call_away(call, away, wait);
+    tfy__call_away(call, away, poll_wait(away, 0));
 }
 
 /* The task has ended with an error, or was cancelled. */
@@ -248,7 +237,7 @@ static void take_task(TfyCall *call, const json_t *task)
     } else if (strcmp(status, "input_required") == 0 && json_object_size(json_object_get(task, "inputRequests"))) {
         ask_people(call, json_object_get(task, "inputRequests"), NULL);
     } else {
-        tfy__call_poll(call, poll_ms(call));
+        tfy__call_poll(call, poll_wait(call->round->away, call->round->polls));
     }
 }
 

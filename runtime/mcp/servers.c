@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "effects/http_client.h"
 #include "effects/http_parts.h"
 #include "effects/output.h"
@@ -53,13 +54,6 @@ static char **copy_words(const char *const *words)
     return copy;
 }
 
-size_t tfy__mcp_whole(const char *text, size_t len, size_t most)
-{
-    if (len <= most) return len;
-    for (len = most; len && ((unsigned char)text[len] & 0xC0) == 0x80;) len--;
-    return len;
-}
-
 /* A line of the server's stderr, or of the client about it. */
 static void on_log(void *arg, bool own, const char *text, size_t len)
 {
@@ -67,8 +61,7 @@ static void on_log(void *arg, bool own, const char *text, size_t len)
     if (own)
         tfy__report_text(server->loop, "tfy: %s: %.*s\n", server->of->name, (int)len, text);
     else
-        snprintf(server->last, sizeof server->last, "%.*s", (int)tfy__mcp_whole(text, len, TFY_MCP_LAST_MOST - 1),
-                 text);
+        snprintf(server->last, sizeof server->last, "%.*s", (int)tfy__utf8_fit(text, len, TFY_MCP_LAST_MOST - 1), text);
 }
 
 static void on_notified(void *arg, const char *method, const json_t *params)

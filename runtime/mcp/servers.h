@@ -33,7 +33,4 @@ TfyMcpOpen *tfy__mcp_server_of(TfyCall *call);
 TfyMcpOpen *tfy__mcp_server_known(const TfyCall *call);
 void tfy__mcp_servers_close(TfyLoop *loop);
 
-/* How many of the bytes are whole characters, `most` at most. */
-size_t tfy__mcp_whole(const char *text, size_t len, size_t most);
-
 #endif

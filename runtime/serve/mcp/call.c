@@ -111,7 +111,7 @@ static void finish_older(TfyMcpTurn *turn)
     tfy__turn_finish(turn, tfy__mcp_said(said, false));
 }
 
-static void finish_ended(TfyMcpTurn *turn)
+void tfy__turn_finish_ended(TfyMcpTurn *turn)
 {
     TfyMcpRefusal refusal = {.code = 0};
     json_t *result = tfy__run_result(turn, turn->run_json, &refusal);
@@ -216,7 +216,7 @@ static void on_looked(TfyMcpTurn *turn, TfyRequest *request)
     if (json_is_string(json_object_get(run, "ended"))) {
         tfy__turn_tell_rest(turn);
         turn->waits = false;
-        tfy__run_whole(turn, finish_ended);
+        tfy__run_whole(turn, tfy__turn_finish_ended);
     } else if (strcmp(text_of(run, "attention"), "question") == 0 && (elicits(turn) || is_task(turn))) {
         tfy__questions_ask(turn, on_questions);
     } else {

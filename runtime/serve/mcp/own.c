@@ -26,16 +26,6 @@ void tfy__mcp_add_own(json_t *tools)
 
 /* ---- run_status ---- */
 
-static void on_ended(TfyMcpTurn *turn)
-{
-    TfyMcpRefusal refusal = {.code = 0};
-    json_t *result = tfy__run_result(turn, turn->run_json, &refusal);
-    if (refusal.code)
-        tfy__turn_refuse(turn, &refusal);
-    else
-        tfy__turn_finish(turn, result);
-}
-
 static void on_questions(TfyMcpTurn *turn, TfyRequest *request)
 {
     json_t *heard = tfy__turn_heard(request), *question = json_array_get(json_object_get(heard, "questions"), 0);
@@ -59,7 +49,7 @@ static void on_status(TfyMcpTurn *turn, TfyRequest *request)
         tfy__host_find_workflow(turn->host, &turn->peer->caller, text_of(run, "program"), text_of(run, "workflow"));
     snprintf(said, sizeof said, "Run %s is still working.", turn->run);
     if (json_is_string(json_object_get(run, "ended")))
-        tfy__run_whole(turn, on_ended);
+        tfy__run_whole(turn, tfy__turn_finish_ended);
     else if (strcmp(text_of(run, "attention"), "question") == 0)
         tfy__questions_ask(turn, on_questions);
     else

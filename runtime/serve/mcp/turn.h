@@ -138,6 +138,7 @@ void tfy__mcp_spoken(TfyMcpHost *host, TfyMcpPeer *peer, TfyMcpMessage *message,
 
 /* ---- call.c ---- */
 
+void tfy__turn_finish_ended(TfyMcpTurn *turn); /* answers with what its run, which has ended, has given */
 void tfy__mcp_call(TfyMcpTurn *turn);
 /* The same for what turn->found is, with the arguments; name: of it, for clients. */
 void tfy__call_begin(TfyMcpTurn *turn, const char *name, json_t *args);
