@@ -419,6 +419,7 @@ static void emit_tool(Emit *e, const Decl *decl)
     if (calls) text_format(&p, ", .call = tfyg_extern_%s", decl->c_name);
     if (decl->probe) text_format(&p, ", .probe = &tfyg_tool_%s", decl->probe->c_name);
     if (decl->remote) text_format(&p, ", .mcp = &tfyg_mcp_%s", decl->c_name);
+    if (decl->remote && decl->remote->keyed) text_put(&p, ", .keyed = true");
     put_sandbox(&p, ", ", decl->server ? decl->server->sandbox : decl->sandbox, "");
     ctext_pieces(&e->c, decl_line(e, decl), "%s};", p.data);
 }

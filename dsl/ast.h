@@ -466,6 +466,7 @@ typedef struct ServerTool {
     const char *const *names; /* … and its parameters, in the order of the declaration's */
     uint64_t schema;          /* digest of its schemas, */
     uint64_t doc;             /* and of its description */
+    bool keyed;               /* the server takes a call that is made again under its key for the same one */
 } ServerTool;
 
 /* What a prompt offers to its model: a tool, prompt, workflow, fn or effect, with policies. */

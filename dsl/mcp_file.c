@@ -26,6 +26,7 @@ typedef struct Reader {
     const char *tool; /* the start of the names of its types: "Search" */
     Table refs;       /* "#/…" to the TypeExpr of what stands there; NULL: it is being read */
     Span span;        /* of the tool's name, for what has no place of its own */
+    bool keyed;       /* of the server */
 } Reader;
 
 bool mcp_file_is(const char *path)
@@ -390,7 +391,8 @@ static void read_tool(Reader *r, Decl *decl, const json_t *tool, const char *pla
     *remote = (ServerTool){.name = arena_strndup(r->arena, wire, strlen(wire)),
                            .names = params.names,
                            .schema = tfy__schema_digest(tool),
-                           .doc = tfy__json_digest(json_object_get(tool, "description"))};
+                           .doc = tfy__json_digest(json_object_get(tool, "description")),
+                           .keyed = r->keyed};
 }
 
 /* All tools are declared before a type is: a type that would be called like one gets another name. */
@@ -421,6 +423,7 @@ static void read_file(Reader *r, const json_t *file)
         diag_error(r->diags, r->span, "%s has %zu tools, and %d are the most", r->source->name, json_array_size(tools),
                    MCP_TOOLS_MAX);
     } else {
+        r->keyed = json_is_true(json_object_get(file, "keyed"));
         read_tools(r, tools);
     }
 }

@@ -138,7 +138,10 @@ typedef struct TfyTool {
     bool (*call)(TfyTask *task, const TfyValue *args, TfyValue *out);
     const struct TfyTool *probe; /* once tools: the tool that reports whether a step was done */
     const TfySandbox *sandbox;   /* exec tools, and those of servers: the one that is named; NULL: the program's */
-    const TfyMcpTool *mcp;         /* tools of MCP servers; else NULL */
+    const TfyMcpTool *mcp;       /* tools of MCP servers; else NULL */
+    /* of such tools: the server takes a call that is made again under its key for the same one, so that a once step whose
+     * end is not known is begun again */
+    bool keyed;
 } TfyTool;
 
 extern const struct TfySending tfy__sending;

@@ -17,7 +17,6 @@
 #include "tfy_program.h"
 #include "base/buffer.h"
 #include "base/sys_memory.h"
-
 /* The outcome of an attempt. UNKNOWN is the default: a doubt asks a person, while a wrong certainty does a thing
  * twice or leaves it undone. */
 typedef enum TfyOutcome {
@@ -49,6 +48,7 @@ typedef struct TfyCall {
     int64_t step;
     uint32_t attempt;    /* from 1 */
     uint32_t tries;      /* what tfy__call_wait was told last in this attempt; 0: it has not waited */
+    bool begun;          /* an earlier process has begun this attempt, and how that ended is not known */
     uint64_t digest;     /* of the tool's name and arguments */
     uint32_t occurrence; /* llm: how many equal requests this run made before, for cassettes; the performer sets it */
     /* of the attempt if it failed now: UNKNOWN when start() is called; from then on the performer keeps it true */

@@ -825,3 +825,8 @@ const json_t *tfy__mcp_capabilities(const TfyMcp *client)
 {
     return client->capabilities;
 }
+
+bool tfy__mcp_is_keyed(const TfyMcp *client)
+{
+    return json_is_object(json_object_get(json_object_get(client->capabilities, "extensions"), TFY_MCP_CALL_KEY));
+}

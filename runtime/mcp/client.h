@@ -118,5 +118,7 @@ const TfyMcpSpec *tfy__mcp_spec(const TfyMcp *client);
 const char *tfy__mcp_revision(const TfyMcp *client);
 const json_t *tfy__mcp_server(const TfyMcp *client);       /* {"name", "version", …}; {}: it does not say */
 const json_t *tfy__mcp_capabilities(const TfyMcp *client); /* an object */
+/* Whether the server takes calls with the same "tfy/key" for one: it says so by an extension of that name. */
+bool tfy__mcp_is_keyed(const TfyMcp *client);
 
 #endif

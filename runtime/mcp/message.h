@@ -13,6 +13,8 @@
 #define TFY_MCP_MESSAGE_MOST ((size_t)8 << 20) /* bytes */
 /* Levels of a message. A schema may have half of them (tools.h). */
 #define TFY_MCP_DEPTH 128
+/* In "_meta", and an extension of servers: calls with the same one are one call. */
+#define TFY_MCP_CALL_KEY "tfy/key"
 
 /* Codes of errors that have a meaning here. */
 enum {

@@ -5,7 +5,8 @@
  * when it was pulled, is not called. It is asked again when it says that its tools have changed.
  *
  * A server that answers with isError, or refuses a request, has reported a failure: nothing was done. A call that was
- * sent and not answered is unknown. A task whose end cannot be asked for now is asked later. */
+ * sent and not answered is unknown. It is made again if the server knows calls by their keys, until it is answered or
+ * has been made REPEATS_MOST times. A task whose end cannot be asked for now is asked later. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +22,18 @@
 #include "mcp/arguments.h"
 #include "mcp/ask.h"
 #include "mcp/content.h"
+#include "mcp/message.h"
 #include "mcp/servers.h"
 #include "value/heap.h"
 #include "value/json.h"
 
 #define SAID_MOST   ((size_t)4000) /* bytes of what a server says, in an error */
 #define ROUNDS_MOST 8              /* in which it may ask people for more */
+
+/* How often a call whose end is not known is made again, after a second, two, four … a minute at most. */
+#define REPEATS_MOST    9
+#define REPEAT_LEAST_MS INT64_C(1000)
+#define REPEAT_MOST_MS  INT64_C(60000)
 
 /* How often a task is asked for its end: as the server wishes, not more than once a second; doubling behind the first
  * polls. */
@@ -46,6 +53,12 @@ static bool starve(TfyCall *call)
 {
     tfy__call_starved(call);
     return false;
+}
+
+/* What is known of a call that has not left yet. */
+static TfyOutcome unsent(const TfyCall *call)
+{
+    return call->begun || call->tries ? TFY_UNKNOWN : TFY_NOT_DONE;
 }
 
 /* ---- the end of a call ---- */
@@ -118,7 +131,7 @@ static void fail_unanswered(TfyCall *call, const TfyMcpEnd *end, const char *las
 
 static void fail_as(const TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
 {
-    call->outcome = outcome;
+    call->outcome = outcome == TFY_NOT_DONE && end->how == TFY_MCP_FAILED ? unsent(call) : outcome;
     if (end->no_room)
         tfy__call_no_room(call, ENOMEM);
     else if (end->how == TFY_MCP_REFUSED)
@@ -243,15 +256,36 @@ static void take_task(TfyCall *call, const json_t *task)
 
 /* ---- answers ---- */
 
+/* outcome: of a request that failed on its way. The call may have been done, and is made again later: its server knows
+ * it by its key. False: it is not. */
+static bool repeats(TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
+{
+    int64_t wait = REPEAT_LEAST_MS;
+    if (end->how != TFY_MCP_FAILED || end->no_room || !call->tool->keyed || call->tries >= REPEATS_MOST) return false;
+    if (outcome == TFY_NOT_DONE && unsent(call) == TFY_NOT_DONE) return false;
+    for (uint32_t i = 0; i < call->tries && wait < REPEAT_MOST_MS; i++)
+        wait = wait * 2 < REPEAT_MOST_MS ? wait * 2 : REPEAT_MOST_MS;
+    tfy__call_wait(call, wait, call->tries + 1, false);
+    return true;
+}
+
+/* The server is gone, or cannot be reached: whoever answers next may have other tools. */
+static void forget_tools(TfyMcpOpen *server)
+{
+    json_decref(server->tools);
+    server->tools = NULL;
+}
+
 /* Whether the end is an answer. False after the call has failed, or waits. */
 static bool is_answer(TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *end)
 {
     const bool away = call->round && call->round->away;
     if (end->how != TFY_MCP_FAILED) *server->last = '\0';
     if (end->how == TFY_MCP_ANSWERED) return true;
+    if (end->how == TFY_MCP_FAILED && !end->no_room) forget_tools(server);
     if (away && end->how == TFY_MCP_FAILED && !end->no_room)
         tfy__call_poll(call, POLL_MOST_MS); /* it may be back then */
-    else
+    else if (away || !repeats(call, end, end->outcome))
         fail_as(server, call, end, away ? TFY_UNKNOWN : end->outcome);
     return false;
 }
@@ -339,7 +373,18 @@ static bool send_request(Job *job, const char *method, json_t *params, json_t *m
 
 static json_t *key_of(const TfyCall *call)
 {
-    return json_pack("{s:s}", "tfy/key", call->key);
+    return json_pack("{s:s}", TFY_MCP_CALL_KEY, call->key);
+}
+
+/* Does the server still know calls by their keys, if it did? False after the call has failed. */
+static bool knows_keys(const TfyMcpOpen *server, TfyCall *call)
+{
+    if (!call->tool->keyed || tfy__mcp_is_keyed(server->client)) return true;
+    tfy__call_tool_error(call, 0,
+                         "'%s' is not called: its server knew calls by their keys (%s) when it was pulled; run: "
+                         "tfy mcp pull %s",
+                         call->tool->name, TFY_MCP_CALL_KEY, server->of->file);
+    return false;
 }
 
 /* The call, with what people answered and the server's own state. */
@@ -374,7 +419,7 @@ static void go_on(Job *job)
     TfyCall *call = job->call;
     const bool away = call->round && call->round->away;
     const bool sent = away ? send_of_task(job)
-                           : is_same(job->server, call) &&
+                           : is_same(job->server, call) && knows_keys(job->server, call) &&
                                  send_request(job, "tools/call", call_params(call), key_of(call), on_answer);
     if (!sent) (void)leave(job);
 }
@@ -409,9 +454,9 @@ static void on_tools(void *arg, json_t *tools, const char *why, const TfyMcpEnd 
         TfyCall *call = leave(job);
         if (tools)
             tfy__call_starved(call);
-        else if (failed)
+        else if (failed && !repeats(call, failed, TFY_NOT_DONE))
             fail_as(server, call, failed, TFY_NOT_DONE);
-        else
+        else if (!failed)
             fail_saying(call, 0, "was not called: ", why, strlen(why));
     }
 }
@@ -448,7 +493,7 @@ static void start(TfyCall *call)
     TfyTask *task = call->task;
     TfyHeap *heap = task->heap;
     const uint32_t mark = tfy_mark(task);
-    call->outcome = TFY_NOT_DONE;
+    call->outcome = unsent(call);
     TfyMcpOpen *server = tfy__mcp_server_of(call);
     Job *job = server ? tfy__sys_calloc(1, sizeof *job) : NULL;
     if (server && !job) tfy__call_starved(call);

@@ -202,6 +202,7 @@ json_t *tfy__mcp_tools_file(const TfyMcp *client, const json_t *tools, int64_t t
                   "version", text_or(json_object_get(server, "version"), ""), "revision", revision ? revision : "",
                   "time", time.failed ? "" : time.data, "tools", tools);
     tfy__buffer_free(&time);
+    if (file && tfy__mcp_is_keyed(client)) json_object_set_new(file, "keyed", json_true());
     return file;
 }
 

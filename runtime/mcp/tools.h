@@ -1,7 +1,8 @@
 /* tools.h: the tools of an MCP server: listed, checked, and kept in a file beside a program.
  *
- * NAME.mcp.json: {"server": {"name", "version"}, "revision", "time", "tools": [ … ]}. The tools are as the server gave
- * them, sorted by name. What a model is told of a tool comes from there and never from the live server. */
+ * NAME.mcp.json: {"server": {"name", "version"}, "revision", "keyed"?, "time", "tools": [ … ]}. The tools are as the
+ * server gave them, sorted by name. What a model is told of a tool comes from there and never from the live server.
+ * keyed, which is true: the server has the extension "tfy/key". */
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
 

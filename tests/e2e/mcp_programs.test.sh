@@ -11,7 +11,7 @@ program()
     cat
 } >p.tfy
 # with MODE: the same program with another server.
-with() { sed -i "1s/\"stdio\", \"[a-z,]*\"/\"stdio\", \"$1\"/" p.tfy; }
+with() { sed -i "1s/\"stdio\", \"[a-z_,]*\"/\"stdio\", \"$1\"/" p.tfy; }
 runs() { rm -rf .tfy && run timeout 60 tfy run p.tfy "$@"; }
 
 program modern <<'END'
@@ -157,6 +157,48 @@ finish
 run timeout 60 tfy resume --db .tfy/runs.db
 check "one of a tool that runs once asks a person" ended 75
 check "... and is not made again" [ "$(wc -l <counted)" = 1 ]
+
+# A server that knows calls by their keys.
+program keyed,dies_first 'echo: once' <<'END'
+workflow main() -> string { return yield fake.echo("x") }
+END
+tfy mcp pull p.tfy >/dev/null
+check "its file says so" grep -q '"keyed": true' fake.mcp.json
+: >counted
+runs
+check "a once call whose server died is made again" printed_exactly '"x"'
+check "... under its key" [ "$(sort counted | uniq -c | awk '{ print $1 }')" = 2 ]
+check "... and was done once" [ "$(wc -l <done)" = 1 ]
+run tfy replay --db .tfy/runs.db
+check "... which replays" ended 0
+with keyed,slow_first
+killed()
+{
+    rm -rf .tfy done
+    start tfy run p.tfy
+    within 20 [ -s done ]
+    kill -9 "$pid"
+    finish
+}
+killed
+run timeout 60 tfy resume --db .tfy/runs.db
+check "a killed call of a once tool is made again, without a person" printed_exactly '"x"'
+check "... and was done once" [ "$(wc -l <done)" = 1 ]
+with slow_first
+tfy mcp pull p.tfy >/dev/null
+no_keys() { ! grep -q keyed fake.mcp.json; }
+check "... of one that does not it says nothing" no_keys
+with keyed,slow_first
+tfy mcp pull p.tfy >/dev/null
+killed
+: >counted
+sed -i 's/has("keyed")/has("unkeyed")/' mcp_server.py
+run timeout 60 tfy resume --db .tfy/runs.db
+check "a server that knows them no longer is not called again" ended 75
+check "... but a person is asked" [ ! -s counted ]
+runs
+check "... and a new call says what to do" ended 1 "knew calls by their keys (tfy/key) when it was pulled; run: tfy mcp pull p.tfy"
+cp "$here/mcp_server.py" .
 
 # Over HTTP.
 serve()

@@ -131,7 +131,8 @@ class Server:
             self.refuse(request, -32601, "Method not found")
         else:
             info = {"io.modelcontextprotocol/serverInfo": {"name": "fake", "version": "1.2"}}
-            self.answer(request, complete({"supportedVersions": [NEWEST], "capabilities": {"tools": {}}, "_meta": info}))
+            able = {"tools": {}, **({"extensions": {"tfy/key": {}}} if has("keyed") else {})}
+            self.answer(request, complete({"supportedVersions": [NEWEST], "capabilities": able, "_meta": info}))
 
     def initialize(self, request):
         if not older() and not has("silent") and not has("exits"):
@@ -151,6 +152,8 @@ class Server:
                 counted.write(params["_meta"]["tfy/key"] + "\n")
         if has("slow"):
             time.sleep(1)
+        if has("keyed"):
+            self.do_once(params["_meta"]["tfy/key"])
         if has("typed"):
             found = {"given": json.dumps(params["arguments"], sort_keys=True), "score": 2}
             if has("misfit"):
@@ -194,6 +197,18 @@ class Server:
             self.progress(request)
         else:
             self.text(request, params["arguments"].get("text", "nothing"))
+
+    def do_once(self, key):
+        """What it does for a key is a line of the file `done`; the first time it dies before it answers."""
+        done = open("done").read().split("\n") if os.path.exists("done") else []
+        if key in done:
+            return
+        with open("done", "a") as file:
+            file.write(key + "\n")
+        if has("dies_first"):
+            os._exit(7)
+        if has("slow_first"):
+            time.sleep(60)
 
     def input_required(self, request):
         params = request["params"]

@@ -106,7 +106,8 @@ static void propose(const Pull *pull, const json_t *tools)
 
 static bool is_same(const json_t *a, const json_t *b, const char *member)
 {
-    return json_equal(json_object_get(a, member), json_object_get(b, member));
+    const json_t *x = json_object_get(a, member), *y = json_object_get(b, member);
+    return x == y || json_equal(x, y);
 }
 
 static int64_t wall_ms(void)
@@ -125,7 +126,8 @@ static int keep_tools(Pull *pull, const json_t *tools)
     json_t *content = tfy__mcp_tools_file(pull->talk->client, tools, wall_ms());
     if (!content) return tfy__fail(EXIT_BUG, "memory ran out");
     const bool same = pull->kept && is_same(pull->kept, content, "server") &&
-                      is_same(pull->kept, content, "revision") && is_same(pull->kept, content, "tools");
+                      is_same(pull->kept, content, "revision") && is_same(pull->kept, content, "keyed") &&
+                      is_same(pull->kept, content, "tools");
     const int status = same ? EXIT_DONE : write_file(pull, content);
     if (status == EXIT_DONE) propose(pull, tools);
     json_decref(content);

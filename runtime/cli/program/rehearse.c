@@ -148,7 +148,7 @@ static void note_start(const Rehearsal *rehearsal, const TfyCall *call)
 {
     write_line(rehearsal, call->loop,
                json_pack("{s:s,s:i,s:b,s:s}", "start", call->key, "attempt", (int)call->attempt, "once",
-                         call->tool->repeat == TFY_ONCE, "tool", call->tool->name));
+                         call->tool->repeat == TFY_ONCE && !call->tool->keyed, "tool", call->tool->name));
 }
 
 /* The first answer of a step; count: it has none. */
@@ -219,8 +219,8 @@ static const Answer *find_answer(const Rehearsal *rehearsal, const TfyCall *call
 /* Members that every outcome may have, and those that name texts: a model that is not asked is sent none. */
 static bool is_plain(const char *name)
 {
-    static const TfyMember plain[] = {TFY_P_TOOL,    TFY_P_DIGEST, TFY_P_CALL, TFY_P_VALUE, TFY_P_ERROR,
-                                      TFY_P_OUTCOME, TFY_P_AFTER,  TFY_P_TEXTS};
+    static const TfyMember plain[] = {TFY_P_TOOL,  TFY_P_DIGEST,  TFY_P_CALL,  TFY_P_VALUE,
+                                      TFY_P_ERROR, TFY_P_OUTCOME, TFY_P_AFTER, TFY_P_TEXTS};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strcmp(name, tfy__member_name(plain[i])) == 0) return true;
     return false;

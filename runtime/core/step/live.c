@@ -325,10 +325,11 @@ void tfy__step_go_live(Step *step)
         if (rest->step == step) tell_idle(step);
     } else if (tfy__step_only_takes(tool)) {
         start_call(step);
-    } else if (step->started == START_FOUND && !is_question(tool) && !is_away(step)) {
+    } else if (step->started == START_FOUND && !is_question(tool) && !is_away(step) && !tool->keyed) {
         step->stage = STAGE_DOUBT;
         tfy__step_advance(step);
     } else if (puts_down(step)) {
+        step->call.begun = step->started == START_FOUND;
         tfy__step_wait_sync(step);
         if (tfy__log_durable(step->call.loop->log) >= step->sync_lsn) tfy__step_synced(step->call.loop);
     }

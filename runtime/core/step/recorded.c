@@ -294,7 +294,10 @@ static void take_wait(Step *step, const TfyLogRecord *record)
     }
     step->again_ms = tfy__step_recorded_due(step->call.loop, record);
     step->call.tries = (uint32_t)tfy__record_int(record, TFY_P_TRIES);
-    take_request(step, record);
+    if (step->call.tool->keyed)
+        tfy__history_take(step->rest);
+    else
+        take_request(step, record);
 }
 
 static void take_exchange(Step *step, const TfyLogRecord *record)

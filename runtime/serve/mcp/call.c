@@ -324,7 +324,7 @@ static void start(TfyMcpTurn *turn, json_t *args)
 {
     char target[256];
     const json_t *meta = json_object_get(turn->message.params, "_meta");
-    const char *key = json_string_value(json_object_get(meta, "tfy/key"));
+    const char *key = json_string_value(json_object_get(meta, TFY_MCP_CALL_KEY));
     snprintf(target, sizeof target, "/v1/programs/%.80s/workflows/%.100s/runs", turn->found.served->name,
              turn->found.offer->workflow->name);
     tfy__turn_ask(

@@ -10,10 +10,12 @@ static json_t *capabilities(const TfyMcpClient *client)
 {
     json_t *all = json_pack("{s:{s:b}, s:{s:b}, s:{s:b}, s:{}}", "tools", "listChanged", 1, "prompts", "listChanged", 1,
                             "resources", "subscribe", 1, "completions");
+    json_t *extensions = json_pack("{s:{}}", TFY_MCP_CALL_KEY);
     if (client->modern)
-        json_object_set_new(all, "extensions", json_pack("{s:{}, s:{}}", TFY_MCP_TASKS, "tfy/key"));
+        json_object_set_new(extensions, TFY_MCP_TASKS, json_object());
     else
         json_object_set_new(all, "logging", json_object());
+    json_object_set_new(all, "extensions", extensions);
     return all;
 }
 
