@@ -50,5 +50,6 @@ void emit_remote(Emit *e, const Decl *tool)
     text_quote_c(&p, remote->name, strlen(remote->name));
     text_format(&p, ", .names = tfyg_wire_%s, .schema = UINT64_C(%" PRIu64 "), .doc = UINT64_C(%" PRIu64 ")",
                 tool->c_name, remote->schema, remote->doc);
+    if (remote->whole) text_put(&p, ", .whole = true");
     ctext_pieces(&e->c, line_of(e, tool), "%s};", p.data);
 }

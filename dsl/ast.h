@@ -467,6 +467,7 @@ typedef struct ServerTool {
     uint64_t schema;          /* digest of its schemas, */
     uint64_t doc;             /* and of its description */
     bool keyed;               /* the server takes a call that is made again under its key for the same one */
+    bool whole;               /* the tool gives all of its result, a McpResult */
 } ServerTool;
 
 /* What a prompt offers to its model: a tool, prompt, workflow, fn or effect, with policies. */

@@ -399,6 +399,8 @@ void check_tool(Check *c, Decl *decl);
 
 void check_server_attrs(Check *c, Decl *decl);
 void check_server(Check *c, Decl *decl);
+/* tool NAME(…) = mcp "SERVER" "TOOL": finds the tool in the server's file, and compares its parameters. */
+void check_remote(Check *c, Decl *tool);
 /* A part of a string that is written ${+…} is refused, except in the address of an http tool. */
 void check_reserved(Check *c, const Expr *string, const Expr *part);
 void check_prompt(Check *c, Decl *decl);

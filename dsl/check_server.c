@@ -1,5 +1,5 @@
 /* check_server.c: where an MCP server is: how it is started or reached, with which environment or headers, and in which
- * sandbox. Its tools are declarations of their own (mcp_file.h). */
+ * sandbox. Its tools are declarations of their own (mcp_file.h), and those that a program declares by hand. */
 #include "check_internal.h"
 #include "sandbox.h"
 
@@ -102,4 +102,123 @@ void check_server(Check *c, Decl *decl)
     c->secret_ok = false;
     check_scope_leave(c, scope);
     c->body = NULL;
+}
+
+/* ---- tools by hand ---- */
+
+static const char *text_of(Check *c, const Expr *string)
+{
+    const Expr *text = string->kind == EX_STRING ? string->parts : NULL;
+    return text ? arena_strndup(c->arena, text->text, text->text_len) : "";
+}
+
+static Decl *find_server(Check *c, const Expr *named)
+{
+    const char *name = text_of(c, named), **names = NULL;
+    uint32_t count = 0, cap = 0;
+    for (Decl *decl = c->module->decls; decl; decl = decl->next) {
+        if (!decl->is_server || !decl->name.text) continue;
+        if (strcmp(decl->name.text, name) == 0) return decl;
+        names = arena_grow(c->arena, names, &cap, count + 1, sizeof *names);
+        names[count++] = decl->name.text;
+    }
+    const char *near = diag_nearest(name, strlen(name), names, count);
+    if (near) {
+        diag_error(c->diags, named->span, "no MCP server '%s' in this file; did you mean '%s'?", name, near);
+        return NULL;
+    }
+    Diag *diag = diag_error(c->diags, named->span, "no MCP server '%s' in this file", name);
+    diag_hint(c->diags, diag, "declare it: mcp NAME = exec [\"…\"]; or http \"https://…\"");
+    return NULL;
+}
+
+/* The tool of the server's file that has this name there. */
+static const Decl *find_remote(Check *c, const Decl *server, const Expr *named)
+{
+    const char *name = text_of(c, named), **names = NULL;
+    uint32_t count = 0, cap = 0;
+    for (const Decl *decl = server->imported->decls; decl; decl = decl->next) {
+        if (decl->kind != DECL_TOOL || !decl->remote) continue;
+        if (strcmp(decl->remote->name, name) == 0) return decl;
+        names = arena_grow(c->arena, names, &cap, count + 1, sizeof *names);
+        names[count++] = decl->remote->name;
+    }
+    const char *near = diag_nearest(name, strlen(name), names, count), *file = server->imported->file;
+    if (near)
+        diag_error(c->diags, named->span, "no tool '%s' in %s; did you mean '%s'?", name, file, near);
+    else
+        diag_error(c->diags, named->span, "no tool '%s' in %s", name, file);
+    return NULL;
+}
+
+/* Can values of the one type be sent where the server's schema has the other? */
+static bool fits_schema(const Check *c, const Type *ours, const Type *theirs)
+{
+    return ours == theirs || ours->kind == TYPE_BAD || theirs->kind == TYPE_BAD || theirs == c->core->json ||
+           (theirs->kind == TYPE_OPTIONAL && (ours == theirs->elem || theirs->elem == c->core->json));
+}
+
+/* NULL after a message. *wire: what the server calls it. */
+static const Field *find_param(Check *c, const Decl *theirs, const Field *ours, const char **wire)
+{
+    const Field *param = theirs->params;
+    for (uint32_t i = 0; param; param = param->next, i++) {
+        *wire = theirs->remote->names[i];
+        if (strcmp(*wire, ours->name.text) == 0 || strcmp(param->name.text, ours->name.text) == 0) return param;
+    }
+    Diag *diag =
+        diag_error(c->diags, ours->name.span, "'%s' has no parameter '%s'", theirs->remote->name, ours->name.text);
+    diag_other(c->diags, diag, theirs->name.span, "this is what the server says of it");
+    return NULL;
+}
+
+static void check_param(Check *c, const Field *theirs, const Field *ours)
+{
+    if (fits_schema(c, ours->type, theirs->type)) return;
+    Diag *diag = diag_error(c->diags, ours->span, "'%s' is %s for the server, and %s here", ours->name.text,
+                            theirs->type->name, ours->type->name);
+    diag_other(c->diags, diag, theirs->name.span, "the server says so here");
+}
+
+/* What the server cannot do without has to be given. */
+static void check_required(Check *c, const Decl *tool, const Decl *theirs, const char *const *names)
+{
+    const Field *param = theirs->params;
+    for (uint32_t i = 0; param; param = param->next, i++) {
+        bool given = param->value != NULL;
+        for (uint32_t j = 0; j < tool->param_count; j++)
+            given |= names[j] && strcmp(names[j], theirs->remote->names[i]) == 0;
+        if (given) continue;
+        Diag *diag = diag_error(c->diags, tool->name.span, "'%s' needs the parameter '%s', a %s", theirs->remote->name,
+                                param->name.text, param->type->name);
+        diag_other(c->diags, diag, param->name.span, "the server says so here");
+    }
+}
+
+void check_remote(Check *c, Decl *tool)
+{
+    if (!tool->provider_value || !tool->provider_value2) return;
+    Decl *server = find_server(c, tool->provider_value);
+    if (server) server->used = true;
+    if (!server || !server->imported) return;
+    const Decl *theirs = find_remote(c, server, tool->provider_value2);
+    if (!theirs) return;
+    const char **names = arena_alloc(c->arena, (tool->param_count + 1) * sizeof *names);
+    uint32_t i = 0;
+    for (const Field *ours = tool->params; ours && i < tool->param_count; ours = ours->next, i++) {
+        const Field *param = ours->name.text ? find_param(c, theirs, ours, &names[i]) : NULL;
+        if (param)
+            check_param(c, param, ours);
+        else
+            names[i] = NULL;
+    }
+    check_required(c, tool, theirs, names);
+    for (const ProviderOption *option = tool->options; option; option = option->next)
+        diag_error(c->diags, option->name.span, "a server's tool has no options; its server has them");
+    ServerTool *remote = arena_new(c->arena, ServerTool);
+    *remote = *theirs->remote;
+    remote->names = names;
+    remote->whole = tool->type == c->core->mcp_result;
+    tool->remote = remote;
+    tool->server = server;
 }

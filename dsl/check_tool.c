@@ -374,7 +374,6 @@ void check_tool(Check *c, Decl *decl)
     c->facts = NULL;
     check_params(c, decl);
     c->secret_ok = true;
-    Span head = decl->provider_value ? decl->provider_value->span : decl->name.span;
     switch (decl->provider) {
     case PROV_EXEC:
         if (decl->provider_value) check_expr_to(c, decl->provider_value, type_list(c, c->core->string), (Why){0});
@@ -385,7 +384,7 @@ void check_tool(Check *c, Decl *decl)
         break;
     case PROV_HTTP: check_http(c, decl); break;
     case PROV_MCP:
-        if (!decl->remote) diag_not_yet(c->diags, head, "an mcp tool");
+        if (!decl->remote) check_remote(c, decl);
         break;
     }
     if (decl->provider != PROV_MCP) check_options(c, decl);

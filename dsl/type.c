@@ -331,15 +331,48 @@ static void init_core_records(Check *c, CoreTypes *core)
     core->time_zone = new_core_fields(c, TYPE_RECORD, "TimeZone", "time_zone", zone, 2);
 }
 
-/* Its descriptor is in each program that needs it, as those of declared types are. */
-static void init_core_enum(Check *c, CoreTypes *core)
+/* Types whose descriptors are in each program that needs them, as those of declared types are. */
+
+static const Type *new_core_enum(Check *c, const char *name, const TypeCase *cases, uint32_t count)
 {
-    static const TypeCase cases[] = {{.name = "squash"}, {.name = "merge"}};
-    Type *type = new_type(c, TYPE_ENUM, "Land");
-    type->cases = arena_alloc(c->arena, sizeof cases);
-    memcpy(type->cases, cases, sizeof cases);
-    type->case_count = sizeof cases / sizeof *cases;
-    core->land = type;
+    Type *type = new_type(c, TYPE_ENUM, name);
+    type->cases = arena_alloc(c->arena, count * sizeof *cases);
+    memcpy(type->cases, cases, count * sizeof *cases);
+    type->case_count = count;
+    return type;
+}
+
+static TypeCase new_core_case(Check *c, const char *name, const TypeField *fields, uint32_t count)
+{
+    TypeField *kept = arena_alloc(c->arena, count * sizeof *fields);
+    memcpy(kept, fields, count * sizeof *fields);
+    return (TypeCase){.name = name, .fields = kept, .field_count = count, .has_fields = true};
+}
+
+static void init_part(Check *c, CoreTypes *core)
+{
+    const TypeField text = {.name = "text", .type = core->string}, data = {.name = "data", .type = core->bytes},
+                    mime = {.name = "mime", .type = core->string}, uri = {.name = "uri", .type = core->string},
+                    name = {.name = "name", .type = core->string};
+    const TypeCase cases[] = {new_core_case(c, "text", (TypeField[]){text}, 1),
+                              new_core_case(c, "image", (TypeField[]){data, mime}, 2),
+                              new_core_case(c, "audio", (TypeField[]){data, mime}, 2),
+                              new_core_case(c, "link", (TypeField[]){uri, name}, 2),
+                              new_core_case(c, "resource", (TypeField[]){uri, mime, text}, 3)};
+    core->part = new_core_enum(c, "Part", cases, sizeof cases / sizeof *cases);
+}
+
+static void init_core_emitted(Check *c, CoreTypes *core)
+{
+    static const TypeCase land[] = {{.name = "squash"}, {.name = "merge"}};
+    core->land = new_core_enum(c, "Land", land, sizeof land / sizeof *land);
+    init_part(c, core);
+    TypeField result[] = {{.name = "text", .type = core->string, .value = core_default(c, core->string)},
+                          {.name = "structured", .type = type_optional(c, core->json)},
+                          {.name = "parts", .type = type_list(c, core->part)}};
+    result[1].value = type_null_default(c, result[1].type);
+    result[2].value = core_default(c, result[2].type);
+    core->mcp_result = new_core_fields(c, TYPE_RECORD, "McpResult", NULL, result, 3);
 }
 
 static void init_core_errors(Check *c, CoreTypes *core)
@@ -382,14 +415,14 @@ void type_init_core(Check *c)
     core->stream = new_core(c, TYPE_STREAM, "stream", "stream");
     core->any_error = new_core(c, TYPE_ANY_ERROR, "error", "any_error");
     init_core_records(c, core);
-    init_core_enum(c, core);
+    init_core_emitted(c, core);
     init_core_errors(c, core);
     CHECK(c->types.last == core->denied); /* where type_next_core ends */
 }
 
 static bool has_core_name(const Check *c, const Type *type)
 {
-    if (type == c->core->land) return true;
+    if (type == c->core->land || type == c->core->part || type == c->core->mcp_result) return true;
     return type->core && type->kind != TYPE_NOTHING && type->kind != TYPE_ANY_ERROR;
 }
 
@@ -410,8 +443,8 @@ const Type *type_core_named(const Check *c, const char *name)
 
 bool type_is_later(const Type *core)
 {
-    static const char *const names[] = {"BudgetExceeded", "Conflict", "Edit",   "Land",
-                                        "Place",          "Symbol",   "thread"};
+    static const char *const names[] = {"BudgetExceeded", "Conflict", "Edit",   "Land",  "McpResult",
+                                        "Part",           "Place",    "Symbol", "thread"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(core->name, names[i]) == 0) return true;
     return false;

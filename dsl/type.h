@@ -175,6 +175,10 @@ typedef struct CoreTypes {
     const Type *place; /* Place {path: string, line: int, text: string} */
     const Type *listener, *stream;
     const Type *land; /* enum Land { squash, merge } */
+    /* enum Part { text(text: string), image(data: bytes, mime: string), audio(data: bytes, mime: string),
+     * link(uri: string, name: string), resource(uri: string, mime: string, text: string) } */
+    const Type *part;
+    const Type *mcp_result; /* McpResult {text: string, structured: json?, parts: list<Part>} */
     /* Match {text: string, start: int, end: int, groups: list<string?>} */
     const Type *match;
     const Type *time_zone; /* TimeZone {name: string, rules: string} */

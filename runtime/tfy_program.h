@@ -92,6 +92,7 @@ typedef struct TfyMcpTool {
     const char *name;         /* as the server calls it */
     const char *const *names; /* … and the parameters, in their order; NULL ends the list */
     uint64_t schema, doc;     /* digests of its schemas and its description (base/tool_digest.h) */
+    bool whole;               /* it gives all of its result, a McpResult */
 } TfyMcpTool;
 
 /* A target of `yield`: a built-in effect, a tool or a prompt. Static data. */

@@ -2,6 +2,7 @@
 #include "mcp/content.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *text_of(const json_t *object, const char *name, const char *otherwise)
 {
@@ -62,4 +63,59 @@ void tfy__mcp_text(TfyBuffer *out, const json_t *result)
         if (i) tfy__buffer_char(out, '\n');
         put_part(out, part);
     }
+}
+
+/* ---- as a McpResult ---- */
+
+static json_t *text_part(const char *text, size_t len)
+{
+    return json_pack("{s:s, s:s%}", "case", "text", "text", text, len);
+}
+
+/* What stands for the part in the text. */
+static json_t *described(const json_t *part)
+{
+    TfyBuffer text = {0};
+    put_part(&text, part);
+    json_t *one = text.failed ? NULL : text_part(text.data ? text.data : "", text.len);
+    tfy__buffer_free(&text);
+    return one;
+}
+
+static json_t *resource_part(const json_t *part)
+{
+    const json_t *resource = json_object_get(part, "resource"), *text = json_object_get(resource, "text");
+    if (!json_is_string(text)) return described(part);
+    return json_pack("{s:s, s:s, s:s, s:O}", "case", "resource", "uri", text_of(resource, "uri", ""), "mime",
+                     text_of(resource, "mimeType", ""), "text", text);
+}
+
+static json_t *value_of(const json_t *part)
+{
+    const char *type = text_of(part, "type", "");
+    const json_t *data = json_object_get(part, "data");
+    if ((strcmp(type, "image") == 0 || strcmp(type, "audio") == 0) && json_is_string(data))
+        return json_pack("{s:s, s:O, s:s}", "case", type, "data", data, "mime", text_of(part, "mimeType", ""));
+    if (strcmp(type, "resource_link") == 0)
+        return json_pack("{s:s, s:s, s:s}", "case", "link", "uri", text_of(part, "uri", ""), "name",
+                         text_of(part, "name", ""));
+    return strcmp(type, "resource") == 0 ? resource_part(part) : described(part);
+}
+
+json_t *tfy__mcp_whole(const json_t *result)
+{
+    TfyBuffer text = {0};
+    size_t i;
+    json_t *part, *parts = json_array();
+    bool ok = parts != NULL;
+    json_array_foreach(json_object_get(result, "content"), i, part) ok &=
+        json_array_append_new(parts, value_of(part)) == 0;
+    tfy__mcp_text(&text, result);
+    json_t *whole = ok && !text.failed
+                        ? json_pack("{s:s%, s:O*, s:O}", "text", text.data ? text.data : "", text.len, "structured",
+                                    json_object_get(result, "structuredContent"), "parts", parts)
+                        : NULL;
+    json_decref(parts);
+    tfy__buffer_free(&text);
+    return whole;
 }

@@ -1,4 +1,4 @@
-/* content.h: the result of a tool as a text: the texts of its parts, and a line about each other part. */
+/* content.h: the result of a tool as a text, and as the value McpResult of the language. */
 #ifndef MCP_CONTENT_H
 #define MCP_CONTENT_H
 
@@ -8,5 +8,8 @@
 
 /* Appends the parts of a result, joined by line feeds: texts as they are, others as "[image image/png, 4,120 bytes]" */
 void tfy__mcp_text(TfyBuffer *out, const json_t *result);
+/* The result as JSON of a McpResult: that text, the structured content, and the parts. A part of a kind that Part does not
+ * have is one of its texts. Owned; NULL: no memory. */
+json_t *tfy__mcp_whole(const json_t *result);
 
 #endif

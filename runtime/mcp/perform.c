@@ -80,12 +80,24 @@ static void fail_saying(TfyCall *call, int64_t code, const char *how, const char
     tfy__buffer_free(&said);
 }
 
-/* What a tool gives: its structured content, or its text where that is wanted or there is nothing else. */
+static void put_whole(TfyBuffer *out, const json_t *result)
+{
+    json_t *whole = tfy__mcp_whole(result);
+    if (whole)
+        tfy__encode_json(out, whole);
+    else
+        out->failed = true;
+    json_decref(whole);
+}
+
+/* What a tool gives: all of it, its structured content, or its text where that is wanted or there is nothing else. */
 static bool give_result(TfyCall *call, const json_t *result)
 {
     TfyBuffer text = {0};
     const json_t *structured = json_object_get(result, "structuredContent");
-    if (call->result->kind != TFY_STRING && structured)
+    if (call->tool->mcp->whole)
+        put_whole(&text, result);
+    else if (call->result->kind != TFY_STRING && structured)
         tfy__encode_json(&text, structured);
     else
         tfy__mcp_text(&text, result);

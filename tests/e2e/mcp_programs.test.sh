@@ -94,6 +94,54 @@ with typed,misfit
 runs
 check "a result of another type" ended 1 "BadValue"
 
+# Tools that are declared by hand.
+program parts <<'END'
+/// Shows it.
+tool shot(text: string) -> McpResult pure = mcp "fake" "echo"
+tool plain(text: string = "a") -> string pure = mcp "fake" "echo"
+workflow main() -> string {
+    let all = yield shot("x")
+    var said = "${all.structured ?? json []}"
+    for part in all.parts {
+        match part {
+            text(text) => { said += " text ${text}" }
+            image(data, mime) => { said += " image ${data.len()} ${mime}" }
+            audio(data, mime) => { said += " audio ${data.len()} ${mime}" }
+            link(uri, name) => { said += " link ${uri} ${name}" }
+            resource(uri, mime, text) => { said += " resource ${uri} ${mime} ${text}" }
+        }
+    }
+    let text = yield plain()
+    return said + (if text == all.text { " and the same" } else { "" })
+}
+test "mocked" {
+    mock shot(_) => McpResult(text: "x", parts: [Part.link("u", "n")])
+    mock plain(_) => "x"
+    let said = yield main()
+    assert said == "[] link u n and the same"
+}
+END
+runs
+check "a tool by hand gives all of its result" printed_exactly \
+    '"[] text look: image 6001 image/png link file:///x x resource test://a text/plain abc and the same"'
+run tfy replay --db .tfy/runs.db
+check "... which is replayed" ended 0
+run tfy test p.tfy
+check "... and mocked" ended 0
+sed 's/shot(text: string)/shot(text: int, more: int = 0)/; s/shot("x")/shot(1)/; s/plain(text: string = "a")/plain()/' p.tfy >wrong.tfy
+run tfy check wrong.tfy
+check "its parameters are the server's" ended 65 "'text' is string for the server, and int here"
+check "... by name" grep -q "'echo' has no parameter 'more'" err
+check "... and all that it needs" grep -q "'echo' needs the parameter 'text', a string" err
+check "... with the place in the file" grep -q '^fake.mcp.json:[0-9]*:[0-9]*: note: ' err
+sed 's/"fake" "echo"/"fake" "ecko"/; 0,/"fake" "ecko"/s/"fake"/"fak"/' p.tfy >wrong.tfy
+run tfy check wrong.tfy
+check "a server that is none" ended 65 "no MCP server 'fak' in this file; did you mean 'fake'?"
+check "a tool that is none" grep -q "no tool 'ecko' in fake.mcp.json; did you mean 'echo'?" err
+{ sed '/^test/,$d' p.tfy; echo 'enum Part { mine }'; echo 'fn of(part: Part) -> string { return "${part}" }'; } >own.tfy
+run tfy check own.tfy
+check "a program may have a Part of its own" ended 0
+
 # Secrets, and what holds a server.
 program secret 'echo: pure' 'env { "KEY": secret("KEY") }' <<'END'
 workflow main() -> string {
