@@ -25,6 +25,7 @@ static void emit_server(Emit *e, const Decl *decl)
     put_server_hook(e, &p, decl, "url");
     put_server_hook(e, &p, decl, "env");
     put_server_hook(e, &p, decl, "cwd");
+    if (machine_hook(e->machine, decl, "url")) text_put(&p, ", .logins = &tfy__mcp_logins");
     ctext_pieces(&e->c, line_of(e, decl), "%s};", p.data);
 }
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* two places of the cache, the file with a model's key, the credentials of systemd */
-#define CLOSED_MAX 4
+/* two places of the cache, the file with a model's key, the credentials of systemd, three places of logins */
+#define CLOSED_MAX 7
 /* of this process; in the cache, if `tfy run` compiled it */
 #define OWN_PROGRAM "/proc/self/exe"
 
@@ -59,13 +59,16 @@ TfyProtect *tfy__protect_new(TfyLoop *loop, int root_fd)
     TfyProtect *protect = tfy__sys_calloc(1, sizeof *protect);
     if (!protect) return NULL;
     const char *key = getenv("TFY_LLM_KEY_FILE");
-    const char *credentials = getenv("CREDENTIALS_DIRECTORY");
+    const char *credentials = getenv("CREDENTIALS_DIRECTORY"), *logins = getenv("TFY_LOGINS");
     protect->loop = loop;
     protect->root_fd = root_fd;
     protect->closed[0] = joined(getenv("XDG_CACHE_HOME"), "tfy");
     protect->closed[1] = joined(getenv("HOME"), ".cache/tfy");
     protect->closed[2] = key && *key ? tfy__sys_strdup(key) : NULL;
     protect->closed[3] = joined(credentials, ".");
+    protect->closed[4] = joined(getenv("XDG_CONFIG_HOME"), "tfy");
+    protect->closed[5] = joined(getenv("HOME"), ".config/tfy");
+    protect->closed[6] = logins && *logins ? tfy__sys_strdup(logins) : NULL;
     if (set_database(protect, tfy__lock_path(loop)) && !(credentials && *credentials == '/' && !protect->closed[3]))
         return protect;
     tfy__protect_free(protect);

@@ -23,6 +23,14 @@ static const json_t *form_of(const json_t *params)
     return json_object_get(params, "requestedSchema");
 }
 
+static json_t *yes_or_no(const char *text, char *error)
+{
+    if (strcmp(text, "yes") == 0) return json_pack("{s:s}", "action", "accept");
+    if (strcmp(text, "no") == 0) return json_pack("{s:s}", "action", "decline");
+    snprintf(error, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes one of: yes, no", text);
+    return NULL;
+}
+
 json_t *tfy__mcp_ask_answer(const json_t *params, const char *text, char *error)
 {
     if (strcmp(text, "no") == 0) return json_pack("{s:s}", "action", "decline");
@@ -30,9 +38,7 @@ json_t *tfy__mcp_ask_answer(const json_t *params, const char *text, char *error)
         json_t *content = tfy__form_content(form_of(params), text, error);
         return content ? json_pack("{s:s, s:o}", "action", "accept", "content", content) : NULL;
     }
-    if (strcmp(text, "yes") == 0) return json_pack("{s:s}", "action", "accept");
-    snprintf(error, TFY_ERROR_TEXT, "'%.60s' is not an answer to this question; it takes one of: yes, no", text);
-    return NULL;
+    return yes_or_no(text, error);
 }
 
 void tfy__mcp_ask_wrong(const json_t *requests, char *error)
@@ -49,6 +55,41 @@ void tfy__mcp_ask_wrong(const json_t *requests, char *error)
         if (!method || strcmp(method, "elicitation/create") != 0)
             snprintf(error, TFY_ERROR_TEXT, "the server asks for '%.60s', which is not offered", method ? method : "?");
     }
+}
+
+/* ---- logins ---- */
+
+#define LOGIN "tfy/login" /* the name of the request, and its method */
+
+json_t *tfy__mcp_ask_login(const char *say, json_t *answers)
+{
+    return json_pack("{s:{s:s, s:s, s:O?}}", LOGIN, "method", LOGIN, "say", say, "answers", answers);
+}
+
+static bool is_login(const json_t *request)
+{
+    const char *method = json_string_value(json_object_get(request, "method"));
+    return method && strcmp(method, LOGIN) == 0;
+}
+
+const json_t *tfy__mcp_asked_login(const TfyRound *round)
+{
+    const json_t *request = round ? json_object_get(json_object_get(round->asked, "requests"), LOGIN) : NULL;
+    return is_login(request) ? request : NULL;
+}
+
+json_t *tfy__mcp_answers(const TfyRound *round)
+{
+    const json_t *login = tfy__mcp_asked_login(round);
+    json_t *answers = login ? json_object_get(login, "answers") : round ? round->answers : NULL;
+    return json_object_size(answers) ? answers : NULL;
+}
+
+bool tfy__mcp_login_denied(const TfyRound *round)
+{
+    const json_t *answer = tfy__mcp_asked_login(round) ? json_object_get(round->answers, LOGIN) : NULL;
+    const char *action = json_string_value(json_object_get(answer, "action"));
+    return action && strcmp(action, "accept") != 0;
 }
 
 /* ---- the inquiry ---- */
@@ -78,8 +119,13 @@ static bool question(const TfyCall *call, const char *name, const json_t *reques
 {
     const json_t *params = params_of(request), *message = json_object_get(params, "message");
     const size_t len = json_string_length(message);
+    const char *server = call->site->tool->mcp->server->name, *say = json_string_value(json_object_get(request, "say"));
     (void)name;
-    tfy__buffer_printf(text, "%s asks: ", call->site->tool->mcp->server->name);
+    if (is_login(request)) {
+        tfy__buffer_printf(text, "%s %s", server, say ? say : "needs a login");
+        return !text->failed;
+    }
+    tfy__buffer_printf(text, "%s asks: ", server);
     if (len)
         tfy__buffer_add(text, json_string_value(message), tfy__utf8_fit(json_string_value(message), len, TEXT_MOST));
     tfy__mcp_ask_details(params, details);
@@ -89,7 +135,7 @@ static bool question(const TfyCall *call, const char *name, const json_t *reques
 static json_t *type(const json_t *request)
 {
     const json_t *params = params_of(request), *form = form_of(params);
-    if (json_object_get(params, "url")) return json_string("bool");
+    if (is_login(request) || json_object_get(params, "url")) return json_string("bool");
     json_t *asked = form ? json_deep_copy(form) : json_object();
     if (asked) json_object_set_new(asked, TFY_FORM_MAY_DECLINE, json_true());
     return asked;
@@ -97,7 +143,7 @@ static json_t *type(const json_t *request)
 
 static json_t *answer(const json_t *request, const char *text, char *error)
 {
-    return tfy__mcp_ask_answer(params_of(request), text, error);
+    return is_login(request) ? yes_or_no(text, error) : tfy__mcp_ask_answer(params_of(request), text, error);
 }
 
 const TfyInquiry tfy__mcp_inquiry = {.question = question, .type = type, .answer = answer, .abandon = tfy__mcp_abandon};

@@ -144,6 +144,7 @@ static void finish(TfyMcpCall *call, const TfyMcpEnd *end)
 typedef struct Failure {
     char text[TFY_ERROR_TEXT]; /* a sentence */
     long status;
+    const char *login, *challenge; /* as in TfyMcpEnd */
     bool no_room;
     uint64_t written; /* over stdio: bytes that had left */
 } Failure;
@@ -162,6 +163,8 @@ static void fail(TfyMcpCall *call, const Failure *failure, TfyOutcome outcome)
     finish(call, &(TfyMcpEnd){.how = TFY_MCP_FAILED,
                               .message = failure->text,
                               .status = failure->status,
+                              .login = failure->login,
+                              .challenge = failure->challenge,
                               .outcome = outcome,
                               .no_room = failure->no_room});
 }
@@ -524,7 +527,10 @@ static void on_post_end(void *arg, void *of, const TfyMcpPostEnd *end)
 {
     TfyMcp *client = arg;
     TfyMcpCall *call = of;
-    Failure failure = {.status = end->status, .no_room = end->no_room};
+    Failure failure = {.status = end->status,
+                       .login = end->login ? end->why : NULL,
+                       .challenge = end->challenge,
+                       .no_room = end->no_room};
     const bool refused = end->status == 401 || end->status == 403 || end->status == 404 || end->status == 405 ||
                          end->status == 429 || (end->status >= 300 && end->status < 400);
     call->post = NULL;
@@ -581,7 +587,10 @@ static TfyMcpCall *ask_own(TfyMcp *client, TfyMcpCall **place, const char *metho
 /* The server cannot be opened, and nothing was sent of the calls that wait for it. */
 __attribute__((format(printf, 3, 4))) static void give_up(TfyMcp *client, const TfyMcpEnd *end, const char *format, ...)
 {
-    Failure failure = {.status = end ? end->status : 0, .no_room = end && end->no_room};
+    Failure failure = {.status = end ? end->status : 0,
+                       .login = end ? end->login : NULL,
+                       .challenge = end ? end->challenge : NULL,
+                       .no_room = end && end->no_room};
     char text[TFY_ERROR_TEXT];
     va_list args;
     va_start(args, format);

@@ -30,6 +30,7 @@
 #define TFY_MCP_MODERN "2026-07-28"
 
 struct TfyConfined;
+struct TfyMcpLogins;
 
 typedef struct TfyMcp TfyMcp;           /* a client */
 typedef struct TfyMcpCall TfyMcpCall;   /* a request under way */
@@ -59,6 +60,10 @@ typedef struct TfyMcpSpec {
     const struct TfyConfined *confined;
     const char *url;
     const char *const *headers; /* "Name: value", sent with each request, NULL-terminated; NULL: none */
+    /* What people's logins are to it (login/login.h); NULL, or with an Authorization in the headers: it uses none. */
+    const struct TfyMcpLogins *logins;
+    const char
+        *login_words; /* what stands behind "tfy mcp login" to log in at this server; not NULL if logins is not */
     /* What the client declares that it can do, as the protocol has it: {"elicitation": {"form": {}}}; NULL: nothing. */
     const json_t *capabilities;
     const char *log_level; /* from which level on the server sends notifications/message; NULL: it sends none */
@@ -75,13 +80,15 @@ typedef enum TfyMcpHow {
 /* How a request ended; borrowed for the call of the handler. */
 typedef struct TfyMcpEnd {
     TfyMcpHow how;
-    const json_t *result; /* an object; NULL unless answered */
-    int64_t code;         /* of the error, if refused */
-    const json_t *data;   /* of the error; NULL: none */
-    const char *message;  /* of the error; or, if failed, a sentence; may hold anything that the server wrote */
-    long status;          /* of HTTP, if it failed by that; 0: none */
-    TfyOutcome outcome;   /* of a request that was refused or failed */
-    bool no_room;         /* it failed for lack of descriptors, processes or memory: it can be tried again later */
+    const json_t *result;  /* an object; NULL unless answered */
+    int64_t code;          /* of the error, if refused */
+    const json_t *data;    /* of the error; NULL: none */
+    const char *message;   /* of the error; or, if failed, a sentence; may hold anything that the server wrote */
+    long status;           /* of HTTP, if it failed by that; 0: none */
+    const char *login;     /* a person has to log in: "needs a login: tfy mcp login …"; NULL: that would not help */
+    const char *challenge; /* what WWW-Authenticate says, if it failed by its status; NULL: nothing */
+    TfyOutcome outcome;    /* of a request that was refused or failed */
+    bool no_room;          /* it failed for lack of descriptors, processes or memory: it can be tried again later */
 } TfyMcpEnd;
 
 typedef void TfyMcpHandler(void *arg, const TfyMcpEnd *end);

@@ -13,17 +13,20 @@
 
 #include "base/list.h"
 #include "effects/http_client.h"
+#include "effects/known.h"
 #include "effects/sse.h"
+#include "mcp/login/login.h"
 #include "mcp/message.h"
 #include "mcp/schema.h"
 
-#define CONNECT_MS    30000L
-#define RETRY_MS      1000  /* before a stream is gone on with, unless the server says otherwise */
-#define RETRY_MOST_MS 60000 /* … when it breaks again and again */
-#define TRIES_MOST    10    /* breaks in a row, without any event, until a call fails */
-#define LINGER_MS     200   /* an exchange may end so long after its answer; it is closed then */
-#define SESSION_MOST  1024  /* bytes of a session's id */
-#define NS_PER_MS     INT64_C(1000000)
+#define CONNECT_MS     30000L
+#define RETRY_MS       1000  /* before a stream is gone on with, unless the server says otherwise */
+#define RETRY_MOST_MS  60000 /* … when it breaks again and again */
+#define TRIES_MOST     10    /* breaks in a row, without any event, until a call fails */
+#define LINGER_MS      200   /* an exchange may end so long after its answer; it is closed then */
+#define SESSION_MOST   1024  /* bytes of a session's id */
+#define CHALLENGE_MOST ((size_t)8192)
+#define NS_PER_MS      INT64_C(1000000)
 
 struct TfyMcpPost {
     TfyMcpPost *prev, *next;
@@ -37,6 +40,9 @@ struct TfyMcpPost {
     bool gets;     /* it asks for (the rest of) a stream, and sends nothing */
     bool session;  /* it is of the present session */
     bool sent;
+    bool held;      /* it waits until the login is renewed */
+    bool renewed;   /* it has met HTTP 401, and is made once more */
+    uint32_t token; /* the number of the token that went with it */
     bool too_big;
     TfyBuffer pending; /* came since the last turn */
     bool typed;        /* streams is known */
@@ -56,6 +62,7 @@ struct TfyMcpHttp {
     const TfyMcpSpec *spec;
     TfyMcpHttpTakes takes;
     TfyHttp *client;
+    TfyMcpLogin *login;   /* NULL: none is used */
     const char *revision; /* NULL: not known yet */
     char *session;        /* NULL: none */
     LIST(TfyMcpPost) posts;
@@ -325,6 +332,51 @@ static bool set_options(TfyMcpPost *post)
            curl_easy_setopt(easy, CURLOPT_WRITEDATA, post) == CURLE_OK && set_sending(post);
 }
 
+static bool set_token(TfyMcpPost *post, const char *token)
+{
+    CURL *easy = post->transfer.easy;
+    return curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, token) == CURLE_OK;
+}
+
+/* Starts the transfer with the token of the login, or waits for it. False: no memory. */
+static bool start(TfyMcpPost *post)
+{
+    const TfyMcpHttp *http = post->http;
+    const char *token = NULL;
+    post->held = http->login && http->spec->logins->token(http->login, &token, &post->token) == TFY_LOGIN_WAIT;
+    if (post->held) return true;
+    return set_options(post) && (!token || set_token(post, token)) && tfy__http_start(http->client, &post->transfer);
+}
+
+/* Makes an exchange from its beginning, with the same content. */
+static void start_again(TfyMcpPost *post)
+{
+    post->typed = post->streams = post->sent = false;
+    tfy__buffer_reset(&post->answer);
+    curl_easy_reset(post->transfer.easy);
+    if (!start(post)) end_post(post, CURLE_OUT_OF_MEMORY);
+}
+
+static TfyMcpPost *first_held(const TfyMcpHttp *http)
+{
+    TfyMcpPost *post = http->posts.first;
+    while (post && !post->held) post = post->next;
+    return post;
+}
+
+/* The login is renewed, or it cannot be: what waits for it goes on. */
+static void on_login(void *arg)
+{
+    TfyMcpHttp *http = arg;
+    const char *token;
+    uint32_t number;
+    for (TfyMcpPost *post; (post = first_held(http));) {
+        if (http->spec->logins->token(http->login, &token, &number) == TFY_LOGIN_WAIT) return;
+        start_again(post);
+    }
+}
+
 static TfyMcpPost *new_post(TfyMcpHttp *http)
 {
     TfyMcpPost *post = tfy__sys_calloc(1, sizeof *post);
@@ -345,8 +397,7 @@ TfyMcpPost *tfy__mcp_post(TfyMcpHttp *http, const TfyMcpPosted *posted)
     post->call = posted->call;
     tfy__buffer_add(&post->body, posted->text, posted->len);
     if (!post->body.failed && add_place(post) && add_header(post, "Content-Type: application/json") &&
-        (!posted->modern || !posted->method || add_modern(post, posted)) && set_options(post) &&
-        tfy__http_start(http->client, &post->transfer))
+        (!posted->modern || !posted->method || add_modern(post, posted)) && start(post))
         return post;
     free_post(post);
     return NULL;
@@ -367,8 +418,7 @@ static void ask_again(void *arg)
     tfy__buffer_reset(&post->events.data);
     post->events.begun = post->events.after_cr = false;
     curl_easy_reset(post->transfer.easy);
-    const bool started = add_place(post) && set_options(post) && tfy__http_start(post->http->client, &post->transfer);
-    if (!started) end_post(post, CURLE_OUT_OF_MEMORY);
+    if (!add_place(post) || !start(post)) end_post(post, CURLE_OUT_OF_MEMORY);
 }
 
 static void ask_later(TfyMcpPost *post)
@@ -399,14 +449,52 @@ void tfy__mcp_http_listen(TfyMcpHttp *http)
 
 /* ---- the end of an exchange ---- */
 
+/* An exchange that met HTTP 401 is made once more, with a token that the server has not refused yet. */
+static bool is_made_again(TfyMcpPost *post)
+{
+    const TfyMcpHttp *http = post->http;
+    if (status_of(post) != 401 || !http->login || post->renewed) return false;
+    const TfyLoginNow now = http->spec->logins->refused(http->login, post->token);
+    if (now == TFY_LOGIN_NONE) return false;
+    post->renewed = true;
+    post->held = now == TFY_LOGIN_WAIT;
+    if (!post->held) start_again(post);
+    return true;
+}
+
+/* What the server says about logins: all its headers, with commas between them. */
+static void read_challenge(const TfyMcpPost *post, TfyBuffer *out)
+{
+    struct curl_header *header;
+    CURL *easy = post->transfer.easy;
+    for (size_t i = 0; curl_easy_header(easy, "WWW-Authenticate", i, CURLH_HEADER, -1, &header) == CURLHE_OK; i++) {
+        const size_t len = strlen(header->value);
+        if (out->len + len > CHALLENGE_MOST) break;
+        if (i) tfy__buffer_text(out, ", ");
+        tfy__buffer_add(out, header->value, len);
+    }
+}
+
 /* What the server wrote beside a status, one line of it. */
 static void quote(const TfyMcpPost *post, TfyMcpPostEnd *end)
 {
-    const char *text = post->answer.len ? post->answer.data : "";
-    const int len = (int)strcspn(text, "\r\n");
+    TfyBuffer text = {0};
     const size_t used = strlen(end->why);
-    if (len && !is_type(post, "text/html"))
-        snprintf(end->why + used, sizeof end->why - used, ": %.*s", len < 200 ? len : 200, text);
+    if (!post->answer.len || is_type(post, "text/html")) return;
+    tfy__buffer_add(&text, post->answer.data, strcspn(post->answer.data, "\r\n"));
+    tfy__known_mask_in(&text, false);
+    if (text.len && !text.failed)
+        snprintf(end->why + used, sizeof end->why - used, ": %.*s", text.len < 200 ? (int)text.len : 200, text.data);
+    tfy__buffer_free(&text);
+}
+
+/* A login of a person may be what is missing. False: there is nothing to say about that. */
+static bool explain_login(const TfyMcpPost *post, TfyMcpPostEnd *end)
+{
+    const TfyMcpHttp *http = post->http;
+    if (!http->login || (end->status != 401 && end->status != 403)) return false;
+    end->login = http->spec->logins->explain(http->login, end->status, end->challenge, end->why);
+    return *end->why;
 }
 
 static void explain_status(const TfyMcpPost *post, TfyMcpPostEnd *end)
@@ -426,9 +514,9 @@ static void explain_status(const TfyMcpPost *post, TfyMcpPostEnd *end)
     quote(post, end);
 }
 
-static void explain(const TfyMcpPost *post, CURLcode result, TfyMcpPostEnd *end)
+static void explain(const TfyMcpPost *post, CURLcode result, const TfyBuffer *challenge, TfyMcpPostEnd *end)
 {
-    *end = (TfyMcpPostEnd){.status = status_of(post), .sent = post->sent};
+    *end = (TfyMcpPostEnd){.status = status_of(post), .sent = post->sent, .challenge = challenge->data};
     end->no_session = end->status == 404 && post->session;
     end->no_room = result != CURLE_OK && !post->sent && tfy__http_no_room(&post->transfer);
     if (post->too_big)
@@ -439,15 +527,24 @@ static void explain(const TfyMcpPost *post, CURLcode result, TfyMcpPostEnd *end)
         snprintf(end->why, sizeof end->why, "cannot be reached: %s", curl_easy_strerror(result));
     else if (result != CURLE_OK)
         snprintf(end->why, sizeof end->why, "broke off its answer: %s", curl_easy_strerror(result));
-    else
+    else if (!explain_login(post, end))
         explain_status(post, end);
+}
+
+/* Whether the server refuses whoever asks, whatever it writes beside that. */
+static bool is_turned_away(const TfyMcpPost *post)
+{
+    struct curl_header *header;
+    const long status = status_of(post);
+    return status == 401 || (status == 403 && curl_easy_header(post->transfer.easy, "WWW-Authenticate", 0, CURLH_HEADER,
+                                                               -1, &header) == CURLHE_OK);
 }
 
 /* Whether the body of an answer may be a message. That of a refusal often is another kind of JSON. */
 static bool has_message(const TfyMcpPost *post)
 {
     const char *text = post->answer.data;
-    if (post->streams || !post->answer.len || post->too_big) return false;
+    if (post->streams || !post->answer.len || post->too_big || is_turned_away(post)) return false;
     if (status_of(post) != 200) return text[0] == '{' && strstr(text, "\"jsonrpc\"");
     return is_type(post, "application/json") || text[0] == '{';
 }
@@ -461,6 +558,7 @@ static bool is_over(const TfyMcpPost *post)
 static void finish(TfyMcpPost *post, CURLcode result)
 {
     const TfyMcpHttpTakes *takes = &post->http->takes;
+    TfyBuffer challenge = {0};
     TfyMcpPostEnd end;
     if (post->soon) tfy__timer_del(post->http->loop, post->soon);
     post->soon = 0;
@@ -470,23 +568,38 @@ static void finish(TfyMcpPost *post, CURLcode result)
         ask_later(post);
         return;
     }
+    if (!is_over(post) && result == CURLE_OK && is_made_again(post)) return;
     if (!is_over(post) && post->call && result == CURLE_OK && has_message(post))
         give(post, post->answer.data, post->answer.len);
     if (!is_over(post) && post->call) {
-        explain(post, result, &end);
+        read_challenge(post, &challenge);
+        explain(post, result, &challenge, &end);
         takes->ended(takes->arg, post->call, &end);
+        tfy__buffer_free(&challenge);
     }
     post->stopped = true;
 }
 
 /* ---- one server ---- */
 
+/* Whether the headers of the spec say who asks. */
+static bool has_authorization(const TfyMcpSpec *spec)
+{
+    static const char name[] = "Authorization:";
+    for (const char *const *line = spec->headers; line && *line; line++)
+        if (strncasecmp(*line, name, sizeof name - 1) == 0) return true;
+    return false;
+}
+
 TfyMcpHttp *tfy__mcp_http_new(TfyLoop *loop, const TfyMcpSpec *spec, const TfyMcpHttpTakes *takes)
 {
     TfyMcpHttp *http = tfy__sys_calloc(1, sizeof *http);
     if (!http) return NULL;
     *http = (TfyMcpHttp){.loop = loop, .spec = spec, .takes = *takes, .client = tfy__http_new(loop)};
-    if (http->client) return http;
+    const bool wanted = spec->logins && !has_authorization(spec);
+    if (http->client && wanted) http->login = spec->logins->open(loop, spec, on_login, http);
+    if (http->client && (http->login || !wanted)) return http;
+    tfy__http_free(http->client);
     free(http);
     return NULL;
 }
@@ -495,6 +608,7 @@ void tfy__mcp_http_free(TfyMcpHttp *http)
 {
     if (!http) return;
     while (http->posts.first) free_post(http->posts.first);
+    if (http->login) http->spec->logins->close(http->login);
     tfy__http_free(http->client);
     free(http->session);
     free(http);

@@ -2,7 +2,10 @@
  *
  * What arrives is handed out from the loop and never from inside libcurl, so a receiver may start and stop posts.
  * Redirects are not followed: headers with keys would go with them. In a session of the older kind a stream that breaks
- * continues at its newest event (GET with Last-Event-ID), and one stream stands for what the server says unasked. */
+ * continues at its newest event (GET with Last-Event-ID), and one stream stands for what the server says unasked.
+ *
+ * Where a person has logged in, the token goes with each exchange. One that meets HTTP 401 waits while the token is
+ * renewed, and is made once more: such an answer says that nothing was done. */
 #ifndef MCP_HTTP_H
 #define MCP_HTTP_H
 
@@ -17,6 +20,8 @@ typedef struct TfyMcpPostEnd {
     bool sent;                /* the request may have left */
     bool no_room;             /* it failed for lack of descriptors or memory */
     bool no_session;          /* its session is not known there any more */
+    bool login;               /* a person has to log in: why is "needs a login: tfy mcp login …" */
+    const char *challenge;    /* what WWW-Authenticate says; NULL: nothing */
     char why[TFY_ERROR_TEXT]; /* a sentence about what went wrong, without its subject; "": nothing */
 } TfyMcpPostEnd;
 

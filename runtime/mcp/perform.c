@@ -141,10 +141,14 @@ static void fail_unanswered(TfyCall *call, const TfyMcpEnd *end, const char *las
     tfy__buffer_free(&text);
 }
 
+static void ask_login(TfyCall *call, const char *say);
+
 static void fail_as(const TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
 {
     call->outcome = outcome == TFY_NOT_DONE && end->how == TFY_MCP_FAILED ? unsent(call) : outcome;
-    if (end->no_room)
+    if (end->login && (call->outcome == TFY_NOT_DONE || (call->round && call->round->away)))
+        ask_login(call, end->login);
+    else if (end->no_room)
         tfy__call_no_room(call, ENOMEM);
     else if (end->how == TFY_MCP_REFUSED)
         fail_saying(call, end->code, "was refused: ", end->message, strlen(end->message));
@@ -197,6 +201,42 @@ static void ask_people(TfyCall *call, const json_t *requests, const char *state)
     }
     json_decref(asked);
     starve(call);
+}
+
+/* The server wants a person to log in first. What people answered before, and the server's own state, stay for the time
+ * behind that. */
+static void ask_login(TfyCall *call, const char *say)
+{
+    const TfyRound *round = call->round;
+    json_t *request = tfy__mcp_ask_login(say, tfy__mcp_answers(round)), *state = NULL;
+    json_t *masked = request ? masked_copy(request) : NULL;
+    if (round) state = json_object_get(round->asked, "state");
+    json_decref(request);
+    if (round && round->count >= ROUNDS_MOST) {
+        json_decref(masked);
+        fail_saying(call, 0, "was not called: the server ", say, strlen(say));
+        return;
+    }
+    json_t *asked = json_pack("{s:s, s:o, s:O?}", "server", call->tool->mcp->server->name, "requests",
+                              masked ? masked : json_object(), "state", state);
+    if (masked && asked) {
+        tfy__call_ask_more(call, asked);
+        return;
+    }
+    json_decref(asked);
+    starve(call);
+}
+
+/* False after the call has failed: a person said that nobody will log in. */
+static bool may_log_in(TfyCall *call)
+{
+    const json_t *login = tfy__mcp_asked_login(call->round);
+    const char *say = json_string_value(json_object_get(login, "say"));
+    if (!tfy__mcp_login_denied(call->round)) return true;
+    call->outcome = call->round->away ? TFY_UNKNOWN : unsent(call);
+    fail_saying(call, 0, "was not called, and a person declined: the server ", say ? say : "needs a login",
+                say ? strlen(say) : 13);
+    return false;
 }
 
 /* ---- the server has made a task of it ---- */
@@ -295,7 +335,7 @@ static bool is_answer(TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *end)
     if (end->how != TFY_MCP_FAILED) *server->last = '\0';
     if (end->how == TFY_MCP_ANSWERED) return true;
     if (end->how == TFY_MCP_FAILED && !end->no_room) forget_tools(server);
-    if (away && end->how == TFY_MCP_FAILED && !end->no_room)
+    if (away && end->how == TFY_MCP_FAILED && !end->no_room && !end->login)
         tfy__call_poll(call, POLL_MOST_MS); /* it may be back then */
     else if (away || !repeats(call, end, end->outcome))
         fail_as(server, call, end, away ? TFY_UNKNOWN : end->outcome);
@@ -403,12 +443,10 @@ static bool knows_keys(const TfyMcpOpen *server, TfyCall *call)
 static json_t *call_params(const TfyCall *call)
 {
     const TfyRound *round = call->round;
-    json_t *arguments = tfy__mcp_arguments(call->tool, call->args);
+    json_t *arguments = tfy__mcp_arguments(call->tool, call->args), *answers = tfy__mcp_answers(round);
     json_t *state = round ? json_object_get(round->asked, "state") : NULL;
     json_t *params = arguments ? json_pack("{s:s, s:o}", "name", call->tool->mcp->name, "arguments", arguments) : NULL;
-    if (params &&
-        (!round || !json_object_size(round->answers) ||
-         json_object_set(params, "inputResponses", round->answers) == 0) &&
+    if (params && (!answers || json_object_set(params, "inputResponses", answers) == 0) &&
         (!state || json_object_set(params, "requestState", state) == 0))
         return params;
     json_decref(params);
@@ -420,9 +458,9 @@ static bool send_of_task(Job *job)
 {
     const TfyRound *round = job->call->round;
     const char *id = json_string_value(json_object_get(round->away, "task"));
-    if (!json_object_size(round->answers))
-        return send_request(job, "tasks/get", json_pack("{s:s}", "taskId", id), json_object(), on_task);
-    return send_request(job, "tasks/update", json_pack("{s:s, s:O}", "taskId", id, "inputResponses", round->answers),
+    json_t *answers = tfy__mcp_answers(round);
+    if (!answers) return send_request(job, "tasks/get", json_pack("{s:s}", "taskId", id), json_object(), on_task);
+    return send_request(job, "tasks/update", json_pack("{s:s, s:O}", "taskId", id, "inputResponses", answers),
                         json_object(), on_updated);
 }
 
@@ -506,7 +544,7 @@ static void start(TfyCall *call)
     TfyHeap *heap = task->heap;
     const uint32_t mark = tfy_mark(task);
     call->outcome = unsent(call);
-    TfyMcpOpen *server = tfy__mcp_server_of(call);
+    TfyMcpOpen *server = may_log_in(call) ? tfy__mcp_server_of(call) : NULL;
     Job *job = server ? tfy__sys_calloc(1, sizeof *job) : NULL;
     if (server && !job) tfy__call_starved(call);
     if (job) {

@@ -34,6 +34,7 @@ static void free_server(TfyMcpOpen *server)
     free_words(server->headers);
     if (server->url) explicit_bzero(server->url, strlen(server->url));
     free(server->url);
+    free(server->login_words);
     json_decref(server->tools);
     json_decref((json_t *)(uintptr_t)server->spec.capabilities);
     free(server);
@@ -109,6 +110,17 @@ static bool take_headers(TfyMcpOpen *server, TfyCall *call, const TfyObj *map)
     return server->headers || starve(call);
 }
 
+/* What a person types behind "tfy mcp login"; NULL: no memory. */
+static char *login_words(const TfyMcpServer *of)
+{
+    TfyBuffer words = {0};
+    tfy__buffer_printf(&words, "%s ", of->name);
+    tfy__buffer_shell_word(&words, of->file);
+    if (!words.failed) return words.data;
+    tfy__buffer_free(&words);
+    return NULL;
+}
+
 /* Its address, and what is sent with each request. */
 static bool take_address(TfyMcpOpen *server, TfyCall *call)
 {
@@ -132,7 +144,8 @@ static bool take_address(TfyMcpOpen *server, TfyCall *call)
         return false;
     }
     server->url = tfy__sys_printf("%s", text);
-    return server->url ? take_headers(server, call, headers.o) : starve(call);
+    server->login_words = login_words(of);
+    return server->url && server->login_words ? take_headers(server, call, headers.o) : starve(call);
 }
 
 static bool open_client(TfyMcpOpen *server, TfyCall *call)
@@ -146,6 +159,8 @@ static bool open_client(TfyMcpOpen *server, TfyCall *call)
                                 .confined = server->argv ? &server->invocation.confined : NULL,
                                 .url = server->url,
                                 .headers = (const char *const *)server->headers,
+                                .logins = server->of->logins,
+                                .login_words = server->login_words,
                                 .capabilities = able,
                                 .events = {.log = on_log, .notified = on_notified},
                                 .arg = server};

@@ -20,7 +20,7 @@ typedef struct TfyMcpOpen {
     TfyMcp *client;
     /* What the spec points to; owned, with copies of the words: the values that they come from do not stay. */
     TfyInvocation invocation;
-    char **argv, **env, **headers, *url;
+    char **argv, **env, **headers, *url, *login_words;
     json_t *tools;                  /* by name, each as tools/list has it; NULL: they are not known */
     TfyMcpListing *listing;         /* NULL: nobody asks for them */
     LIST(struct TfyMcpJob) waiting; /* for them */

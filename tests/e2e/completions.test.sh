@@ -23,7 +23,7 @@ offers() { bash offers.bash "$@"; }
 
 offers tfy '' >commands
 { offers tfy wal ''; offers tfy mcp ''; } >seconds
-check "tfy --help lists six commands of two words" [ "$(tfy --help | grep -cE '^  (wal|mcp) ')" = 6 ]
+check "tfy --help lists seven commands of two words" [ "$(tfy --help | grep -cE '^  (wal|mcp) ')" = 7 ]
 tfy --help | sed -n 's/^  \(wal [a-z]*\|mcp [a-z]*\|[a-z]*\) .*/\1/p' >names
 while read -r first second; do
     check "bash: the command $first" grep -qx -- "$first" commands

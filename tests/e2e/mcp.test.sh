@@ -239,7 +239,7 @@ printf '{"name": "ann"}\n' | timeout 60 tfy mcp call echo '{}' "$url" >out 2>err
 check "questions over HTTP" printed '"q1.answer": {"action": "accept", "content": {"name": "ann"}}'
 ends
 for words in "cut:ended its stream before it answered" "drops:broke off its answer" "big:sent a message above 8 MiB" \
-    "plain:answered HTTP 200 without a message" "login:wants a login (HTTP 401): because" "forbidden:refuses access (HTTP 403)" \
+    "plain:answered HTTP 200 without a message" "login:needs a login: tfy mcp login http:" "forbidden:refuses access (HTTP 403)" \
     "broken:answered HTTP 500: because" "redirects:answered with a redirect (HTTP 302)"; do
     serves "${words%%:*}"
     asks

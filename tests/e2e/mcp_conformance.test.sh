@@ -1,5 +1,5 @@
 #!/bin/sh
-# The MCP conformance suite against tfy serve --mcp: nothing fails but what the baseline names.
+# The MCP conformance suite against tfy serve --mcp, and against the client: nothing fails but what the baseline names.
 . "$here/lib.sh"
 run sh "$here/../mcp/conformance_server.sh" "$build"
 if grep -q '^skipped: ' out; then
@@ -9,3 +9,9 @@ fi
 check "the MCP conformance suite" ended 0
 check "2026-07-28: at least 32 of 37 that are required" [ "$(sed -n '/^2026/,/^2025/p' out | grep -c '^  ~')" -le 5 ]
 check "2025-11-25: at least 28 of 30 that are required" [ "$(sed -n '/^2025/,$p' out | grep -c '^  ~')" -le 2 ]
+
+# Of the 7 scenarios that no revision requires the client passes one.
+run sh "$here/../mcp/conformance_clients.sh" "$build"
+check "... and against the client" ended 0
+check "2026-07-28: all 32 that are required" printed "2026-07-28: 33 scenarios pass, 6 do not"
+check "2025-11-25: all 18 that are required" printed "2025-11-25: 19 scenarios pass, 6 do not"

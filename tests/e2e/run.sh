@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export build here scratch
-export TFY="$build/tfy" TFYC="$build/tfyc" EXAMPLES="$here/../../examples" XDG_CACHE_HOME="$scratch/.cache" NO_COLOR=1
+export TFY_LOGINS="$scratch/logins.json" TFY="$build/tfy" TFYC="$build/tfyc" EXAMPLES="$here/../../examples" XDG_CACHE_HOME="$scratch/.cache" NO_COLOR=1
 export CFLAGS="${CFLAGS--O0 -g0 -Wl,-S}"
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 

@@ -1,16 +1,10 @@
 #!/bin/sh
 # conformance_server.sh BUILD: runs the MCP conformance suite against `tfy serve --mcp` with everything.tfy, by what both
-# revisions require. It passes if nothing fails but what conformance_baseline.yaml names. CONFORMANCE is the folder of the
-# suite (else that of BUILD/npm), NODE a node of version 22 or newer (else BUILD/npm's).
+# revisions require. It passes if nothing fails but what conformance_baseline.yaml names.
 set -u
 build=$(cd "${1:?usage: conformance_server.sh BUILD}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
-suite=${CONFORMANCE:-$build/npm/node_modules/@modelcontextprotocol/conformance}
-node=${NODE:-$(ls -d "$build"/npm/node_modules/node-linux-*/bin/node 2>/dev/null | head -n 1)}
-if [ ! -f "$suite/dist/index.js" ] || ! "${node:-node}" --version >/dev/null 2>&1; then
-    echo "skipped: the MCP conformance suite, which './dev test' installs"
-    exit 0
-fi
+. "$here/conformance_suite.sh"
 PATH=$build:$PATH
 scratch=$(mktemp -d)
 trap 'kill $server $proxy 2>/dev/null; rm -rf "$scratch"' EXIT
@@ -39,12 +33,4 @@ python3 "$here/with_token.py" port "$(sed -n 's,.*http://127.0.0.1:\([0-9]*\)$,\
 proxy=$!
 wait_for test -s port
 
-failed=0
-for revision in 2026-07-28 2025-11-25; do
-    timeout 300 "${node:-node}" "$suite/dist/index.js" server --url "http://127.0.0.1:$(cat port)/mcp" \
-        --requirements $revision --expected-failures "$here/conformance_baseline.yaml" >"$revision.log" 2>&1 || failed=1
-    echo "$revision: $(sed -n '/=== SUMMARY ===/,$p' "$revision.log" | grep -c '^✓') scenarios pass, $(sed -n '/=== SUMMARY ===/,$p' "$revision.log" | grep -c '^✗') do not"
-    sed -n '/=== SUMMARY ===/,$p' "$revision.log" | grep '^✗'
-    sed -n '/^Total:/,$p' "$revision.log" | sed 1d
-done
-exit $failed
+both_revisions server --url "http://127.0.0.1:$(cat port)/mcp"

@@ -56,6 +56,9 @@
     ROW(mcp_pull, "mcp pull", "FILE.tfy [NAME] | NAME URL | NAME -- COMMAND [ARGUMENT ...]",                           \
         "write the tools of the MCP servers of a program, or of one server, to NAME.mcp.json",                         \
         OPT(MCP_CHECK) | OPT(SECRETS) | OPT(TIMEOUT), 1, -1)                                                           \
+    ROW(mcp_login, "mcp login", "URL | NAME FILE.tfy",                                                                 \
+        "log in at an MCP server over HTTP, in a browser, and keep the tokens", OPT(SECRETS) | OPT(TIMEOUT), 1, 2,     \
+        .more = MORE(SCOPE) | MORE(CLIENT_ID) | MORE(CLIENT_SECRET) | MORE(ISSUER))                                    \
     ROW(mcp_serve, "mcp serve", "FILE.tfy",                                                                            \
         "offer the workflows of a program as tools, to an MCP client at standard input and output",                    \
         OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(MCP_TOOL), 1, 1, .more = MORE(MCP_HOLD) | MORE(MCP_PROMPT) | MORE(MCP_RESOURCE))                                 \

@@ -164,7 +164,13 @@
       "offer this workflow as what is at an address such as docs://{id}; may be given several times")                  \
     O(MCP, "mcp", NULL, "offer the programs to MCP clients, at /mcp")                                                  \
     O(MCP_APPROVE, "approve", "client|people",                                                                         \
-      "who answers the questions of runs that an MCP client started: its user, or people here (the default)")
+      "who answers the questions of runs that an MCP client started: its user, or people here (the default)")          \
+    O(SCOPE, "scope", "NAMES",                                                                                         \
+      "ask for these rights too, with spaces between them (else for those that the server names)")                     \
+    O(CLIENT_ID, "client-id", "ID",                                                                                    \
+      "the client that was registered there for you, or the address of a document about it (else one is registered)")  \
+    O(CLIENT_SECRET, "client-secret", "NAME", "the name of the secret that has the client's secret")                   \
+    O(ISSUER, "issuer", "URL", "log in there alone, if the server names it (else at the first that it names)")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

@@ -151,25 +151,37 @@ static int name_file(const Program *program, const char *name, char file[PATH_MA
     return tfy__fail(EXIT_USAGE, "the name of %s.mcp.json is too long", name);
 }
 
-static int pull_server(const Program *program, const json_t *server)
+static int pull_server(const TfyArgs *args, const TfyMcpSpec *spec, const char *cwd, void *arg)
 {
     char file[PATH_MAX];
-    Words words = {.argv = NULL};
     TfyMcpTalk talk = {.loop = NULL};
+    int status = name_file(arg, spec->name, file);
+    if (status == EXIT_DONE) status = tfy__mcp_talk_open_spec(&talk, args, spec, cwd);
+    if (status == EXIT_DONE) status = tfy__mcp_pull(&talk, file, args->option[OPT_MCP_CHECK]);
+    tfy__mcp_talk_close(&talk);
+    return status;
+}
+
+/* Visits a server with what its words stand for. */
+static int visit_server(const Program *program, const json_t *server, TfyMcpVisit *visit, void *arg)
+{
+    Words words = {.argv = NULL};
+    TfyBuffer login = {0};
     const char *name = tfy__json_text(server, "name");
-    int status = name_file(program, name, file);
-    if (status == EXIT_DONE && !find_words(program, server, &words)) status = EXIT_MISSING;
-    if (status == EXIT_DONE) {
+    int status = EXIT_MISSING;
+    tfy__buffer_printf(&login, "%s ", name);
+    tfy__buffer_shell_word(&login, program->path);
+    if (find_words(program, server, &words)) {
         const TfyMcpSpec spec = {.name = name,
                                  .argv = (const char *const *)words.argv,
                                  .env = (const char *const *)words.env,
                                  .url = words.url,
-                                 .headers = (const char *const *)words.headers};
-        status = tfy__mcp_talk_open_spec(&talk, program->args, &spec, words.cwd ? words.cwd : ".");
+                                 .headers = (const char *const *)words.headers,
+                                 .login_words = login.failed ? NULL : login.data};
+        status = visit(program->args, &spec, words.cwd ? words.cwd : ".", arg);
     }
-    if (status == EXIT_DONE) status = tfy__mcp_pull(&talk, file, program->args->option[OPT_MCP_CHECK]);
-    tfy__mcp_talk_close(&talk);
     free_words(&words);
+    tfy__buffer_free(&login);
     return status;
 }
 
@@ -186,7 +198,8 @@ static int read_servers(Program *program)
     return program->servers ? EXIT_DONE : tfy__fail(EXIT_BUG, "tfyc --servers printed what cannot be read");
 }
 
-static int pull_servers(const Program *program, const char *only)
+/* Each server, or the one of that name. Goes on behind one that fails. */
+static int visit_servers(const Program *program, const char *only, TfyMcpVisit *visit, void *arg)
 {
     int status = EXIT_DONE, found = 0;
     size_t i;
@@ -194,7 +207,7 @@ static int pull_servers(const Program *program, const char *only)
     json_array_foreach(program->servers, i, server)
     {
         if (only && strcmp(tfy__json_text(server, "name"), only) != 0) continue;
-        const int one = pull_server(program, server);
+        const int one = visit_server(program, server, visit, arg);
         found++;
         if (status == EXIT_DONE) status = one;
     }
@@ -204,12 +217,22 @@ static int pull_servers(const Program *program, const char *only)
                      program->path);
 }
 
+int tfy__mcp_with_server(const TfyArgs *args, const char *path, const char *name, TfyMcpVisit *visit, void *arg)
+{
+    Program program = {.args = args, .path = path};
+    int status = read_servers(&program);
+    if (status == EXIT_DONE) status = visit_servers(&program, name, visit, arg);
+    json_decref(program.servers);
+    return status;
+}
+
 int tfy__mcp_pull_program(const TfyArgs *args)
 {
     Program program = {.args = args, .path = args->words[0]};
     if (args->word_count > 2) return tfy__fail(EXIT_USAGE, "'%s' is too much", args->words[2]);
     int status = read_servers(&program);
-    if (status == EXIT_DONE) status = pull_servers(&program, args->word_count > 1 ? args->words[1] : NULL);
+    if (status == EXIT_DONE)
+        status = visit_servers(&program, args->word_count > 1 ? args->words[1] : NULL, pull_server, &program);
     json_decref(program.servers);
     return status;
 }

@@ -13,6 +13,7 @@
 #include "effects/http_client.h"
 #include "effects/process.h"
 #include "mcp/ask.h"
+#include "mcp/login/login.h"
 #include "value/json.h"
 
 #define PATIENCE_MS 60000 /* the default that the help gives for --timeout */
@@ -146,6 +147,8 @@ static int choose_server(TfyMcpTalk *talk, const TfyArgs *args, int first)
         return tfy__fail(EXIT_USAGE, "'%s' is not an http or https address; the command of a server follows --", word);
     curl_url_cleanup(parts);
     talk->spec.url = word;
+    tfy__buffer_shell_word(&talk->login_words, word);
+    talk->spec.login_words = talk->login_words.data;
     name_address(talk, word);
     return EXIT_DONE;
 }
@@ -168,6 +171,7 @@ static int open_in(TfyMcpTalk *talk, const TfyArgs *args, const char *cwd)
     talk->spec.capabilities = able;
     talk->spec.events = (TfyMcpEvents){.log = on_log, .asked = on_asked};
     talk->spec.arg = talk;
+    talk->spec.logins = talk->spec.login_words && !talk->logs_in ? &tfy__mcp_logins : NULL;
     talk->spec.cwd_fd = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (talk->spec.cwd_fd < 0)
         return tfy__fail(EXIT_MISSING, "the directory %s cannot be opened: %s", cwd, strerror(errno));
@@ -210,4 +214,5 @@ void tfy__mcp_talk_close(TfyMcpTalk *talk)
     if (talk->spec.cwd_fd > 0) close(talk->spec.cwd_fd);
     json_decref((json_t *)(uintptr_t)talk->spec.capabilities);
     tfy__buffer_free(&talk->said);
+    tfy__buffer_free(&talk->login_words);
 }

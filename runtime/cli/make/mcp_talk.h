@@ -16,12 +16,15 @@ typedef struct TfyMcpTalk {
     int64_t until_ms;    /* when it has been, by the monotonic clock */
     bool done;           /* the command is; `status` holds */
     int status;
-    TfyBuffer said; /* the end of what the server wrote on stderr */
+    TfyBuffer said;        /* the end of what the server wrote on stderr */
+    bool logs_in;          /* no login is used: the command makes one */
+    TfyBuffer login_words; /* how a person logs in at the server */
 } TfyMcpTalk;
 
 /* Opens the server that the words from number `first` on are. Returns an exit status. */
 int tfy__mcp_talk_open(TfyMcpTalk *talk, const TfyArgs *args, int first);
-/* Opens this server in that directory: of the spec its name, and how it is reached, which must outlive the talk. */
+/* Opens this server in that directory: of the spec its name, how it is reached, and the words of its login, all of which
+ * must outlive the talk. */
 int tfy__mcp_talk_open_spec(TfyMcpTalk *talk, const TfyArgs *args, const TfyMcpSpec *server, const char *cwd);
 /* Runs the loop until the command is done, or the server is silent for too long. Returns the exit status. */
 int tfy__mcp_talk_run(TfyMcpTalk *talk);
