@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "effects/known.h"
+#include "value/json.h"
+
 static const char *text_of(const json_t *object, const char *name, const char *otherwise)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -118,4 +121,20 @@ json_t *tfy__mcp_whole(const json_t *result)
     json_decref(parts);
     tfy__buffer_free(&text);
     return whole;
+}
+
+/* ---- secrets ---- */
+
+json_t *tfy__mcp_masked(const json_t *json)
+{
+    TfyBuffer text = {0}, masked = {0};
+    json_t *copy = NULL;
+    tfy__encode_json(&text, json);
+    if (!text.failed && !tfy__known_mask(text.data, text.len, false, &masked))
+        copy = json_incref((json_t *)(uintptr_t)json);
+    else if (!masked.failed && masked.len)
+        copy = json_loadb(masked.data, masked.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    tfy__buffer_free(&text);
+    tfy__buffer_free(&masked);
+    return copy;
 }

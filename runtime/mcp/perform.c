@@ -158,17 +158,6 @@ static void fail_as(const TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *en
 
 /* ---- the server wants to know more ---- */
 
-/* A copy in which the values of secrets are masked; NULL: no memory. Owned. */
-static json_t *masked_copy(const json_t *json)
-{
-    TfyBuffer text = {0};
-    tfy__encode_json(&text, json);
-    tfy__known_mask_in(&text, false);
-    json_t *copy = text.failed ? NULL : json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    tfy__buffer_free(&text);
-    return copy;
-}
-
 static bool holds_secret(const char *text)
 {
     TfyBuffer masked = {0};
@@ -193,7 +182,7 @@ static void ask_people(TfyCall *call, const json_t *requests, const char *state)
         return;
     }
     json_t *asked = json_pack("{s:s}", "server", call->tool->mcp->server->name);
-    json_t *masked = json_is_object(requests) ? masked_copy(requests) : json_object();
+    json_t *masked = json_is_object(requests) ? tfy__mcp_masked(requests) : json_object();
     if (asked && json_object_set_new(asked, "requests", masked) == 0 &&
         (!state || json_object_set_new(asked, "state", json_string(state)) == 0)) {
         tfy__call_ask_more(call, asked);
@@ -209,7 +198,7 @@ static void ask_login(TfyCall *call, const char *say)
 {
     const TfyRound *round = call->round;
     json_t *request = tfy__mcp_ask_login(say, tfy__mcp_answers(round)), *state = NULL;
-    json_t *masked = request ? masked_copy(request) : NULL;
+    json_t *masked = request ? tfy__mcp_masked(request) : NULL;
     if (round) state = json_object_get(round->asked, "state");
     json_decref(request);
     if (round && round->count >= ROUNDS_MOST) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/content.h"
 #include "mcp/schema.h"
 #include "value/json.h"
 
@@ -121,11 +122,12 @@ static bool ask_page(TfyMcpListing *listing, const char *cursor);
 static void end_pages(TfyMcpListing *listing)
 {
     char why[TFY_ERROR_TEXT] = "";
-    json_t *tools = sorted(listing->tools);
+    json_t *given = sorted(listing->tools), *tools = given ? tfy__mcp_masked(given) : NULL;
     if (tools) find_double(tools, why);
     if (!tools) snprintf(why, sizeof why, "memory ran out");
     end_listing(listing, *why ? NULL : tools, why, NULL);
     json_decref(tools);
+    json_decref(given);
 }
 
 static void on_page(void *arg, const TfyMcpEnd *end)

@@ -7,6 +7,7 @@
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/make/mcp_talk.h"
+#include "effects/known.h"
 #include "mcp/content.h"
 #include "mcp/tools.h"
 
@@ -143,10 +144,12 @@ static void print_result(const Call *call, const json_t *result, bool failed)
     TfyBuffer text = {0};
     if (call->json) {
         const json_t *shown = structured ? structured : json_object_get(result, "content");
-        tfy__report_print(shown ? json_incref((json_t *)(uintptr_t)shown) : json_array(), 2);
+        json_t *masked = shown ? tfy__mcp_masked(shown) : NULL;
+        tfy__report_print(masked ? masked : json_array(), 2);
         return;
     }
     tfy__mcp_text(&text, result);
+    tfy__known_mask_in(&text, false);
     if (failed)
         tfy__say("'%s' failed: %s", call->tool, text.len ? text.data : "it does not say why");
     else if (text.len)

@@ -11,8 +11,10 @@
 
 #include "cli/make/bare_loop.h"
 #include "effects/http_client.h"
+#include "effects/known.h"
 #include "effects/process.h"
 #include "mcp/ask.h"
+#include "mcp/content.h"
 #include "mcp/login/login.h"
 #include "value/json.h"
 
@@ -33,12 +35,14 @@ static int64_t clock_ms(void)
 /* What the question is, and what each field of a form is for. */
 static void show_question(const TfyMcpTalk *talk, const json_t *params)
 {
-    const char *message = json_string_value(json_object_get(params, "message"));
     TfyBuffer details = {0};
-    tfy__mcp_ask_details(params, &details);
+    json_t *shown = tfy__mcp_masked(params);
+    const char *message = json_string_value(json_object_get(shown, "message"));
+    tfy__mcp_ask_details(shown, &details);
     tfy__say("%s asks: %s", talk->name, message ? message : "");
     if (details.len) tfy__say_text("%s\n", details.data);
     tfy__buffer_free(&details);
+    json_decref(shown);
 }
 
 json_t *tfy__mcp_talk_ask(TfyMcpTalk *talk, const json_t *params)
@@ -98,11 +102,16 @@ void tfy__mcp_talk_end(TfyMcpTalk *talk, int status)
 void tfy__mcp_talk_failed(TfyMcpTalk *talk, const char *what, const TfyMcpEnd *end)
 {
     const bool refused = end->how == TFY_MCP_REFUSED;
+    TfyBuffer text = {0};
     if (!refused && talk->said.len) tfy__say_text("%s", talk->said.data);
+    tfy__buffer_text(&text, end->message);
+    tfy__known_mask_in(&text, false);
+    const char *message = text.failed ? "" : text.data;
     if (refused)
-        tfy__say("%s was refused: %s (code %lld)", what, end->message, (long long)end->code);
+        tfy__say("%s was refused: %s (code %lld)", what, message, (long long)end->code);
     else
-        tfy__say("%s", end->message);
+        tfy__say("%s", message);
+    tfy__buffer_free(&text);
     tfy__mcp_talk_end(talk, refused ? EXIT_RUN_FAILED : EXIT_MISSING);
 }
 

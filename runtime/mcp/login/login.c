@@ -29,7 +29,7 @@ struct TfyMcpLogin {
     json_t *entry, *client;
     char *issuer;
     uint32_t number; /* of the token: how many there have been */
-    uint32_t spent;  /* the number of a token that could not be renewed when it expired; 0: none */
+    uint32_t spent;  /* the number of a token that is sent though it has expired: renewing it did not help; 0: none */
     enum { READY, LOCKING, ASKING } state;
     char why[TFY_ERROR_TEXT]; /* why the file cannot be used, or the newest renewal failed for a while; "": neither */
     int lock;                 /* of the file; -1: none */
@@ -147,6 +147,7 @@ static void on_renewed(void *arg, CURLcode result)
         fail(login, "cannot renew its login: %.150s: %.300s", login->issuer, why);
     } else {
         keep(login, entry);
+        login->spent = login->number; /* it is not renewed at once if it expires soon */
         settle(login);
     }
     json_decref(answer);
