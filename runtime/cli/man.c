@@ -111,6 +111,8 @@ static const Row VARIABLES[] = {
     {"NO_COLOR", "turns all colours off"},
     {"CC, CFLAGS", "the C compiler of tfy run and tfy build, and further flags"},
     {"XDG_CACHE_HOME", "compiled programs are stored in its tfy/"},
+    {"TFY_LOGINS", "the file of logins at MCP servers"},
+    {"XDG_CONFIG_HOME", "without TFY_LOGINS, they are in its tfy/logins.json; else in ~/.config/tfy/logins.json"},
 };
 
 static const Row FILES[] = {
@@ -118,6 +120,7 @@ static const Row FILES[] = {
     {".tfy/runs.db-tfy", "the lock of that database, and how far its log went; it belongs to the database"},
     {".tfy/runs.db-live", "the socket of the process that runs the database's runs"},
     {"~/.cache/tfy", "compiled programs; they are made again when they are missing"},
+    {"~/.config/tfy/logins.json", "tokens for MCP servers at which a person has logged in; only that person may read it"},
 };
 
 static void rows(const char *name, const Row *row, size_t count)

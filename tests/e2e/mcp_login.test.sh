@@ -173,6 +173,8 @@ logs_in
 check "... or none" ended 0 "127.0.0.1 needs no login"
 run tfy mcp login http://example.com/mcp
 check "no token is sent over plain http" ended 64 "it is not an https address"
+run tfy mcp login -- http://127.0.0.1:1/
+check "a command has no login" ended 64 "only servers over HTTP want logins"
 run tfy mcp login hub
 check "a name alone" ended 64 "tfy mcp login hub FILE.tfy"
 mode
@@ -193,7 +195,7 @@ check "what is not a scope" ended 64 "is not a scope"
 mode
 chmod 644 logins.json
 calls
-check "a file that others can read is refused" ended 69 "others can read $PWD/logins.json, which has logins; run: chmod 600"
+check "a file that others can read is refused" ended 69 "has no login that can be used: others can read $PWD/logins.json, which has logins; run: chmod 600"
 logs_in
 check "... in the login, too" ended 65 "others can read"
 chmod 600 logins.json

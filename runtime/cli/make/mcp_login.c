@@ -350,13 +350,16 @@ static int log_in(Login *login, const char *url)
     return status;
 }
 
+static int refuse_command(const char *name)
+{
+    return tfy__fail(EXIT_USAGE, "'%s' is a command and has no address; only servers over HTTP want logins", name);
+}
+
 static int log_in_at(const TfyArgs *args, const TfyMcpSpec *spec, const char *cwd, void *arg)
 {
     Login login = {.args = args, .talk = {.logs_in = true}};
     (void)arg;
-    if (!spec->url)
-        return tfy__fail(EXIT_USAGE, "'%s' is a command and has no address; only servers over HTTP want logins",
-                         spec->name);
+    if (!spec->url) return refuse_command(spec->name);
     int status = tfy__mcp_talk_open_spec(&login.talk, args, spec, cwd);
     if (status == EXIT_DONE) status = log_in(&login, spec->url);
     tfy__mcp_talk_close(&login.talk);
@@ -374,6 +377,7 @@ int tfy__cmd_mcp_login(const TfyArgs *args)
                          word, word);
     Login login = {.args = args, .talk = {.logs_in = true}};
     int status = tfy__mcp_talk_open(&login.talk, args, 0);
+    if (status == EXIT_DONE && !login.talk.spec.url) status = refuse_command(word);
     if (status == EXIT_DONE) status = log_in(&login, login.talk.spec.url);
     tfy__mcp_talk_close(&login.talk);
     return status;

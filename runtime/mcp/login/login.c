@@ -15,6 +15,7 @@
 #include "mcp/login/token.h"
 
 #define NS_PER_MS    INT64_C(1000000)
+#define WHY_MOST     ((int)TFY_ERROR_TEXT - 64)
 #define EARLY_S      10    /* a token that expires so soon is renewed first */
 #define LOCK_MS      50    /* between two tries to lock the file */
 #define LOCK_MOST_MS 60000 /* another process may wait for its issuer meanwhile */
@@ -77,8 +78,10 @@ static void take(TfyMcpLogin *login, const json_t *logins)
 /* Reads the file; without one that can be used there is no login. */
 static json_t *look(TfyMcpLogin *login)
 {
+    char why[TFY_ERROR_TEXT] = "";
+    json_t *logins = tfy__logins_read(why);
     login->why[0] = '\0';
-    json_t *logins = tfy__logins_read(login->why);
+    if (*why) snprintf(login->why, sizeof login->why, "has no login that can be used: %.*s", WHY_MOST, why);
     take(login, logins);
     return logins;
 }
