@@ -188,6 +188,7 @@
     X(PRINT, tfy_print, RECORDS, TASK, NONE)                                 \
     X(LOG, tfy_log, RECORDS, TASK, NONE)                                     \
     X(EMIT, tfy_emit, RECORDS, TASK, NONE)                                   \
+    X(PROGRESS, tfy_progress, RECORDS, TASK, NONE)                           \
     X(SAVE, tfy_save, RECORDS, TASK, NONE)                                   \
     X(FN_FUEL, tfy_fn_fuel, CHECKS, LINE, NONE)                              \
     X(FN_ENTER, tfy_fn_enter, CHECKS, LINE, NONE)                            \

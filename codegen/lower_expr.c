@@ -546,6 +546,7 @@ Val *lower_effect_now(Lower *l, const Expr *call, const char *label)
     case BI_UUID: return lower_call(l, RT_UUID, NULL, 0);
     case BI_PRINT: return lower_call(l, RT_PRINT, NULL, 2, mark_point(l, call, label), args[0]);
     case BI_LOG: return lower_call(l, RT_LOG, NULL, 3, mark_point(l, call, label), args[0], args[1]);
+    case BI_PROGRESS: return lower_call(l, RT_PROGRESS, NULL, 4, mark_point(l, call, label), args[0], args[1], args[2]);
     case BI_EMIT: return lower_call(l, RT_EMIT, NULL, 3, mark_point(l, call, label), args[0], args[1]);
     case BI_SAVE:
         l->machine->saves = true;

@@ -76,6 +76,8 @@ EFFECT(UUID, "uuid", AT_ONCE, PURE, NULL, TRUSTED, "string", NO_PARAMS)
 EFFECT(PRINT, "print", AT_ONCE, PURE, NULL, DATA, "nothing", IN("text", "string"))
 EFFECT(LOG, "log", AT_ONCE, PURE, NULL, DATA, "nothing", IN("text", "string") OPT("level", "string?"))
 EFFECT(SAVE, "save", AT_ONCE, PURE, NULL, DATA, "nothing", IN("table", "string") IN("row", "T"))
+EFFECT(PROGRESS, "progress", AT_ONCE, PURE, NULL, DATA, "nothing",
+       IN("done", "int") IN("total", "int") OPT("text", "string?"))
 EFFECT(EMIT, "emit", AT_ONCE, PURE, NULL, DATA, "nothing", IN("stage", "string") IN("text", "string"))
 
 /* effects written as methods of a channel, listener or stream; argv[0] is the receiver */

@@ -92,6 +92,7 @@ static Callee callee_of_builtin(Check *c, const Builtin *builtin, Name name)
     case BI_SECRET: return refuse_callee(c, name.span, name.text, "a test sees its name and nothing else");
     case BI_PRINT:
     case BI_LOG:
+    case BI_PROGRESS:
     case BI_EMIT: return refuse_callee(c, name.span, name.text, "it needs nothing from outside; see output()");
     case BI_SAVE:
         return refuse_callee(c, name.span, name.text, "it needs nothing from outside: a test's rows go nowhere");

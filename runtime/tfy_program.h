@@ -346,6 +346,8 @@ bool tfy_uuid(TfyTask *task, TfyObj **out);
 bool tfy_print(TfyTask *task, const TfyPoint *point, TfyObj *text);
 bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level); /* level: string or NULL */
 bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text);
+/* Says how far the task is. text: string or NULL. A total below 1 is unknown. */
+bool tfy_progress(TfyTask *task, const TfyPoint *point, int64_t done, int64_t total, TfyObj *text);
 /* Saves a row of the application's table, in the commit of its record. type: the record's type. */
 bool tfy_save(TfyTask *task, const TfyPoint *point, TfyObj *table, const TfyType *type, TfyObj *record);
 

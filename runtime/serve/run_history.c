@@ -99,6 +99,13 @@ void tfy__serve_records(TfyRequest *request)
 
 /* ---- what it printed ---- */
 
+static void show_progress(TfyBuffer *out, const TfyPayload *payload)
+{
+    if (!tfy__payload_get(payload, TFY_P_DONE)) return;
+    tfy__buffer_printf(out, ",\"done\":%lld,\"total\":%lld", (long long)tfy__payload_int(payload, TFY_P_DONE),
+                       (long long)tfy__payload_int(payload, TFY_P_TOTAL));
+}
+
 static void show_output(TfyRequest *request, const TfyHistory *history, uint32_t i, void *arg)
 {
     const TfyLogRecord *record = &history->records[i];
@@ -113,6 +120,7 @@ static void show_output(TfyRequest *request, const TfyHistory *history, uint32_t
     tfy__answer_text(out, "level", tfy__payload_text(&payload, TFY_P_LEVEL));
     tfy__answer_text(out, "stage", tfy__payload_text(&payload, TFY_P_STAGE));
     tfy__answer_text(out, "text", tfy__payload_text(&payload, TFY_P_TEXT));
+    show_progress(out, &payload);
     tfy__buffer_char(out, '}');
     tfy__payload_close(&payload);
 }

@@ -425,9 +425,9 @@ def do_tells(client):
     said = [(message["method"], message["params"]) for message in client.before]
     assert said == [
         ("notifications/message", {"level": "info", "logger": "tells", "data": "starts"}),
-        ("notifications/progress", {"progressToken": "p", "progress": 0.0, "total": 4.0, "message": "work"}),
-        ("notifications/progress", {"progressToken": "p", "progress": 3.0, "total": 4.0, "message": "nearly"}),
-        ("notifications/progress", {"progressToken": "p", "progress": 100.0, "total": 100.0, "message": "work"}),
+        ("notifications/progress", {"progressToken": "p", "progress": 0, "total": 4}),
+        ("notifications/progress", {"progressToken": "p", "progress": 3, "total": 4, "message": "nearly there"}),
+        ("notifications/progress", {"progressToken": "p", "progress": 100, "message": "who knows"}),
     ], said
     client.answer("tools/call", call("tells", {}))
     assert not client.before, client.before

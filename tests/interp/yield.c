@@ -223,6 +223,7 @@ const Value *effect_now(Frame *f, const Expr *call)
     switch (call->builtin->id) {
     case BI_PRINT: return say(f, args[0]);
     case BI_LOG:
+    case BI_PROGRESS:
     case BI_EMIT:
     case BI_SAVE: return &value_null;
     case BI_SECRET: return secret_text(args[0]);

@@ -18,6 +18,11 @@ static const char *member_of(const TfyPayload *payload, TfyMember member)
     return text ? text : "";
 }
 
+static void add_number(TfyBuffer *out, const TfyPayload *payload, TfyMember member)
+{
+    if (tfy__payload_get(payload, member)) tfy__put_int(out, member, tfy__payload_int(payload, member));
+}
+
 static void add_member(TfyBuffer *out, const TfyPayload *payload, TfyMember member)
 {
     const json_t *value = tfy__payload_get(payload, member);
@@ -34,6 +39,8 @@ static void say_line(const TfyHistory *history, uint32_t index, const TfyPayload
     add_member(&out, payload, TFY_P_LEVEL);
     add_member(&out, payload, TFY_P_STAGE);
     add_member(&out, payload, TFY_P_TEXT);
+    add_number(&out, payload, TFY_P_DONE);
+    add_number(&out, payload, TFY_P_TOTAL);
     tfy__buffer_text(&out, "}\n");
     if (!out.failed) fwrite(out.data, 1, out.len, stdout);
     tfy__buffer_free(&out);

@@ -425,6 +425,7 @@ void tfy__print_to_stderr(TfyLoop *loop)
 typedef struct Saying {
     const char *to;
     const TfyString *text, *level, *stage;
+    const int64_t *progress; /* NULL: it tells none; else how much is done, and of how much */
 } Saying;
 
 static void saying_payload(TfyBuffer *out, const Saying *saying)
@@ -434,6 +435,8 @@ static void saying_payload(TfyBuffer *out, const Saying *saying)
     tfy__put_string(out, TFY_P_TEXT, &saying->text->head);
     if (saying->level) tfy__put_string(out, TFY_P_LEVEL, &saying->level->head);
     if (saying->stage) tfy__put_string(out, TFY_P_STAGE, &saying->stage->head);
+    if (saying->progress) tfy__put_int(out, TFY_P_DONE, saying->progress[0]);
+    if (saying->progress) tfy__put_int(out, TFY_P_TOTAL, saying->progress[1]);
     tfy__put_end(out);
 }
 
@@ -507,6 +510,27 @@ bool tfy_log(TfyTask *task, const TfyPoint *point, TfyObj *text, TfyObj *level)
 bool tfy_emit(TfyTask *task, const TfyPoint *point, TfyObj *stage, TfyObj *text)
 {
     return say(task, point, &(Saying){.to = "pal", .text = (TfyString *)text, .stage = (TfyString *)stage});
+}
+
+/* An event of the stage Progress. Its text begins with the numbers, for people and for readers that know nothing else. */
+bool tfy_progress(TfyTask *task, const TfyPoint *point, int64_t done, int64_t total, TfyObj *text)
+{
+    static const char stage[] = "Progress";
+    const TfyString *words = (TfyString *)text;
+    TfyBuffer said = {0};
+    tfy__buffer_printf(&said, "%lld", (long long)done);
+    if (total > 0) tfy__buffer_printf(&said, "/%lld", (long long)total);
+    if (words && words->byte_len) tfy__buffer_char(&said, ' ');
+    if (words) tfy__buffer_add(&said, words->bytes, words->byte_len);
+    TfyObj *line = said.failed ? NULL : tfy_string_of(task, said.data, said.len),
+           *name = line ? tfy_string_of(task, stage, sizeof stage - 1) : NULL;
+    if (said.failed) tfy__buffer_refused(task, &said);
+    tfy__buffer_free(&said);
+    return name && say(task, point,
+                       &(Saying){.to = "pal",
+                                 .text = (TfyString *)line,
+                                 .stage = (TfyString *)name,
+                                 .progress = (int64_t[]){done, total}});
 }
 
 /* ---- values from outside ---- */

@@ -1,6 +1,6 @@
-/* told.c: what a run says while a client waits for it: what it logs, where the client wants that, and how far it has come: the
- * text of an event that reads "3/10" or "42 %", also with words behind it. */
-#include <stdlib.h>
+/* told.c: what a run says while a client waits for it: what it logs, where the client wants that, and how far it is
+ * (`progress`). */
+#include <string.h>
 
 #include "serve/mcp/turn.h"
 #include "wal/rows/payload.h"
@@ -32,42 +32,22 @@ static void tell_log(TfyMcpTurn *turn, const TfyPayload *payload)
 
 /* ---- progress ---- */
 
-typedef struct Progress {
-    double done, total;
-    const char *words;
-} Progress;
-
-static bool read_progress(const char *text, Progress *out)
+/* The words of a progress stand behind its numbers. */
+static const char *words_of(const char *text)
 {
-    char *end;
-    out->done = strtod(text, &end);
-    if (end == text || !(out->done >= 0)) return false;
-    while (*end == ' ') end++;
-    if (*end == '%') {
-        out->total = 100;
-        end++;
-    } else if (*end == '/') {
-        const char *total = end + 1;
-        out->total = strtod(total, &end);
-        if (end == total || !(out->total > 0)) return false;
-    } else {
-        return false;
-    }
-    if (*end && *end != ' ') return false;
-    out->words = end + strspn(end, " ");
-    return true;
+    const char *blank = text ? strchr(text, ' ') : NULL;
+    return blank ? blank + 1 : NULL;
 }
 
 /* Clients may rely on it that progress only grows. */
 static void tell_progress(TfyMcpTurn *turn, const TfyPayload *payload)
 {
-    const char *text = tfy__payload_text(payload, TFY_P_TEXT), *stage = tfy__payload_text(payload, TFY_P_STAGE);
-    Progress progress;
-    if (!token_of(turn) || !text || !read_progress(text, &progress) || progress.done < turn->progress) return;
-    turn->progress = progress.done + 1e-9;
-    if (*progress.words) stage = progress.words;
-    json_t *params = json_pack("{s:O, s:f, s:f, s:s*}", "progressToken", token_of(turn), "progress", progress.done,
-                               "total", progress.total, "message", stage);
+    const int64_t done = tfy__payload_int(payload, TFY_P_DONE), total = tfy__payload_int(payload, TFY_P_TOTAL);
+    if (!token_of(turn) || !tfy__payload_get(payload, TFY_P_DONE) || done < turn->progress) return;
+    turn->progress = done < INT64_MAX ? done + 1 : done;
+    json_t *params = json_pack("{s:O, s:I, s:s*}", "progressToken", token_of(turn), "progress", (json_int_t)done,
+                               "message", words_of(tfy__payload_text(payload, TFY_P_TEXT)));
+    if (total > 0) json_object_set_new(params, "total", json_integer(total));
     tfy__turn_say(turn, "notifications/progress", params);
     json_decref(params);
 }

@@ -55,7 +55,7 @@ typedef struct TfyMcpTurn {
     char run[37];                   /* "": none yet */
     int64_t since;                  /* record of its start: what the run says from there on is told */
     int64_t told_to;                /* … up to this one, while it catches up */
-    double progress;                /* that was told last */
+    int64_t progress;               /* the least that is told: more than the last one */
     int64_t said_ms;                /* monotonic: when the client heard something last */
     bool waits;                     /* for the run */
     bool looks, again;              /* the run is being looked at; and has to be once more */

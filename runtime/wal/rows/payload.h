@@ -50,6 +50,7 @@
     M(DETAILS, "details", TEXT)                                                                                        \
     M(DEV, "dev", INT)                                                                                                 \
     M(DIGEST, "digest", TEXT)                                                                                          \
+    M(DONE, "done", INT)                                                                                               \
     M(DUE, "due", INT)                                                                                                 \
     M(ENTRY, "entry", TEXT)                                                                                            \
     M(EPOCH, "epoch", INT)                                                                                             \
@@ -133,6 +134,7 @@
     M(TID, "tid", INT)                                                                                                 \
     M(TO, "to", TEXT)                                                                                                  \
     M(TOOL, "tool", TEXT)                                                                                              \
+    M(TOTAL, "total", INT)                                                                                             \
     M(TTL_MS, "ttl_ms", INT)                                                                                           \
     M(POLL_MS, "poll_ms", INT)                                                                                         \
     M(TRIES, "tries", INT)                                                                                             \

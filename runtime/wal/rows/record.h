@@ -58,7 +58,7 @@
  *   Value             {"now": ms}; {"save": table, "row": {…}}: a row added to that table in the same commit (saved.h)
  *   Approval          {"id", "digest", "answer": …, "by", "via"?, "grant"?}; grant: for the sandbox of a tool under way, and the
  *                       record is of no step
- *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?}
+ *   Output            {"to": "stdout" | "log" | "pal", "text", "level"?, "stage"?, "done"?, "total"?}
  *   Retry             {"attempt", "error": {…}, "due": ms}
  *   InDoubt           {"tool", "key", "why", "error"?: {…}}
  *   Resolved          {"how": "done" | "retry" | "fail", "value"?: …, "by", "via"?}
