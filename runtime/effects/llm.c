@@ -1,10 +1,11 @@
 /* llm.c: the performer of llm() and of prompts.
  *
- * The source of answers is chosen once per loop: --llm cassette:FILE, --llm record:FILE, or (neither) the endpoint
- * in TFY_LLM_URL. Nothing is ever invented: without a source the call fails and says what to set.
+ * The source of answers is chosen once per loop: --llm cassette:FILE, --llm record:FILE, --llm client, or (none of them) the
+ * endpoint in TFY_LLM_URL. Nothing is ever invented: without a source the call fails and says what to set.
  *
  * llm_sent keeps what was sent, and llm_memory what the next request at a place needs. */
 #include "effects/llm.h"
+#include "effects/llm_client.h"
 #include "effects/llm_files.h"
 #include "effects/llm_memory.h"
 #include "effects/llm_models.h"
@@ -32,16 +33,17 @@
 #define MODELS_USUAL  ".tfy/models.json"
 #define ANSWER_MAX    ((size_t)8 << 20) /* bytes of a response */
 
-typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD } Mode;
+typedef enum Mode { MODE_ENDPOINT, MODE_CASSETTE, MODE_RECORD, MODE_CLIENT } Mode;
 
 /* The family's data with its loop. */
 typedef struct Llm {
     TfyLoop *loop;
     Mode mode;
-    const char *path;      /* of the cassette; part of the loop's options */
-    TfyCassette *cassette; /* NULL for an endpoint */
-    TfyLlmModels *models;  /* of the file of models; NULL: there is none */
-    TfyLlmHttp *http;      /* made by the first request that needs it */
+    const char *path;           /* of the cassette; part of the loop's options */
+    TfyCassette *cassette;      /* NULL for an endpoint */
+    TfyLlmModels *models;       /* of the file of models; NULL: there is none */
+    TfyLlmHttp *http;           /* made by the first request that needs it */
+    const TfyLlmClient *client; /* who answers in place of endpoints; NULL: nobody does */
     TfyLlmLimits limits;
     const TfySending *sends; /* of prompts with files; NULL: none was asked */
     TfyLlmKept kept;
@@ -57,6 +59,7 @@ typedef struct Asking {
     Llm *llm;
     TfyLlmReading *reading; /* of the files that it sends; NULL: not now */
     TfyLlmAsk *ask;         /* NULL once it has finished */
+    void *shown;            /* to the client; NULL: it is not, or was answered */
     TfyLlmRequest request;
     const TfyLlmEntry *entry; /* who answers; NULL: the endpoint of the environment, or a session */
     const TfyLlmEntry *first; /* … who was asked first */
@@ -86,12 +89,18 @@ static int choose_source(Llm *llm)
 {
     const char *option = tfy__llm_option(llm->loop);
     const bool played = option && strncmp(option, "cassette:", 9) == 0;
+    if (option && strcmp(option, "client") == 0 && tfy__is_served(llm->loop)) {
+        llm->mode = MODE_CLIENT;
+        return TFY_OK;
+    }
     const int code = played ? TFY_OK : read_models(llm);
     if (code != TFY_OK || !option || !option[0]) return code;
     bool record = strncmp(option, "record:", 7) == 0;
     if (!record && strncmp(option, "cassette:", 9) != 0) {
-        snprintf(llm->why, sizeof llm->why,
-                 "unknown source of model answers '%.100s'; use cassette:FILE or record:FILE", option);
+        snprintf(
+            llm->why, sizeof llm->why,
+            "unknown source of model answers '%.100s'; use cassette:FILE or record:FILE, or client for `tfy mcp serve`",
+            option);
         return TFY_E_INVALID;
     }
     llm->mode = record ? MODE_RECORD : MODE_CASSETTE;
@@ -123,6 +132,13 @@ int tfy__llm_prepare(TfyLoop *loop, char *error)
     if (llm) llm->prepared = true;
     snprintf(error, TFY_ERROR_TEXT, "%s", llm ? llm->why : "memory ran out");
     return llm ? llm->status : TFY_E_NOMEM;
+}
+
+bool tfy__llm_set_client(TfyLoop *loop, const TfyLlmClient *client)
+{
+    Llm *llm = find_llm(loop);
+    if (llm) llm->client = client;
+    return llm;
 }
 
 TfyLlmLimits *tfy__llm_limits(TfyLoop *loop)
@@ -551,15 +567,22 @@ static void on_answer(void *arg, const TfyLlmReply *reply, int64_t code, const c
     Asking *asking = arg;
     TfyCall *call = asking->call;
     char why[TFY_ERROR_TEXT];
+    const bool shown = asking->shown; /* nobody else is asked */
     asking->ask = NULL;
+    asking->shown = NULL;
+    if (shown && code == TFY_LLM_NOT_NOW) {
+        free_asking(asking);
+        tfy__call_no_room(call, 0);
+        return;
+    }
     if (reply && (!reply->too_long || tfy__is_turn(call->tool))) {
         take_reply(asking, reply);
         return;
     }
     snprintf(why, sizeof why, "%s", error);
-    if (code == TFY_LLM_NO_STREAM && ask_unstreamed(asking, &code, why)) return;
+    if (!shown && code == TFY_LLM_NO_STREAM && ask_unstreamed(asking, &code, why)) return;
     asking->tries++;
-    if (ask_another_anew(asking, code) || ask_another(asking, &code, why)) return;
+    if (!shown && (ask_another_anew(asking, code) || ask_another(asking, &code, why))) return;
     tfy__buffer_reset(&call->extra);
     if (asking->tries > 1) tfy__put_int(&call->extra, TFY_P_TRIES, asking->tries);
     fail(call, asking, code, why);
@@ -585,6 +608,20 @@ static void ask_cassette(Asking *asking)
         "the recorded session %s has no answer for this request (digest %016llx, occurrence %u, begins \"%s\"); "
         "record it with TFY_LLM_URL set and --llm record:%s",
         llm->path, (unsigned long long)digest, occurrence, begin, llm->path);
+}
+
+static void ask_client(Asking *asking)
+{
+    TfyCall *call = asking->call;
+    const TfyLlmClient *client = asking->llm->client;
+    const TfyLlmAsked asked = {.model = asking->request.model, .name = call->tool->name};
+    TfyBuffer body = {0};
+    if (tfy__llm_request_body(&asking->request, client->form, "", &asked, &body))
+        asking->shown = client->ask(client->state, call, &body, on_answer, asking);
+    tfy__buffer_free(&body);
+    if (asking->shown) return;
+    free_asking(asking);
+    tfy__call_no_room(call, 0);
 }
 
 static Asking *new_asking(Llm *llm, TfyCall *call)
@@ -613,11 +650,12 @@ static void ask(void *arg, TfyLlmFiles *files)
         return;
     }
     if (tfy__budget_holds(call)) asking->request.bound = TFY_LLM_MOST; /* as was put down for the answer */
-    if (llm->mode == MODE_CASSETTE) {
+    if (llm->mode == MODE_CASSETTE)
         ask_cassette(asking);
-    } else {
+    else if (llm->mode == MODE_CLIENT)
+        ask_client(asking);
+    else
         ask_endpoint(asking);
-    }
 }
 
 static void drop_asking(void *arg)
@@ -715,6 +753,7 @@ static void abort_call(TfyCall *call)
     if (!asking) return;
     if (asking->reading) asking->llm->sends->let_go(asking->reading);
     if (asking->ask) tfy__llm_http_cancel(asking->ask);
+    if (asking->shown) asking->llm->client->cancel(asking->shown);
     free_asking(asking);
 }
 

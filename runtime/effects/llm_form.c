@@ -40,8 +40,8 @@ static bool add_name(json_t *call, const char *member, const json_t *text)
 json_t *tfy__llm_call(const json_t *id, const json_t *tool, const json_t *args)
 {
     json_t *call = json_object(), *taken = args_of(args);
-    const bool ok = taken && add_name(call, "id", id) && add_name(call, "tool", tool) &&
-                    json_object_set(call, "args", taken) == 0;
+    const bool ok =
+        taken && add_name(call, "id", id) && add_name(call, "tool", tool) && json_object_set(call, "args", taken) == 0;
     json_decref(taken);
     if (ok) return call;
     json_decref(call);

@@ -8,6 +8,7 @@
  * asked. A stream that ends before the answer is complete, or that holds something else than events of an answer, counts
  * as a broken connection. It may take long, as long as it is never silent for long. */
 #include "effects/llm.h"
+#include "effects/llm_client.h"
 
 #include "base/grow.h"
 #include "effects/http_client.h"
@@ -238,7 +239,7 @@ __attribute__((format(printf, 3, 4))) static void fail(TfyLlmAsk *ask, int64_t c
 
 /* ---- reading the response ---- */
 
-static char *public_text(const TfyLlmAsk *ask, const json_t *text, size_t *len)
+static char *public_text(const json_t *text, size_t *len)
 {
     const char *bytes = json_string_value(text);
     return without_key(bytes ? bytes : "", bytes ? json_string_length(text) : 0, len);
@@ -272,22 +273,22 @@ static bool keep_calls(json_t *calls, TfyLlmReply *reply)
 enum { OPAQUE_DEPTH = 2 }; /* levels around it in a record */
 
 /* What nests too deeply for a record is left out. */
-static bool keep_opaque(const TfyLlmAsk *ask, json_t *items, char **out)
+static bool keep_opaque(const char *from, json_t *items, char **out)
 {
     *out = NULL;
     if (!items) return true;
-    json_t *opaque = json_pack("{s:s, s:O}", "from", ask->from, "items", items);
+    json_t *opaque = json_pack("{s:s, s:O}", "from", from, "items", items);
     const bool ok = opaque && (!tfy__json_is_shallow(opaque, OPAQUE_DEPTH) || keep_json(opaque, out));
     json_decref(opaque);
     return ok;
 }
 
-static bool keep_parts(const TfyLlmAsk *ask, const TfyLlmParts *parts, TfyLlmReply *reply)
+bool tfy__llm_keep_parts(const TfyLlmParts *parts, const char *from, TfyLlmReply *reply)
 {
-    if (parts->refusal && !(reply->refusal = public_text(ask, parts->refusal, NULL))) return false;
-    if (!keep_calls(parts->calls, reply) || !keep_opaque(ask, parts->opaque, &reply->opaque)) return false;
-    reply->answer = public_text(ask, parts->text, &reply->answer_len);
-    reply->model = public_text(ask, parts->model, NULL);
+    if (parts->refusal && !(reply->refusal = public_text(parts->refusal, NULL))) return false;
+    if (!keep_calls(parts->calls, reply) || !keep_opaque(from, parts->opaque, &reply->opaque)) return false;
+    reply->answer = public_text(parts->text, &reply->answer_len);
+    reply->model = public_text(parts->model, NULL);
     reply->finish_reason = without_key(parts->finish_reason, strlen(parts->finish_reason), NULL);
     reply->prompt_tokens = parts->prompt_tokens;
     reply->completion_tokens = parts->completion_tokens;
@@ -298,7 +299,7 @@ static bool keep_parts(const TfyLlmAsk *ask, const TfyLlmParts *parts, TfyLlmRep
 static void succeed(TfyLlmAsk *ask, const TfyLlmParts *parts)
 {
     TfyLlmReply reply = {0};
-    if (!keep_parts(ask, parts, &reply)) {
+    if (!tfy__llm_keep_parts(parts, ask->from, &reply)) {
         tfy__llm_reply_clear(&reply);
         fail(ask, ENOMEM, "memory ran out while the model's answer was read");
         return;
@@ -352,7 +353,7 @@ static char *words_of_failure(const TfyLlmAsk *ask)
                            : json_loadb(ask->answer.len ? ask->answer.data : "", ask->answer.len, JSON_ALLOW_NUL, NULL);
     const json_t *error = json_object_get(response, "error"), *text = json_object_get(error, "message");
     if (!text) text = json_is_string(error) ? error : json_object_get(response, "message");
-    char *words = public_text(ask, text, NULL);
+    char *words = public_text(text, NULL);
     json_decref(response);
     return words;
 }

@@ -106,7 +106,8 @@ static bool is_secret_name(const char *name)
 
 static bool read_entry(Reader *r, const char *name, const json_t *json)
 {
-    static const char *const names[] = {"api", "url", "model", "key", "window", "price", "then", "stream", "reasoning", NULL};
+    static const char *const names[] = {"api",   "url",  "model",  "key",       "window",
+                                        "price", "then", "stream", "reasoning", NULL};
     TfyLlmEntry *entry = &r->models->entries[r->models->count++];
     char where[NAME_MOST + 20];
     const char *api, *then;
@@ -117,8 +118,7 @@ static bool read_entry(Reader *r, const char *name, const json_t *json)
         !read_text(r, json, where, "url", true, &entry->url) ||
         !read_text(r, json, where, "model", true, &entry->model) ||
         !read_text(r, json, where, "key", false, &entry->key) || !read_text(r, json, where, "then", false, &then) ||
-        !read_text(r, json, where, "reasoning", false, &entry->effort) ||
-        !read_prices(r, json, entry, where))
+        !read_text(r, json, where, "reasoning", false, &entry->effort) || !read_prices(r, json, entry, where))
         return false;
     entry->form = tfy__llm_form_named(api);
     if (!entry->form && strcmp(api, "embeddings") != 0)

@@ -16,6 +16,7 @@
 
 #include "cli/frame/cli.h"
 #include "cli/program/owner.h"
+#include "effects/llm_client.h"
 #include "serve/build.h"
 #include "serve/child.h"
 #include "serve/clock.h"
@@ -57,7 +58,7 @@ typedef struct Words {
     int watch_count;
     bool stdio; /* a client of the Model Context Protocol is at standard input and output */
     bool mcp;   /* what the command line names is offered to clients of it: */
-    Names programs, tools, prompts, resources;
+    Names programs, tools, prompts, resources, tasks, asking;
     TfyMcpSettings settings;
 } Words;
 
@@ -66,6 +67,8 @@ typedef struct Main {
     TfyOwner *owner;
     struct TfyWatch *watch;
     struct TfyMcpStdio *stdio;
+    const char *llm;     /* where models' answers come from; NULL: from endpoints */
+    TfyLlmClient client; /* … from this */
     char error[TFY_ERROR_TEXT];
 } Main;
 
@@ -213,11 +216,13 @@ static int open_loop(Main *it)
     const TfyOptions options = {.db_path = it->server.db,
                                 .root = first ? first->root : NULL,
                                 .models = it->server.config->models,
+                                .llm = it->llm,
                                 .stay = true,
                                 .served = true,
                                 .on_event = on_event,
                                 .state = &it->server};
     int code = tfy_open(&it->server.loop, catalog->served[0]->program, &options, it->error);
+    if (!code && it->llm && !tfy__mcp_samples_open(&it->server, &it->client)) code = TFY_E_NOMEM;
     for (size_t i = 0; i < catalog->count && !code; i++)
         code = tfy__served_load(&it->server, catalog->served[i], it->error);
     if (code) return code;
@@ -379,9 +384,12 @@ static bool take_option(Main *it, Words *words, int option)
         return true;
     case 'm': words->mcp = true; return true;
     case 'a': words->settings.clients_approve = strcmp(optarg, "client") == 0; return true;
+    case 'L': it->llm = optarg; return true;
     case 't': words->settings.wanted.tools = words->tools.items; return add_name(&words->tools, optarg);
     case 'P': words->settings.wanted.prompts = words->prompts.items; return add_name(&words->prompts, optarg);
     case 'r': words->settings.wanted.resources = words->resources.items; return add_name(&words->resources, optarg);
+    case 'T': words->settings.wanted.tasks = words->tasks.items; return add_name(&words->tasks, optarg);
+    case 'q': words->settings.wanted.asking = words->asking.items; return add_name(&words->asking, optarg);
     case 'h':
         return tfy__read_duration(optarg, strlen(optarg), &words->settings.hold_ms) && words->settings.hold_ms >= 0;
     case 'l':
@@ -408,7 +416,10 @@ static bool take_words(Main *it, Words *words, int argc, char **argv)
                                             {"watch", required_argument, NULL, 'w'},
                                             {"mcp", no_argument, NULL, 'm'},
                                             {"approve", required_argument, NULL, 'a'},
+                                            {"llm", required_argument, NULL, 'L'},
                                             {"tool", required_argument, NULL, 't'},
+                                            {"task", required_argument, NULL, 'T'},
+                                            {"ask-first", required_argument, NULL, 'q'},
                                             {"prompt", required_argument, NULL, 'P'},
                                             {"resource", required_argument, NULL, 'r'},
                                             {"hold", required_argument, NULL, 'h'},

@@ -569,6 +569,144 @@ def do_older_asked(client):
     assert client.hear()["result"]["isError"]
 
 
+# ---- models of clients ----
+
+MODEL = {"sampling": {}}
+TOOLS = {"sampling": {"tools": {}}}
+
+
+def sampled(content, reason="endTurn"):
+    content = {"type": "text", "text": content} if isinstance(content, str) else content
+    return {"role": "assistant", "content": content, "model": "theirs", "stopReason": reason}
+
+
+def do_sampled(client):
+    def again(name, arguments, first, content, capabilities=MODEL, reason="endTurn"):
+        assert first["resultType"] == "input_required", first
+        [key] = first["inputRequests"]
+        replies = {key: sampled(content, reason)}
+        return client.answer("tools/call", call(name, arguments, capabilities, requestState=first["requestState"], inputResponses=replies))["result"]
+
+    first = client.answer("tools/call", call("says", {"prompt": "hi"}, MODEL))["result"]
+    assert first["inputRequests"] == {"1/1": {"method": "sampling/createMessage", "params": {
+        "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 8192}}}, first
+    assert text(again("says", {"prompt": "hi"}, first, "hello")) == "it says hello"
+    where = {"what": "home"}
+    first = client.answer("tools/call", call("plots", where, MODEL))["result"]
+    params = first["inputRequests"]["1/1"]["params"]
+    assert params["systemPrompt"].startswith("You plot.") and '"x"' in params["systemPrompt"], params
+    assert params["modelPreferences"] == {"hints": [{"name": "strong"}]}, params
+    second = again("plots", where, first, "somewhere")
+    [(key, request)] = second["inputRequests"].items()
+    assert key != "1/1" and [one["role"] for one in request["params"]["messages"]] == ["user", "assistant", "user"], second
+    late = client.answer("tools/call", call("plots", where, MODEL, requestState=first["requestState"], inputResponses={"1/1": sampled("elsewhere")}))
+    assert list(late["result"]["inputRequests"]) == [key], late
+    assert again("plots", where, second, '{"x": 1, "y": 2}')["structuredContent"] == {"x": 1, "y": 2}
+    goal = {"goal": "add"}
+    first = client.answer("tools/call", call("adds", goal, TOOLS))["result"]
+    [tool] = first["inputRequests"].popitem()[1]["params"]["tools"]
+    assert tool["name"] == "add" and tool["inputSchema"]["properties"]["a"]["type"] == "integer", tool
+    first = client.answer("tools/call", call("adds", goal, TOOLS))["result"]
+    use = [{"type": "tool_use", "id": f"c{i}", "name": "add", "input": {"a": i, "b": 20}} for i in (1, 2)]
+    second = again("adds", goal, first, use, TOOLS, "toolUse")
+    [request] = second["inputRequests"].values()
+    user, assistant, results = request["params"]["messages"]
+    assert [part["type"] for part in assistant["content"]] == ["tool_use"] * 2 and assistant["content"][0]["id"] == "c1", assistant
+    assert [(part["toolUseId"], "21" in part["content"][0]["text"]) for part in results["content"]] == [("c1", True), ("c2", False)], results
+    assert text(again("adds", goal, second, "21 and 22", TOOLS)) == "21 and 22"
+    first = client.answer("tools/call", call("tries", {}, MODEL))["result"]
+    assert "neither a text nor a call" in text(again("tries", {}, first, {"type": "image", "data": "", "mimeType": "x/y"}))
+    first = client.answer("tools/call", call("hurries", {}, MODEL))["result"]
+    time.sleep(0.6)
+    assert text(again("hurries", {}, first, "quick")) == "too late"
+
+
+def do_sampled_unable(client):
+    """A client whose model does not answer is told so, and nothing is left of its call."""
+    for capabilities, name, lacks in (({}, "says", {"sampling": {}}), (FORMS, "both", {"sampling": {}}), (MODEL, "adds", {"sampling": {"tools": {}}})):
+        refused = client.answer("tools/call", call(name, {"says": {"prompt": "x"}, "adds": {"goal": "x"}}.get(name, {}), capabilities))
+        assert code(refused) == -32021 and refused["error"]["data"]["requiredCapabilities"] == lacks, refused
+    for _ in range(200):
+        runs = client.answer("resources/list", {"_meta": meta()})["result"]["resources"]
+        if all("cancelled" in run["description"] for run in runs):
+            break
+        time.sleep(0.05)
+    assert len(runs) == 3 and all("cancelled" in run["description"] for run in runs), runs
+
+
+def do_sampled_both(client):
+    """What the client can do, of what a run asks at once."""
+    first = client.answer("tools/call", call("both", {}, {**FORMS, **MODEL}))["result"]
+    while len(first["inputRequests"]) < 2:
+        time.sleep(0.05)
+        first = client.answer("tools/call", call("both", {}, {**FORMS, **MODEL}, requestState=first["requestState"]))["result"]
+    said = {key: sampled("hello") if request["method"].startswith("sampling") else answers([key], {"answer": "ann"})[key]
+            for key, request in first["inputRequests"].items()}
+    assert len(said) == 2 and "name" in said, first
+    done = client.answer("tools/call", call("both", {}, {**FORMS, **MODEL}, requestState=first["requestState"], inputResponses=said))["result"]
+    assert text(done) == "hello, ann", done
+    task = client.answer("tools/call", call("says", {"prompt": "x"}, {**WITH_TASKS, **MODEL}))["result"]
+    assert task["resultType"] == "task" and task["status"] == "input_required", task
+    told = {"taskId": task["taskId"], "_meta": meta(**WITH_TASKS)}
+    assert code(client.answer("tasks/get", told)) == -32021
+    told["_meta"] = meta(**WITH_TASKS, **MODEL)
+    assert list(client.answer("tasks/get", told)["result"]["inputRequests"]) == ["1/1"]
+    client.answer("tasks/update", {**told, "inputResponses": {"1/1": sampled("as a task")}})
+    assert text(poll(client, task["taskId"], "completed")["result"]) == "it says as a task"
+
+
+def do_sampled_killed(client):
+    """The request is open as it was in the next process, and answered once."""
+    first = client.answer("tools/call", call("says", {"prompt": "hi"}, MODEL))["result"]
+    client.kill()
+    client.start()
+    done = client.answer("tools/call", call("says", {"prompt": "hi"}, MODEL, requestState=first["requestState"], inputResponses={"1/1": sampled("again")}))
+    assert text(done["result"]) == "it says again", done
+    client.kill()
+    client.start()
+    done = client.answer("tools/call", call("says", {"prompt": "hi"}, MODEL, requestState=first["requestState"]))
+    assert text(done["result"]) == "it says again", done
+
+
+def do_older_sampled(client):
+    greet(client, capabilities={"sampling": {}, "elicitation": {}})
+    number = client.ask("tools/call", {"name": "both"})
+    for _ in range(2):
+        asked = client.hear()
+        said = sampled("hello") if asked["method"] == "sampling/createMessage" else {"action": "accept", "content": {"answer": "ann"}}
+        client.send({"id": asked["id"], "result": said})
+    result = client.hear()
+    assert result["id"] == number and text(result["result"]) == "hello, ann", result
+    client.ask("tools/call", {"name": "tries"})
+    asked = client.hear()
+    client.send({"id": asked["id"], "error": {"code": -1, "message": "the user said no"}})
+    assert "the client lets no model answer: the user said no" in text(client.hear()["result"])
+    greet(client)
+    assert code(client.answer("tools/call", {"name": "says", "arguments": {"prompt": "x"}})) == -32021
+
+
+# ---- tools that are tasks ----
+
+
+def do_always_tasks(client):
+    for capabilities in ({}, FORMS):
+        refused = client.answer("tools/call", call("works", {"ms": 0}, capabilities))
+        assert code(refused) == -32021 and refused["error"]["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}, refused
+    task = client.answer("tools/call", call("works", {"ms": 0}, WITH_TASKS))["result"]
+    assert task["resultType"] == "task" and "result" not in task, task
+    assert text(poll(client, task["taskId"], "completed")["result"]) == "worked"
+    # What is asked at once comes with the call, and the work is a task.
+    slow = {"ms": 900}
+    first = client.answer("tools/call", call("asks_and_works", slow, WITH_TASKS))["result"]
+    assert first["resultType"] == "input_required" and list(first["inputRequests"]) == ["name"] and "taskId" not in first, first
+    replies = answers(["name"], {"answer": "ann"})
+    task = client.answer("tools/call", call("asks_and_works", slow, WITH_TASKS, requestState=first["requestState"], inputResponses=replies))["result"]
+    assert task["resultType"] == "task" and "requestState" not in task, task
+    assert text(poll(client, task["taskId"], "completed")["result"]) == "worked for ann"
+    greet(client)
+    assert code(client.answer("tools/call", {"name": "works", "arguments": {"ms": 0}})) == -32021
+
+
 # ---- over HTTP alone ----
 
 

@@ -132,6 +132,11 @@ const char *tfy__secrets_option(TfyLoop *loop, const TfyProgram *program)
     return NULL;
 }
 
+bool tfy__is_served(TfyLoop *loop)
+{
+    return false;
+}
+
 const char *tfy__llm_option(TfyLoop *loop)
 {
     return loop->option;

@@ -7,10 +7,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/conformance_suite.sh"
 PATH=$build:$PATH
 scratch=$(mktemp -d)
-trap 'kill $server $proxy 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'kill $server $proxy $editor 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 export TFY_DB="$scratch/runs.db" NO_COLOR=1
-server='' proxy=''
+server='' proxy='' editor=''
 
 # wait_for COMMAND…
 wait_for()
@@ -22,7 +22,32 @@ wait_for()
     done
 }
 
-tfy serve "$here/everything.tfy" --mcp --approve client --hold 300ms --listen 127.0.0.1:0 \
+# Whoever edits the program while it is served: it has another tool and another prompt, or not. Both were compiled before.
+cp "$here/everything.tfy" everything.tfy
+{
+    cat everything.tfy
+    printf '\n/// Added.\nworkflow added() -> string { return "" }\n'
+    printf '\n/// Added.\nworkflow added_prompt() -> thread { return thread().say("") }\n'
+} >other.tfy
+cp everything.tfy first.tfy
+cp other.tfy everything.tfy
+tfy build everything.tfy --shared --offer - -o everything.so || exit 1
+cp first.tfy everything.tfy
+edit()
+{
+    while sleep 0.05; do
+        [ -f change ] || continue
+        rm change
+        cp everything.tfy next
+        mv other.tfy everything.tfy
+        mv next other.tfy
+    done
+}
+edit &
+editor=$!
+
+tfy serve everything.tfy --watch --mcp --approve client --llm client --hold 300ms --listen 127.0.0.1:0 \
+    --task failing_job --task test_tool_with_task --ask-first test_tool_with_task \
     --prompt test_prompt_with_embedded_resource --prompt test_prompt_with_image \
     --resource test://static-text=static_text --resource test://static-binary=static_binary \
     --resource 'test://template/{id}/data=data_of' --resource test://watched-resource=watched >server.log 2>&1 &

@@ -16,6 +16,8 @@
 #define TFY__REQUESTING (OPT(DB) | OPT(TIMEOUT))
 #define TFY__SENDING    (TFY__REQUESTING | OPT(SERVER))
 #define TFY__ANSWERING  (TFY__SENDING | OPT(TASK) | OPT(STEP))
+#define TFY__OFFERING                                                                                                  \
+    (MORE(MCP_HOLD) | MORE(MCP_PROMPT) | MORE(MCP_RESOURCE) | MORE(MCP_TASK) | MORE(MCP_ASK_FIRST))
 
 /* ROW(function, members of TfyCommand from its name on), in the order of the help. A compiled program has the OWN
  * rows too. */
@@ -61,12 +63,12 @@
         .more = MORE(SCOPE) | MORE(CLIENT_ID) | MORE(CLIENT_SECRET) | MORE(ISSUER))                                    \
     ROW(mcp_serve, "mcp serve", "FILE.tfy",                                                                            \
         "offer the workflows of a program as tools, to an MCP client at standard input and output",                    \
-        OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(MCP_TOOL), 1, 1, .more = MORE(MCP_HOLD) | MORE(MCP_PROMPT) | MORE(MCP_RESOURCE))                                 \
+        OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(LLM) | OPT(MCP_TOOL), 1, 1, .more = TFY__OFFERING)                       \
     ROW(serve, "serve", "FILE.tfy|FILE.so ...",                                                                        \
         "run programs in one process that is always there, and take requests over HTTP",                               \
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \
-            OPT(CHECK_ONLY) | OPT(PRINT_CONFIG) | OPT(OPEN) | OPT(DRAIN) | OPT(WATCH) | OPT(MCP_TOOL),                 \
-        0, -1, .more = MORE(MCP) | MORE(MCP_APPROVE) | MORE(MCP_HOLD) | MORE(MCP_PROMPT) | MORE(MCP_RESOURCE))                                                                                                         \
+            OPT(CHECK_ONLY) | OPT(PRINT_CONFIG) | OPT(OPEN) | OPT(DRAIN) | OPT(WATCH) | OPT(LLM) | OPT(MCP_TOOL),      \
+        0, -1, .more = MORE(MCP) | MORE(MCP_APPROVE) | TFY__OFFERING)                                                  \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server",                           \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true)                \
     ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server have this version of a program",                       \

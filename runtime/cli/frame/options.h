@@ -26,7 +26,9 @@
     O(EVENTS, "events", NULL,                                                                                          \
       "print live activity as JSON lines on stderr (replay: what was live then, marked as ghosts)")                    \
     O(MODELS, "models", "FILE", "what the models of the program stand for (else $TFY_MODELS, .tfy/models.json)")       \
-    O(LLM, "llm", "SOURCE", "cassette:FILE answers models from a recorded session, record:FILE records one")           \
+    O(LLM, "llm", "SOURCE",                                                                                            \
+      "cassette:FILE answers models from a recorded session, record:FILE records one; client, where runs are offered to " \
+      "MCP clients, asks the client's model")                                                                          \
     O(SECRETS, "secrets", "FILE", "lines NAME=value for secret(\"NAME\"), or a directory with a file for each name")   \
     O(SECRETS_FROM, "secrets-from", "COMMAND",                                                                         \
       "run COMMAND NAME for secrets that are nowhere else, and take the first line that it prints")                    \
@@ -162,6 +164,10 @@
       "offer this workflow as a prompt: its text, or its parts, are messages; may be given several times")             \
     O(MCP_RESOURCE, "resource", "ADDRESS=NAME",                                                                        \
       "offer this workflow as what is at an address such as docs://{id}; may be given several times")                  \
+    O(MCP_TASK, "task", "NAME",                                                                                        \
+      "answer calls of this tool by a task, and clients without tasks not at all; may be given several times")         \
+    O(MCP_ASK_FIRST, "ask-first", "NAME",                                                                              \
+      "ask what this tool asks within --hold with the call, not with its task; may be given several times")            \
     O(MCP, "mcp", NULL, "offer the programs to MCP clients, at /mcp")                                                  \
     O(MCP_APPROVE, "approve", "client|people",                                                                         \
       "who answers the questions of runs that an MCP client started: its user, or people here (the default)")          \

@@ -37,12 +37,8 @@ static char *watched(const char *file)
 static int prepare(const TfyArgs *args, const char *file, const char *offer, char **word)
 {
     char *object = NULL;
-    const TfyCompile what = {.name = file,
-                             .path = file,
-                             .dirs = args->dirs,
-                             .dir_count = args->dir_count,
-                             .shared = true,
-                             .offer = offer};
+    const TfyCompile what = {
+        .name = file, .path = file, .dirs = args->dirs, .dir_count = args->dir_count, .shared = true, .offer = offer};
     int status = EXIT_DONE;
     if (tfy__ends_with(file, ".tfy"))
         status = tfy__compile(&what, &object);
@@ -70,7 +66,7 @@ static void add_options(const TfyArgs *args, char **words, int *count)
                                        OPT_ONLY,        OPT_EXPIRES,      OPT_RATE,        OPT_SERVER,   OPT_RUN_ID,
                                        OPT_DRAIN,       OPT_PROGRAM_NAME, OPT_TO,          OPT_FOLLOWER, OPT_TYPE,
                                        OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT,    OPT_MCP_HOLD,
-                                       OPT_MCP_APPROVE},
+                                       OPT_MCP_APPROVE, OPT_LLM},
                            flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_PRINT_CONFIG, OPT_OPEN,    OPT_JSON,
                                       OPT_MOVE,   OPT_START_WAIT, OPT_CONTENT,      OPT_DETAILS, OPT_MCP};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {

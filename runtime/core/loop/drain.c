@@ -64,8 +64,10 @@ bool tfy__drain_lets_start(const Step *step)
            step->call.tool->repeat == TFY_ONCE;
 }
 
+/* Work that found no room has not started, so there is nothing to wait for but a start that would leave a doubt. */
 static bool holds_up(const Step *step)
 {
+    if (step->in_call == CALL_NO_ROOM) return step->started && step->call.tool->repeat == TFY_ONCE;
     if (step->in_call) return step->in_call != CALL_UNANSWERED && !tfy__step_only_takes(step->call.tool);
     return tfy__drain_lets_start(step);
 }

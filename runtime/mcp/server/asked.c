@@ -57,6 +57,9 @@ static void take_capabilities(const json_t *capabilities, TfyMcpClient *client)
     const json_t *elicitation = json_object_get(capabilities, "elicitation");
     client->elicits = json_is_object(elicitation) &&
                       (!json_object_size(elicitation) || json_is_object(json_object_get(elicitation, "form")));
+    const json_t *sampling = json_object_get(capabilities, "sampling");
+    client->samples = json_is_object(sampling);
+    client->samples_tools = json_is_object(json_object_get(sampling, "tools"));
     client->tasks = json_is_object(json_object_get(json_object_get(capabilities, "extensions"), TFY_MCP_TASKS));
 }
 

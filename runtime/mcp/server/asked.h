@@ -16,6 +16,8 @@ typedef struct TfyMcpClient {
     const char *revision; /* one of ours; static */
     bool tasks;           /* understands a task as the result of a call */
     bool elicits;         /* asks its user, by a form */
+    bool samples;         /* lets its model answer … */
+    bool samples_tools;   /* … requests that offer tools, too */
     bool levels;          /* wants what runs log, from this level on: */
     int level;
 } TfyMcpClient;

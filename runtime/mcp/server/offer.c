@@ -244,6 +244,21 @@ static bool add_documented(TfyMcpOffers *offers, const TfyProgram *program)
     return true;
 }
 
+static bool mark(TfyMcpOffers *offers, const char *const *names, unsigned how, char *error)
+{
+    for (; names && *names; names++) {
+        TfyMcpOffer *offer = NULL;
+        for (size_t i = 0; i < offers->count && !offer; i++)
+            if (strcmp(offers->items[i].workflow->name, *names) == 0) offer = &offers->items[i];
+        if (!offer || offer->as != TFY_MCP_TOOL) {
+            snprintf(error, TFY_ERROR_TEXT, "'%.100s' is not a tool that is offered", *names);
+            return false;
+        }
+        offer->how |= how;
+    }
+    return true;
+}
+
 static size_t count_of(const char *const *list)
 {
     size_t count = 0;
@@ -261,7 +276,9 @@ static bool add_all(TfyMcpOffers *offers, const TfyProgram *program, const TfyMc
         if (!add_named(offers, program, *at, &prompt, NULL, error)) return false;
     for (const char *const *at = wanted->tools; at && *at; at++)
         if (!add_named(offers, program, *at, NULL, NULL, error)) return false;
-    return wanted->tools || add_documented(offers, program);
+    return (wanted->tools || add_documented(offers, program)) &&
+           mark(offers, wanted->tasks, TFY_MCP_ALWAYS_TASK, error) &&
+           mark(offers, wanted->asking, TFY_MCP_ASKS_FIRST, error);
 }
 
 TfyMcpOffers *tfy__mcp_offers_new(const TfyProgram *program, const TfyMcpWanted *wanted, char *error)

@@ -24,10 +24,17 @@ typedef enum TfyMcpGives {
 
 typedef enum TfyMcpOffered { TFY_MCP_TOOL, TFY_MCP_PROMPT, TFY_MCP_RESOURCE } TfyMcpOffered;
 
+/* How calls of a tool are answered, besides what holds for all: bits. */
+enum {
+    TFY_MCP_ALWAYS_TASK = 1, /* by a task, however soon the run ends: only clients with tasks can call it */
+    TFY_MCP_ASKS_FIRST = 2,  /* what the run asks before the call is a task is asked with the call */
+};
+
 typedef struct TfyMcpOffer {
     const TfyWorkflow *workflow;
     TfyMcpOffered as;
     TfyMcpGives gives;
+    unsigned how;  /* of a tool */
     json_t *shown; /* as a list of these has it; owned: of a tool its schemas, and whether it only reads */
     char *address; /* of a resource; owned; NULL: it is none */
 } TfyMcpOffer;
@@ -42,6 +49,8 @@ typedef struct TfyMcpWanted {
     const char *const *tools;     /* names of workflows; NULL: those that are documented */
     const char *const *prompts;   /* names of workflows */
     const char *const *resources; /* "ADDRESS=WORKFLOW" */
+    const char *const *tasks;     /* names of tools: TFY_MCP_ALWAYS_TASK */
+    const char *const *asking;    /* names of tools: TFY_MCP_ASKS_FIRST */
 } TfyMcpWanted;
 
 /* NULL: error (TFY_ERROR_TEXT bytes) says which cannot be offered, or that memory ran out. */

@@ -39,6 +39,17 @@ static bool is_task(const TfyMcpTurn *turn)
     return turn->client.modern && turn->client.tasks && turn->found.offer->as == TFY_MCP_TOOL;
 }
 
+static bool is_how(const TfyMcpTurn *turn, unsigned how)
+{
+    return turn->found.offer && turn->found.offer->how & how;
+}
+
+/* What the run asks comes with the call, as for a client that knows no tasks. */
+static bool asks_first(const TfyMcpTurn *turn)
+{
+    return is_how(turn, TFY_MCP_ASKS_FIRST) && elicits(turn);
+}
+
 /* ---- requestState ---- */
 
 /* The request that a state is good for, and who has made it. */
@@ -82,7 +93,7 @@ static bool take_state(TfyMcpTurn *turn, const json_t *state)
 
 static void finish_task(TfyMcpTurn *turn)
 {
-    json_t *task = tfy__task_of(turn->run_json);
+    json_t *task = tfy__task_of(turn->host, turn->run_json);
     json_object_set_new(task, "resultType", json_string("task"));
     tfy__turn_finish(turn, task);
 }
@@ -100,7 +111,7 @@ static void finish_older(TfyMcpTurn *turn)
 {
     const bool asks = strcmp(text_of(turn->run_json, "attention"), "question") == 0;
     char said[256];
-    if (turn->found.offer->as != TFY_MCP_TOOL) {
+    if (turn->found.offer && turn->found.offer->as != TFY_MCP_TOOL) {
         TfyMcpRefusal refusal = {.code = 0};
         tfy__refusal_set(&refusal, 200, TFY_MCP_INTERNAL, "run %.36s has not ended", turn->run);
         tfy__turn_refuse(turn, &refusal);
@@ -154,7 +165,7 @@ static void on_replied(TfyMcpTurn *turn, TfyRequest *request)
 static bool was_put(const TfyMcpTurn *turn, const json_t *question)
 {
     for (const TfyMcpPut *put = turn->put.first; put; put = put->next)
-        if (json_equal(put->question, (json_t *)question)) return true;
+        if (put->question && json_equal(put->question, (json_t *)question)) return true;
     return false;
 }
 
@@ -162,6 +173,7 @@ void tfy__puts_free(TfyMcpTurn *turn)
 {
     for (TfyMcpPut *put; (put = LIST_TAKE(&turn->put, next));) {
         json_decref(put->question);
+        free(put->sample);
         free(put);
     }
 }
@@ -173,30 +185,62 @@ static void put_questions(TfyMcpTurn *turn, const json_t *questions)
     size_t i;
     json_array_foreach((json_t *)questions, i, question)
     {
-        TfyMcpPut *put = was_put(turn, question) ? NULL : calloc(1, sizeof *put);
-        if (!put) continue;
-        put->question = json_incref(question);
-        snprintf(put->id, sizeof put->id, "q%llu", (unsigned long long)++turn->host->asked);
-        LIST_APPEND(&turn->put, put, next);
+        if (was_put(turn, question)) continue;
         json_t *params = tfy__mcp_question_params(question, strcmp(turn->client.revision, "2025-06-18") != 0);
-        tfy__turn_put(turn, put->id, "elicitation/create", params);
+        TfyMcpPut *put = tfy__turn_put(turn, "elicitation/create", params);
+        if (put) put->question = json_incref(question);
         json_decref(params);
     }
 }
 
+/* questions: NULL: none are for the client. */
+static void ask_client(TfyMcpTurn *turn, const json_t *questions)
+{
+    if ((is_task(turn) && !asks_first(turn)) || turn->late) {
+        finish_late(turn);
+    } else if (turn->client.modern) {
+        json_t *requests = tfy__questions_requests(questions);
+        tfy__samples_requests(turn, requests);
+        finish_asking(turn, requests);
+    } else {
+        put_questions(turn, questions);
+        tfy__samples_put(turn);
+    }
+}
+
+static void on_gone(TfyMcpTurn *turn, TfyRequest *request)
+{
+    tfy__turn_drop(turn);
+}
+
+/* The run cannot go on, so that which the call has begun ends with it. True: the turn is answered. */
+static bool refuse_unable(TfyMcpTurn *turn)
+{
+    TfyMcpRefusal refusal = {.data = tfy__samples_lack(turn)};
+    if (!refusal.data) return false;
+    if (turn->since) tfy__run_cancel(turn, on_gone);
+    tfy__refusal_set(&refusal, 400, TFY_MCP_NO_CAPABILITY, TFY_MCP_NEEDS_MODEL);
+    tfy__turn_refuse(turn, &refusal);
+    return true;
+}
+
+/* Answers what the client has answered beforehand, and puts the rest to it. questions: NULL: none are for it. */
+static void take_open(TfyMcpTurn *turn, const json_t *questions)
+{
+    const uint32_t replies = turn->waits ? tfy__questions_reply(turn, questions, on_replied) : 0,
+                   samples = turn->waits ? tfy__samples_reply(turn) : 0;
+    turn->replying += replies;
+    if (!turn->waits || replies || samples || refuse_unable(turn)) return;
+    if (json_array_size(questions) || tfy__samples_any(turn->host, turn->run))
+        ask_client(turn, questions);
+    else if (turn->late || (is_how(turn, TFY_MCP_ALWAYS_TASK) && !asks_first(turn)))
+        finish_late(turn);
+}
+
 static void on_questions(TfyMcpTurn *turn, TfyRequest *request)
 {
-    json_t *heard = tfy__turn_heard(request), *questions = json_object_get(heard, "questions");
-    const uint32_t replies = turn->waits ? tfy__questions_reply(turn, questions, on_replied) : 0;
-    turn->replying += replies;
-    if (turn->waits && json_array_size(questions) && !replies) {
-        if (is_task(turn) || turn->late)
-            finish_late(turn);
-        else if (turn->client.modern)
-            finish_asking(turn, tfy__questions_requests(questions));
-        else
-            put_questions(turn, questions);
-    }
+    json_t *heard = tfy__turn_heard(request);
+    take_open(turn, json_object_get(heard, "questions"));
     json_decref(heard);
     looked(turn);
 }
@@ -216,11 +260,14 @@ static void on_looked(TfyMcpTurn *turn, TfyRequest *request)
     if (json_is_string(json_object_get(run, "ended"))) {
         tfy__turn_tell_rest(turn);
         turn->waits = false;
-        tfy__run_whole(turn, tfy__turn_finish_ended);
+        if (is_how(turn, TFY_MCP_ALWAYS_TASK))
+            finish_task(turn);
+        else
+            tfy__run_whole(turn, tfy__turn_finish_ended);
     } else if (strcmp(text_of(run, "attention"), "question") == 0 && (elicits(turn) || is_task(turn))) {
         tfy__questions_ask(turn, on_questions);
     } else {
-        if (turn->late) finish_late(turn);
+        take_open(turn, NULL);
         looked(turn);
     }
 }
@@ -248,18 +295,18 @@ static bool declines(const json_t *response)
     return strcmp(text_of(response, "action"), "accept") != 0;
 }
 
-void tfy__call_replied(TfyMcpTurn *turn, TfyMcpPut *put, const json_t *response)
+void tfy__call_replied(TfyMcpTurn *turn, TfyMcpPut *put, const TfyMcpMessage *message)
 {
+    const json_t *response = message->result;
     put->over = true;
-    if (tfy__question_answer(turn, put->question, response, on_replied))
+    if (put->sample && response)
+        tfy__sample_answer(turn->host, turn->run, put->sample, response);
+    else if (put->sample)
+        tfy__sample_refuse(turn->host, turn->run, put->sample, message->code, message->message);
+    else if (tfy__question_answer(turn, put->question, response, on_replied))
         turn->replying++;
     else if (declines(response))
         finish_older(turn); /* the run waits for a person */
-}
-
-static void on_gone(TfyMcpTurn *turn, TfyRequest *request)
-{
-    tfy__turn_drop(turn);
 }
 
 void tfy__call_cancelled(TfyMcpTurn *turn)
@@ -271,7 +318,7 @@ void tfy__call_cancelled(TfyMcpTurn *turn)
 
 /* ---- starting ---- */
 
-static void wait_for_run(TfyMcpTurn *turn)
+void tfy__call_go_on(TfyMcpTurn *turn)
 {
     const int64_t hold_ms = turn->host->settings->hold_ms;
     if (!turn->client.modern)
@@ -316,7 +363,7 @@ static void on_started(TfyMcpTurn *turn, TfyRequest *request)
     else if (turn->cancelled)
         tfy__run_cancel(turn, on_gone);
     else
-        wait_for_run(turn);
+        tfy__call_go_on(turn);
 }
 
 /* The key of a step of a client of ours: however often it calls, it is one run. */
@@ -353,7 +400,7 @@ void tfy__call_begin(TfyMcpTurn *turn, const char *name, json_t *args)
     if (!take_call(turn, name, args, &refusal))
         tfy__turn_refuse(turn, &refusal);
     else if (*turn->run)
-        wait_for_run(turn);
+        tfy__call_go_on(turn);
     else
         start(turn, args);
 }
@@ -365,7 +412,9 @@ void tfy__mcp_call(TfyMcpTurn *turn)
     json_t *given = json_object_get(turn->message.params, "arguments"),
            *args = given ? json_incref(given) : json_object();
     turn->found = tfy__host_find(turn->host, &turn->peer->caller, TFY_MCP_TOOL, name);
-    if (turn->found.served) {
+    if (turn->found.served && is_how(turn, TFY_MCP_ALWAYS_TASK) && !tfy__takes_tasks(turn, &refusal)) {
+        tfy__turn_refuse(turn, &refusal);
+    } else if (turn->found.served) {
         tfy__call_begin(turn, name, args);
     } else if (!tfy__mcp_call_own(turn, name, args)) {
         tfy__refusal_set(&refusal, 200, TFY_MCP_INVALID_PARAMS, "there is no tool '%.80s'", name);

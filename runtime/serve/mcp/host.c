@@ -259,15 +259,20 @@ void tfy__turn_say(TfyMcpTurn *turn, const char *method, const json_t *params)
     tfy__buffer_free(&text);
 }
 
-void tfy__turn_put(TfyMcpTurn *turn, const char *id, const char *method, const json_t *params)
+TfyMcpPut *tfy__turn_put(TfyMcpTurn *turn, const char *method, const json_t *params)
 {
     TfyBuffer text = {0};
-    tfy__buffer_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"%s\",\"params\":", id, method);
+    TfyMcpPut *put = calloc(1, sizeof *put);
+    if (!put) return NULL;
+    snprintf(put->id, sizeof put->id, "q%llu", (unsigned long long)++turn->host->asked);
+    LIST_APPEND(&turn->put, put, next);
+    tfy__buffer_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"%s\",\"params\":", put->id, method);
     char *json = json_dumps(params, JSON_COMPACT);
     tfy__buffer_printf(&text, "%s}", json ? json : "{}");
     free(json);
     say(turn, &text);
     tfy__buffer_free(&text);
+    return put;
 }
 
 /* ---- runs ---- */
@@ -361,6 +366,14 @@ static void look_again(TfyMcpHost *host)
         next = turn->next;
         if (turn->waits && turn->again && !turn->looks) tfy__call_look(turn);
     }
+}
+
+void tfy__run_asks(TfyMcpHost *host, const char *run)
+{
+    for (TfyMcpTurn *turn = host->turns.first; turn; turn = turn->next)
+        turn->again |= turn->waits && strcmp(turn->run, run) == 0;
+    look_again(host);
+    tfy__run_changed(host, run);
 }
 
 static void follow(TfyMcpHost *host)
@@ -494,6 +507,7 @@ static void *work(void *arg)
         tell_listeners(host);
         free_ended(host);
         tell_idle(host);
+        if (host->server->draining) tfy__samples_leave(host);
     }
     return NULL;
 }
@@ -702,6 +716,7 @@ void tfy__mcp_host_close(TfyMcpHost *host)
         free(offered);
     }
     tfy__sessions_free(host);
+    tfy__samples_free(host);
     tfy__events_close(host->events);
     free(host->idle);
     pthread_mutex_destroy(&host->mutex);

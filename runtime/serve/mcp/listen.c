@@ -84,7 +84,7 @@ void tfy__mcp_listen(TfyMcpTurn *turn)
 /* A task that has another status than was said. */
 static void on_task(TfyMcpTurn *turn, TfyRequest *request)
 {
-    json_t *run = tfy__turn_heard(request), *task = run ? tfy__task_of(run) : NULL;
+    json_t *run = tfy__turn_heard(request), *task = run ? tfy__task_of(turn->host, run) : NULL;
     const char *id = json_string_value(json_object_get(task, "taskId"));
     json_t *status = json_object_get(task, "status");
     if (id && !json_equal(json_object_get(turn->changed, id), status)) {

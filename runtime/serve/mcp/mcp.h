@@ -46,6 +46,10 @@ void tfy__mcp_host_wake(TfyMcpHost *host); /* from any thread: more is durable *
 void tfy__mcp_host_quit(TfyMcpHost *host);
 void tfy__mcp_host_close(TfyMcpHost *host);
 
+/* Has clients answer for the models of the loop, which has not turned yet; *client outlives it. False: no memory. */
+struct TfyLlmClient;
+bool tfy__mcp_samples_open(TfyServer *server, struct TfyLlmClient *client);
+
 /* One who speaks with the host. Belongs to the host's thread from the first message on. */
 typedef struct TfyMcpPeer TfyMcpPeer;
 TfyMcpPeer *tfy__mcp_peer_new(const TfyCaller *caller); /* NULL: no memory */

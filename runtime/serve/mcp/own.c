@@ -50,6 +50,8 @@ static void on_status(TfyMcpTurn *turn, TfyRequest *request)
     snprintf(said, sizeof said, "Run %s is still working.", turn->run);
     if (json_is_string(json_object_get(run, "ended")))
         tfy__run_whole(turn, tfy__turn_finish_ended);
+    else if (turn->client.samples && tfy__samples_any(turn->host, turn->run))
+        tfy__call_go_on(turn);
     else if (strcmp(text_of(run, "attention"), "question") == 0)
         tfy__questions_ask(turn, on_questions);
     else

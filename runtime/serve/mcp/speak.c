@@ -170,7 +170,7 @@ static void take_reply(TfyMcpHost *host, const TfyMcpPeer *peer, const TfyMcpMes
         if (turn->peer != peer || !turn->answer) continue;
         for (TfyMcpPut *put = turn->put.first; put; put = put->next) {
             if (put->over || strcmp(put->id, id) != 0) continue;
-            tfy__call_replied(turn, put, message->result);
+            tfy__call_replied(turn, put, message);
             return;
         }
     }

@@ -25,21 +25,23 @@ static bool is_panic(const json_t *run)
 }
 
 /* An error that a workflow raises is the result of its call; only a panic is a failure of the server's. */
-static const char *status_of(const json_t *run)
+static const char *status_of(const TfyMcpHost *host, const json_t *run)
 {
     const char *state = text_of(run, "state");
     if (strcmp(state, "cancelled") == 0) return "cancelled";
     if (is_panic(run)) return "failed";
     if (strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0) return "completed";
-    return strcmp(text_of(run, "attention"), "question") == 0 ? "input_required" : "working";
+    const bool asks = strcmp(text_of(run, "attention"), "question") == 0 || tfy__samples_any(host, text_of(run, "id"));
+    return asks ? "input_required" : "working";
 }
 
-json_t *tfy__task_of(const json_t *run)
+json_t *tfy__task_of(const TfyMcpHost *host, const json_t *run)
 {
     const json_t *started = json_object_get(run, "started"), *ended = json_object_get(run, "ended");
     json_t *now = json_is_string(ended) ? json_incref((json_t *)ended) : tfy__json_time(tfy__clock_ms());
-    return json_pack("{s:O, s:s, s:O, s:o, s:i, s:i}", "taskId", json_object_get(run, "id"), "status", status_of(run),
-                     "createdAt", started, "lastUpdatedAt", now, "ttlMs", TTL_MS, "pollIntervalMs", POLL_MS);
+    return json_pack("{s:O, s:s, s:O, s:o, s:i, s:i}", "taskId", json_object_get(run, "id"), "status",
+                     status_of(host, run), "createdAt", started, "lastUpdatedAt", now, "ttlMs", TTL_MS,
+                     "pollIntervalMs", POLL_MS);
 }
 
 static TfyMcpGives gives_of(const TfyMcpTurn *turn)
@@ -79,9 +81,9 @@ json_t *tfy__run_result(TfyMcpTurn *turn, const json_t *run, TfyMcpRefusal *refu
 
 /* ---- the run that a request names ---- */
 
-static bool takes_tasks(TfyMcpTurn *turn, TfyMcpRefusal *refusal)
+bool tfy__takes_tasks(const TfyMcpTurn *turn, TfyMcpRefusal *refusal)
 {
-    if (turn->client.tasks) return true;
+    if (turn->client.modern && turn->client.tasks) return true;
     tfy__refusal_set(refusal, 400, TFY_MCP_NO_CAPABILITY, "the client does not declare the extension %s",
                      TFY_MCP_TASKS);
     refusal->data = json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions", TFY_MCP_TASKS);
@@ -94,7 +96,7 @@ static bool take_task(TfyMcpTurn *turn)
     TfyMcpRefusal refusal = {.code = 0};
     const char *id = text_of(turn->message.params, "taskId");
     const bool is_run = strlen(id) == 36 && strspn(id, "0123456789abcdef-") == 36;
-    if (takes_tasks(turn, &refusal) && !is_run)
+    if (tfy__takes_tasks(turn, &refusal) && !is_run)
         tfy__refusal_set(&refusal, 200, TFY_MCP_INVALID_PARAMS, "there is no task '%.80s'", id);
     if (!refusal.code) {
         snprintf(turn->run, sizeof turn->run, "%s", id);
@@ -130,7 +132,7 @@ static bool take_run(TfyMcpTurn *turn, const TfyRequest *request)
 static void finish_get(TfyMcpTurn *turn)
 {
     TfyMcpRefusal refusal = {.code = 0};
-    json_t *task = tfy__task_of(turn->run_json);
+    json_t *task = tfy__task_of(turn->host, turn->run_json);
     const char *status = text_of(task, "status");
     const bool completed = strcmp(status, "completed") == 0;
     json_t *result =
@@ -141,19 +143,38 @@ static void finish_get(TfyMcpTurn *turn)
     tfy__turn_finish(turn, task);
 }
 
+/* questions: NULL: none are for the client. */
+static void finish_asking(TfyMcpTurn *turn, const json_t *questions)
+{
+    json_t *task = tfy__task_of(turn->host, turn->run_json), *requests = tfy__questions_requests(questions);
+    TfyMcpRefusal refusal = {.data = tfy__samples_lack(turn)};
+    if (!refusal.data) {
+        tfy__samples_requests(turn, requests);
+        json_object_set_new(task, "inputRequests", requests);
+        tfy__turn_finish(turn, task);
+        return;
+    }
+    json_decref(task);
+    json_decref(requests);
+    tfy__refusal_set(&refusal, 400, TFY_MCP_NO_CAPABILITY, TFY_MCP_NEEDS_MODEL);
+    tfy__turn_refuse(turn, &refusal);
+}
+
 static void on_questions(TfyMcpTurn *turn, TfyRequest *request)
 {
-    json_t *heard = tfy__turn_heard(request), *task = tfy__task_of(turn->run_json);
-    json_object_set_new(task, "inputRequests", tfy__questions_requests(json_object_get(heard, "questions")));
+    json_t *heard = tfy__turn_heard(request);
+    finish_asking(turn, json_object_get(heard, "questions"));
     json_decref(heard);
-    tfy__turn_finish(turn, task);
 }
 
 static void on_got(TfyMcpTurn *turn, TfyRequest *request)
 {
     if (!take_run(turn, request)) return;
-    if (strcmp(status_of(turn->run_json), "input_required") == 0 && turn->host->settings->clients_approve)
+    const bool asks = strcmp(text_of(turn->run_json, "attention"), "question") == 0;
+    if (asks && turn->host->settings->clients_approve)
         tfy__questions_ask(turn, on_questions);
+    else if (tfy__samples_any(turn->host, turn->run))
+        finish_asking(turn, NULL);
     else
         tfy__run_whole(turn, finish_get);
 }
@@ -177,6 +198,7 @@ static void on_open(TfyMcpTurn *turn, TfyRequest *request)
     const bool any = turn->host->settings->clients_approve &&
                      tfy__questions_reply(turn, json_object_get(heard, "questions"), on_updated);
     json_decref(heard);
+    (void)tfy__samples_reply(turn);
     if (!any) tfy__turn_finish(turn, json_object());
 }
 

@@ -32,11 +32,12 @@ typedef struct TfyMcpFound {
     const TfyMcpOffer *offer;
 } TfyMcpFound;
 
-/* A question that an older client was asked, on the stream of a call. */
+/* What an older client was asked on the stream of a call: a question, or for its model. */
 typedef struct TfyMcpPut {
     struct TfyMcpPut *next;
     char id[24];      /* of the request */
-    json_t *question; /* owned */
+    json_t *question; /* owned; NULL: it is for its model: */
+    char *sample;     /* its key; owned */
     bool over;        /* it was answered */
 } TfyMcpPut;
 
@@ -68,7 +69,7 @@ typedef struct TfyMcpTurn {
     json_t *listens;   /* what it wants to hear of (listen.c); owned; NULL: it is no such request */
     json_t *changed;   /* … and the statuses of tasks that were told; owned */
     void (*whole)(struct TfyMcpTurn *turn); /* whole.c; NULL: it is not there */
-    LIST(TfyMcpPut) put;                    /* questions that it was asked on this stream */
+    LIST(TfyMcpPut) put;                    /* what it was asked on this stream */
 } TfyMcpTurn;
 
 struct TfyMcpHost {
@@ -83,6 +84,7 @@ struct TfyMcpHost {
     LIST(TfyMcpTurn) turns;
     LIST(struct TfyMcpKnown) offered;
     LIST(struct TfyMcpSession) sessions;
+    LIST(struct TfyMcpSample) samples;     /* open requests of runs to models (sampling.c) */
     LIST(struct TfyMcpStanding) standings; /* of older clients (listen.c) */
     const TfyCatalog *catalog;             /* what was offered when anybody was told last */
     int64_t beat_ms;                       /* monotonic: when standing clients heard something last */
@@ -115,7 +117,11 @@ void tfy__turn_refuse_for(TfyMcpTurn *turn, const TfyProblem *problem);
 void tfy__turn_drop(TfyMcpTurn *turn);
 /* Says a notification, or asks something, before that. */
 void tfy__turn_say(TfyMcpTurn *turn, const char *method, const json_t *params);
-void tfy__turn_put(TfyMcpTurn *turn, const char *id, const char *method, const json_t *params);
+/* The caller fills in what it is, before anything else is done with the turn. NULL: no memory. */
+TfyMcpPut *tfy__turn_put(TfyMcpTurn *turn, const char *method, const json_t *params);
+
+/* The run has something to ask that is not recorded: those who wait for it look, and those who listen are told. */
+void tfy__run_asks(TfyMcpHost *host, const char *run);
 
 /* Begins to wait for the turn's run, for so long; 0: as long as it takes. */
 void tfy__turn_wait(TfyMcpTurn *turn, int64_t most_ms);
@@ -142,11 +148,13 @@ void tfy__turn_finish_ended(TfyMcpTurn *turn); /* answers with what its run, whi
 void tfy__mcp_call(TfyMcpTurn *turn);
 /* The same for what turn->found is, with the arguments; name: of it, for clients. */
 void tfy__call_begin(TfyMcpTurn *turn, const char *name, json_t *args);
+/* Waits for a run that is there already. */
+void tfy__call_go_on(TfyMcpTurn *turn);
 /* The run of a turn that waits has another record; the wait is over. */
 void tfy__call_look(TfyMcpTurn *turn);
 void tfy__call_late(TfyMcpTurn *turn);
 /* An older client answers what it was asked. */
-void tfy__call_replied(TfyMcpTurn *turn, TfyMcpPut *put, const json_t *response);
+void tfy__call_replied(TfyMcpTurn *turn, TfyMcpPut *put, const TfyMcpMessage *message);
 /* The client takes the request back. */
 void tfy__call_cancelled(TfyMcpTurn *turn);
 void tfy__puts_free(TfyMcpTurn *turn);
@@ -169,6 +177,25 @@ uint32_t tfy__questions_reply(TfyMcpTurn *turn, const json_t *questions, TfyMcpT
 bool tfy__question_answer(TfyMcpTurn *turn, const json_t *question, const json_t *response, TfyMcpThen *then);
 /* {KEY: {"method": "elicitation/create", "params"}} */
 json_t *tfy__questions_requests(const json_t *questions);
+
+/* ---- sampling.c ---- */
+
+#define TFY_MCP_NEEDS_MODEL "the run asks a model, and the client lets none answer for it (capability sampling)"
+
+/* Whether the run waits for the model of a client. */
+bool tfy__samples_any(const TfyMcpHost *host, const char *run);
+/* What the client would have to be able to do for its run, as the data of a refusal that the caller owns; NULL: nothing. */
+json_t *tfy__samples_lack(const TfyMcpTurn *turn);
+/* Adds {KEY: {"method": "sampling/createMessage", "params"}} for each open request. */
+void tfy__samples_requests(const TfyMcpTurn *turn, json_t *requests);
+/* Takes answers that the client has brought along, and returns their number. */
+uint32_t tfy__samples_reply(TfyMcpTurn *turn);
+void tfy__samples_put(TfyMcpTurn *turn); /* puts them to an older client, each once */
+/* The client's answer, or its refusal, to the request of that key; one that is not open is left alone. */
+void tfy__sample_answer(TfyMcpHost *host, const char *run, const char *key, const json_t *result);
+void tfy__sample_refuse(TfyMcpHost *host, const char *run, const char *key, int64_t code, const char *why);
+void tfy__samples_leave(TfyMcpHost *host); /* gives them all back: the server ends */
+void tfy__samples_free(TfyMcpHost *host);
 
 /* ---- lists.c ---- */
 
@@ -206,8 +233,10 @@ bool tfy__mcp_call_own(TfyMcpTurn *turn, const char *name, const json_t *args); 
 void tfy__mcp_task_get(TfyMcpTurn *turn);
 void tfy__mcp_task_update(TfyMcpTurn *turn);
 void tfy__mcp_task_cancel(TfyMcpTurn *turn);
+/* False: the client knows no tasks, and is refused. */
+bool tfy__takes_tasks(const TfyMcpTurn *turn, TfyMcpRefusal *refusal);
 /* The members of a task for a run as GET /v1/runs/{id} has it. */
-json_t *tfy__task_of(const json_t *run);
+json_t *tfy__task_of(const TfyMcpHost *host, const json_t *run);
 void tfy__run_get(TfyMcpTurn *turn, TfyMcpThen *then);
 void tfy__run_cancel(TfyMcpTurn *turn, TfyMcpThen *then);
 /* What an ended run has given: a result, or NULL with a refusal. */
