@@ -61,15 +61,16 @@ static void show(void *arg, int64_t lsn)
 void tfy__serve_audit(TfyRequest *request)
 {
     Entry entry = {.request = request};
-    int64_t limit, below, next;
+    TfyPlace behind;
+    int64_t limit, next;
     if (!tfy__request_known(request, tfy__audit_parameters) ||
         !tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &limit) || !tfy__index_awaited(request) ||
-        !tfy__cursor_read(request, 'a', &below) || !(entry.events = tfy__reader_events(request)))
+        !tfy__cursor_read(request, 'a', &behind) || !(entry.events = tfy__reader_events(request)))
         return;
     tfy__buffer_text(&request->answer, "{\"audit\":[");
-    if (tfy__index_audit(request->reader->index, request->caller.only, below, (uint32_t)limit, show, &entry, &next) ==
-        TFY_OK)
-        tfy__cursor_write(request, 'a', next);
+    if (tfy__index_audit(request->reader->index, request->caller.only, behind.at, (uint32_t)limit, show, &entry,
+                         &next) == TFY_OK)
+        tfy__cursor_write(request, 'a', (TfyPlace){.at = next});
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
 }

@@ -27,10 +27,10 @@ typedef struct TfyBulk {
     int count, at;
     bool dry;
     json_int_t done;
-    json_t *refused; /* [{"run", "status", "detail"}, …]; owned */
-    json_t *started; /* [{"of", "run"}, …]; owned */
-    json_t *whole;   /* the body; owned while request->json is a part of it */
-    char next[64];   /* the cursor; "": these are all */
+    json_t *refused;            /* [{"run", "status", "detail"}, …]; owned */
+    json_t *started;            /* [{"of", "run"}, …]; owned */
+    json_t *whole;              /* the body; owned while request->json is a part of it */
+    char next[TFY_CURSOR_SIZE]; /* the cursor; "": these are all */
 } TfyBulk;
 
 void tfy__bulk_free(TfyBulk *bulk)
@@ -147,12 +147,13 @@ static bool wanted_of(TfyRequest *request, TfyRunsWanted *wanted)
 static bool choose_filtered(TfyRequest *request, const json_t *filter)
 {
     TfyRunsWanted wanted;
-    int64_t next;
+    TfyPlace next;
     if (!take_filter(request, filter) || !wanted_of(request, &wanted)) return false;
     wanted.limit = RUNS_MOST;
     if (tfy__index_runs(request->reader->index, &wanted, choose, request, &next) != TFY_OK)
         return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
-    if (next) tfy__cursor_text(request, 'r', next, request->bulk->next, sizeof request->bulk->next);
+    if (next.at)
+        tfy__cursor_text(request, tfy__runs_list(&wanted), next, request->bulk->next, sizeof request->bulk->next);
     return true;
 }
 

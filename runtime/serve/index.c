@@ -30,15 +30,21 @@ static const char schema[] =
     "questions INT NOT NULL DEFAULT 0,doubts INT NOT NULL DEFAULT 0,stuck INT NOT NULL DEFAULT 0,"
     "started_ms INT NOT NULL,ended_ms INT NOT NULL DEFAULT 0,tokens_in INT NOT NULL DEFAULT 0,"
     "tokens_out INT NOT NULL DEFAULT 0,cost INT NOT NULL DEFAULT -1,records INT NOT NULL DEFAULT 0,"
-    "lsn INT NOT NULL DEFAULT 0,result TEXT,error TEXT);"
+    "lsn INT NOT NULL DEFAULT 0,result TEXT,error TEXT,"
+    "took INT AS(ended_ms-started_ms),tokens INT AS(tokens_in+tokens_out));"
     "CREATE INDEX run_state ON run(state,id);"
     "CREATE INDEX run_workflow ON run(workflow,state,id);"
     "CREATE INDEX run_attention ON run(id) WHERE questions+doubts+stuck>0;"
+    "CREATE INDEX run_ended ON run(ended_ms)WHERE ended_ms>0;"
+    "CREATE INDEX run_took ON run(took)WHERE ended_ms>0;"
+    "CREATE INDEX run_tokens ON run(tokens)WHERE tokens>0;"
+    "CREATE INDEX run_cost ON run(cost)WHERE cost>=0;"
     "CREATE TABLE label(name TEXT,value TEXT,run INT,PRIMARY KEY(name,value,run))WITHOUT ROWID;"
     "CREATE TABLE waits(tid INTEGER PRIMARY KEY,run INT NOT NULL,doubt INT NOT NULL,lsn INT NOT NULL);"
     "CREATE INDEX waits_lsn ON waits(doubt,lsn);"
     "CREATE TABLE audit(lsn INTEGER PRIMARY KEY,run INT NOT NULL);"
-    "CREATE VIRTUAL TABLE words USING fts5(text,content='',columnsize=0);";
+    "CREATE VIRTUAL TABLE words USING fts5(text,content='',columnsize=0);"
+    "CREATE VIRTUAL TABLE word USING fts5vocab(words,instance);";
 
 typedef enum Statement {
     ADD_RUN,

@@ -45,14 +45,33 @@ typedef struct TfyRunShown {
     const char *result, *error; /* JSON; NULL: none */
 } TfyRunShown;
 
-/* Which runs, newest first. */
+/* By what runs are ordered; those that are alike, by their start. An order other than TFY_BY_START has only runs that have
+ * what they are ordered by: an end, tokens, a price. */
+typedef enum TfyRunsOrder {
+    TFY_BY_START,
+    TFY_BY_END,
+    TFY_BY_TOOK,
+    TFY_BY_TOKENS,
+    TFY_BY_COST,
+    TFY_RUNS_ORDERS
+} TfyRunsOrder;
+
+/* Where a page of a list starts: behind this row. */
+typedef struct TfyPlace {
+    int64_t at;    /* the number of the row; 0: at the first one */
+    int64_t value; /* what it was ordered by, which may have changed since; 0: its number is the order */
+} TfyPlace;
+
+/* Which runs. */
 typedef struct TfyRunsWanted {
     const char *words; /* of arguments, result, error and labels; NULL: all */
     const char *state, *attention, *program, *version, *workflow, *by; /* NULL: all */
     const char *label, *label_value;                                   /* NULL: all */
     int64_t before_ms, after_ms;                                       /* when they started; 0: whenever */
     const char *only; /* globs of PROGRAM.WORKFLOW with blanks between them; NULL or "": all */
-    int64_t below;    /* the cursor: runs that started before this one; 0: from the newest */
+    TfyRunsOrder order;
+    bool ascending; /* the oldest, shortest, cheapest first; false: the newest, longest, dearest */
+    TfyPlace behind;
     uint32_t limit;
 } TfyRunsWanted;
 
@@ -61,9 +80,9 @@ TfyIndexReader *tfy__index_reader_open(const char *db_path, char *error);
 void tfy__index_reader_close(TfyIndexReader *reader);
 int64_t tfy__index_made(TfyIndexReader *reader);   /* a number of this making of the index; cursors name it */
 int64_t tfy__index_cursor(TfyIndexReader *reader); /* the newest record that is in it; negative: a code */
-/* Shows the runs to the callback. *next: the cursor of the next page, 0: this is the last. 0 or a negative code. */
+/* Shows the runs to the callback. *next: where the next page starts; at 0: this is the last. 0 or a negative code. */
 int tfy__index_runs(TfyIndexReader *reader, const TfyRunsWanted *wanted,
-                    void (*show)(void *arg, const TfyRunShown *run), void *arg, int64_t *next);
+                    void (*show)(void *arg, const TfyRunShown *run), void *arg, TfyPlace *next);
 /* Which open questions, oldest first. */
 typedef struct TfyQuestionsWanted {
     const char *run;  /* uuid; NULL: all */
@@ -71,7 +90,7 @@ typedef struct TfyQuestionsWanted {
     int64_t above;    /* the cursor: asked behind this record */
     uint32_t limit;
 } TfyQuestionsWanted;
-/* Shows the record of each, and its run. *next as above. 0 or a negative code. */
+/* Shows the record of each, and its run. *next: the cursor of the next page; 0: this is the last. 0 or a negative code. */
 int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wanted,
                          void (*show)(void *arg, int64_t lsn, const TfyRunShown *run), void *arg, int64_t *next);
 /* What was done, newest first: the records. below: the cursor; 0: all. */

@@ -31,4 +31,20 @@ void tfy__query_only(TfyQuery *query, const char *name, const char *only);
 /* The statement, bound. NULL: it cannot be had; *code says why. */
 sqlite3_stmt *tfy__query_open(TfyIndexReader *reader, const TfyQuery *query, int *code);
 
+/* ---- runs ---- */
+
+/* What a run r is shown from: these columns, from the first on. */
+#define TFY_RUN_COLUMNS                                                                                                \
+    "r.id,r.uuid,r.program,r.version,r.workflow,r.started_by,r.labels,r.state,r.questions,r.doubts,r.stuck,"           \
+    "r.started_ms,r.ended_ms,r.tokens_in,r.tokens_out,r.cost,r.records,r.lsn,r.result,r.error"
+enum { TFY_RUN_COLUMN_COUNT = 20 };
+
+void tfy__query_show_run(sqlite3_stmt *row, void (*show)(void *arg, const TfyRunShown *run), void *arg);
+
+/* ---- words ---- */
+
+/* Writes what somebody searches for as FTS5 has it: each word as a quoted string, the last one as the start of a word. False:
+ * there is no word. */
+bool tfy__query_words(TfyIndexReader *reader, const char *words, TfyBuffer *out);
+
 #endif

@@ -1,5 +1,4 @@
-/* index_read.c: see index.h: lists of runs. A page is found by its place in an index, never by counting from the start, so
- * the last page of a million runs costs what the first one does. */
+/* index_read.c: see index.h: questions, the audit, versions, one run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,86 +7,14 @@
 #include "serve/index_query.h"
 #include "tfy.h"
 
-#define COLUMNS                                                                                                        \
-    "r.id,r.uuid,r.program,r.version,r.workflow,r.started_by,r.labels,r.state,r.questions,r.doubts,r.stuck,"           \
-    "r.started_ms,r.ended_ms,r.tokens_in,r.tokens_out,r.cost,r.records,r.lsn,r.result,r.error"
-
-/* ---- words ---- */
-
-/* Each word as a quoted string, the last one as the start of one: "ann" "te"*. */
-static bool write_words(const char *words, TfyBuffer *out)
-{
-    bool any = false;
-    while (*words) {
-        const size_t blanks = strspn(words, " \t\n\r\""), len = strcspn(words + blanks, " \t\n\r\"");
-        words += blanks;
-        if (!len) break;
-        tfy__buffer_printf(out, "%s\"%.*s\"", any ? " " : "", (int)len, words);
-        words += len;
-        any = true;
-    }
-    if (any) tfy__buffer_char(out, '*');
-    return any;
-}
-
-/* ---- which runs ---- */
-
-static const char *attention_condition(const char *attention)
-{
-    if (strcmp(attention, "question") == 0) return " AND r.questions>0";
-    if (strcmp(attention, "in_doubt") == 0) return " AND r.doubts>0";
-    if (strcmp(attention, "deadlock") == 0) return " AND r.stuck>0";
-    return " AND r.questions+r.doubts+r.stuck>0";
-}
-
-static void write_conditions(TfyQuery *query, const TfyRunsWanted *wanted)
-{
-    if (wanted->attention) tfy__buffer_text(&query->sql, attention_condition(wanted->attention));
-    tfy__query_text(query, "r.state=?", wanted->state);
-    tfy__query_text(query, "r.program=?", wanted->program);
-    tfy__query_text(query, "r.version=?", wanted->version);
-    tfy__query_text(query, "r.workflow=?", wanted->workflow);
-    tfy__query_text(query, "r.started_by=?", wanted->by);
-    tfy__query_only(query, "r.program||'.'||r.workflow", wanted->only);
-    if (wanted->before_ms) tfy__query_number(query, "r.started_ms<?", wanted->before_ms);
-    if (wanted->after_ms) tfy__query_number(query, "r.started_ms>=?", wanted->after_ms);
-}
-
-/* words: quoted; NULL: none. */
-static void write_query(TfyQuery *query, const TfyRunsWanted *wanted, const char *words)
-{
-    const int64_t below = wanted->below ? wanted->below : INT64_MAX / 4;
-    if (words) {
-        tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM words w CROSS JOIN run r ON r.id=w.rowid>>1 WHERE 1");
-        tfy__query_text(query, "w.words MATCH ?", words);
-        tfy__query_number(query, "w.rowid<?", 2 * below);
-    } else if (wanted->label) {
-        tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM label l CROSS JOIN run r ON r.id=l.run WHERE 1");
-        tfy__query_text(query, "l.name=?", wanted->label);
-        tfy__query_text(query, "l.value=?", wanted->label_value);
-        tfy__query_number(query, "l.run<?", below);
-    } else {
-        tfy__buffer_text(&query->sql, "SELECT " COLUMNS " FROM run r WHERE 1");
-        tfy__query_number(query, "r.id<?", below);
-    }
-    if (words && wanted->label) {
-        tfy__buffer_text(&query->sql, " AND EXISTS(SELECT 1 FROM label l WHERE l.run=r.id");
-        tfy__query_text(query, "l.name=?", wanted->label);
-        tfy__query_text(query, "l.value=?", wanted->label_value);
-        tfy__buffer_char(&query->sql, ')');
-    }
-    write_conditions(query, wanted);
-    tfy__buffer_printf(&query->sql, " ORDER BY %s DESC", words ? "w.rowid" : wanted->label ? "l.run" : "r.id");
-}
-
-/* ---- showing ---- */
+/* ---- a run ---- */
 
 static const char *column_text(sqlite3_stmt *row, int at)
 {
     return (const char *)sqlite3_column_text(row, at);
 }
 
-static void show_row(sqlite3_stmt *row, void (*show)(void *arg, const TfyRunShown *run), void *arg)
+void tfy__query_show_run(sqlite3_stmt *row, void (*show)(void *arg, const TfyRunShown *run), void *arg)
 {
     const char *labels = column_text(row, 6);
     json_t *json = labels ? json_loads(labels, 0, NULL) : NULL;
@@ -117,47 +44,6 @@ static void show_row(sqlite3_stmt *row, void (*show)(void *arg, const TfyRunShow
     json_decref(json);
 }
 
-/* A run that is found by its arguments and by its result is there twice, one after the other. */
-static int show_page(sqlite3_stmt *row, uint32_t limit, void (*show)(void *arg, const TfyRunShown *run), void *arg,
-                     int64_t *next)
-{
-    int64_t last = 0;
-    uint32_t count = 0;
-    int code;
-    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
-        const int64_t id = sqlite3_column_int64(row, 0);
-        if (id == last) continue;
-        if (count++ == limit) {
-            *next = last;
-            return TFY_OK;
-        }
-        last = id;
-        show_row(row, show, arg);
-    }
-    return code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
-}
-
-int tfy__index_runs(TfyIndexReader *reader, const TfyRunsWanted *wanted,
-                    void (*show)(void *arg, const TfyRunShown *run), void *arg, int64_t *next)
-{
-    TfyQuery query = {.count = 0};
-    TfyBuffer words = {0};
-    sqlite3_stmt *row = NULL;
-    int code = TFY_E_NOMEM;
-    *next = 0;
-    const bool has_words = wanted->words && write_words(wanted->words, &words);
-    if (!wanted->words || has_words) {
-        write_query(&query, wanted, has_words ? words.data : NULL);
-        row = words.failed ? NULL : tfy__query_open(reader, &query, &code);
-        if (row) code = show_page(row, wanted->limit, show, arg, next);
-    }
-    if (wanted->words && !has_words && !words.failed) code = TFY_OK; /* of nothing, there is nothing */
-    sqlite3_finalize(row);
-    tfy__buffer_free(&query.sql);
-    tfy__buffer_free(&words);
-    return code;
-}
-
 /* ---- questions ---- */
 
 typedef struct Asked {
@@ -181,8 +67,8 @@ static int show_questions(sqlite3_stmt *row, uint32_t limit, Asked *asked, int64
             *next = asked->lsn;
             return TFY_OK;
         }
-        asked->lsn = sqlite3_column_int64(row, 20);
-        show_row(row, show_asked, asked);
+        asked->lsn = sqlite3_column_int64(row, TFY_RUN_COLUMN_COUNT);
+        tfy__query_show_run(row, show_asked, asked);
     }
     return code == SQLITE_DONE ? TFY_OK : TFY_E_IO;
 }
@@ -195,7 +81,7 @@ int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wante
     int code;
     *next = 0;
     tfy__buffer_text(&query.sql,
-                     "SELECT " COLUMNS ",q.lsn FROM waits q CROSS JOIN run r ON r.id=q.run WHERE q.doubt=0");
+                     "SELECT " TFY_RUN_COLUMNS ",q.lsn FROM waits q CROSS JOIN run r ON r.id=q.run WHERE q.doubt=0");
     tfy__query_number(&query, "q.lsn>?", wanted->above);
     tfy__query_text(&query, "r.uuid=?", wanted->run);
     tfy__query_only(&query, "r.program||'.'||r.workflow", wanted->only);
@@ -288,14 +174,14 @@ int tfy__index_run(TfyIndexReader *reader, const char *id, void (*show)(void *ar
     char beyond[40];
     int code = TFY_E_IO;
     snprintf(beyond, sizeof beyond, "%.36s~", id);
-    if (sqlite3_prepare_v2(reader->db, "SELECT " COLUMNS " FROM run r WHERE uuid>=?1 AND uuid<?2 LIMIT 2", -1, &row,
-                           NULL) == SQLITE_OK &&
+    if (sqlite3_prepare_v2(reader->db, "SELECT " TFY_RUN_COLUMNS " FROM run r WHERE uuid>=?1 AND uuid<?2 LIMIT 2", -1,
+                           &row, NULL) == SQLITE_OK &&
         sqlite3_bind_text(row, 1, id, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(row, 2, beyond, -1, SQLITE_STATIC) == SQLITE_OK) {
         code = sqlite3_step(row) == SQLITE_ROW ? TFY_OK : TFY_E_ABSENT;
-        if (code == TFY_OK) show_row(row, show, arg);
+        if (code == TFY_OK) tfy__query_show_run(row, show, arg);
         if (code == TFY_OK && sqlite3_step(row) == SQLITE_ROW) {
-            show_row(row, show, arg);
+            tfy__query_show_run(row, show, arg);
             code = TFY_E_INVALID;
         }
     }

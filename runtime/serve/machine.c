@@ -122,7 +122,7 @@ static bool find_version(TfyRequest *request, char version[13])
 {
     const char *program = request->names.text[0], *given = tfy__request_parameter(request, "version");
     const TfyServed *served = tfy__served_named(request->server, program);
-    int64_t next;
+    TfyPlace next;
     *version = '\0';
     if (served && !tfy__served_seen(served, &request->caller)) served = NULL;
     if (served && (!given || strcmp(given, served->version) == 0)) {

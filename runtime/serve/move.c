@@ -46,14 +46,14 @@ static void note_version(void *arg, const char *program, const char *version, in
     TfyRequest *request = arg;
     TfyMove *move = request->move;
     const char *from = json_string_value(json_object_get(request->json, "from"));
-    int64_t next;
+    TfyPlace next;
     if (strcmp(program, move->to->name) != 0 || strcmp(version, move->to->version) == 0) return;
     if (from && strcmp(version, from) != 0) return;
     for (size_t i = 0; i < 2; i++) {
         const TfyRunsWanted wanted = {
             .program = program, .version = version, .state = states[i], .limit = RUNS_MOST + 1 - (uint32_t)move->count};
         (void)tfy__index_runs(request->reader->index, &wanted, note_run, move, &next);
-        move->more |= next != 0;
+        move->more |= next.at != 0;
     }
 }
 

@@ -153,17 +153,19 @@ static void write_list(TfyRequest *request, const json_t *list, int64_t next)
         tfy__buffer_printf(&request->answer, "%s%s", i ? "," : "", text ? text : "null");
         free(text);
     }
-    tfy__cursor_write(request, 'q', next);
+    tfy__cursor_write(request, 'q', (TfyPlace){.at = next});
 }
 
 void tfy__serve_questions(TfyRequest *request)
 {
     TfyQuestionsWanted wanted = {.run = tfy__request_parameter(request, "run"), .only = request->caller.only};
+    TfyPlace behind;
     int64_t limit, next = 0;
     if (!tfy__request_known(request, tfy__questions_parameters) ||
         !tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &limit) || !tfy__index_awaited(request) ||
-        !tfy__cursor_read(request, 'q', &wanted.above))
+        !tfy__cursor_read(request, 'q', &behind))
         return;
+    wanted.above = behind.at;
     Page page = {.request = request, .list = json_array()};
     wanted.limit = (uint32_t)limit;
     if (tfy__index_questions(request->reader->index, &wanted, show, &page, &next) == TFY_OK)

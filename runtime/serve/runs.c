@@ -278,7 +278,27 @@ void tfy__serve_waited(TfyRequest *request)
 /* ---- lists ---- */
 
 const char *const tfy__runs_parameters[] = {"q",         "state", "program", "version", "workflow", "label.", "by",
-                                            "attention", "after", "before",  "limit",   "cursor",   NULL};
+                                            "attention", "after", "before",  "sort",    "limit",    "cursor", NULL};
+
+/* In the order of TfyRunsOrder, the descending one first. */
+static const char *const sorts[] = {"-started", "started", "-ended", "ended", "-took", "took",
+                                    "-tokens",  "tokens",  "-cost",  "cost",  NULL};
+
+char tfy__runs_list(const TfyRunsWanted *wanted)
+{
+    static const char letters[] = "rRsStTuUvV";
+    return letters[2 * wanted->order + wanted->ascending];
+}
+
+static void read_order(TfyRequest *request, TfyRunsWanted *wanted)
+{
+    const char *given = tfy__request_parameter(request, "sort");
+    for (int i = 0; given && sorts[i]; i++) {
+        if (strcmp(sorts[i], given) != 0) continue;
+        wanted->order = (TfyRunsOrder)(i / 2);
+        wanted->ascending = i % 2;
+    }
+}
 
 typedef struct Page {
     TfyBuffer *out;
@@ -309,25 +329,26 @@ bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted)
     if (!tfy__request_known(request, tfy__runs_parameters) ||
         !tfy__request_number(request, "limit", LIMIT_USUAL, 1, LIMIT_MOST, &limit) ||
         !tfy__request_choice(request, "state", states) || !tfy__request_choice(request, "attention", attentions) ||
-        !tfy__request_time(request, "after", &wanted->after_ms) ||
+        !tfy__request_choice(request, "sort", sorts) || !tfy__request_time(request, "after", &wanted->after_ms) ||
         !tfy__request_time(request, "before", &wanted->before_ms))
         return false;
     wanted->limit = (uint32_t)limit;
+    read_order(request, wanted);
     if (wanted->words && !request->server->searches)
         return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST,
                             "this server keeps no words to search for; its configuration says \"search\": false");
-    return tfy__cursor_read(request, 'r', &wanted->below);
+    return tfy__cursor_read(request, tfy__runs_list(wanted), &wanted->behind);
 }
 
 void tfy__serve_runs(TfyRequest *request)
 {
     TfyRunsWanted wanted;
     Page page = {.out = &request->answer};
-    int64_t next;
+    TfyPlace next;
     if (!tfy__index_awaited(request) || !tfy__runs_wanted(request, &wanted)) return;
     tfy__buffer_text(&request->answer, "{\"runs\":[");
     if (tfy__index_runs(request->reader->index, &wanted, show_in_page, &page, &next) == TFY_OK)
-        tfy__cursor_write(request, 'r', next);
+        tfy__cursor_write(request, tfy__runs_list(&wanted), next);
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
 }

@@ -8,14 +8,17 @@
 /* Appends a run as JSON. */
 void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out);
 
+enum { TFY_CURSOR_SIZE = 80 }; /* bytes of a cursor, with its NUL */
+
 /* Waits until the index has what Tfy-After names. False: the problem says that it does not. */
 bool tfy__index_awaited(TfyRequest *request);
 /* In a reader: a cursor of a list names the list, the making of the index, and where the next page starts. Read: the problem
- * says that it is none of this list. Written: "],"next":…}", where 0 means the last page, and "behind": how many records the
+ * says that it is none of this list. Written: "],"next":…}", where a place at 0 means the last page, and "behind": how many records the
  * list lacks, if they are many. */
-bool tfy__cursor_read(TfyRequest *request, char list, int64_t *at);
-void tfy__cursor_write(TfyRequest *request, char list, int64_t at);
-void tfy__cursor_text(TfyRequest *request, char list, int64_t at, char *text, size_t size); /* the cursor alone */
+bool tfy__cursor_read(TfyRequest *request, char list, TfyPlace *place);
+void tfy__cursor_write(TfyRequest *request, char list, TfyPlace place);
+void tfy__cursor_text(TfyRequest *request, char list, TfyPlace place, char *text, size_t size); /* the cursor alone */
+char tfy__runs_list(const TfyRunsWanted *wanted); /* the letter of their list, which has its order in it */
 /* In a reader: which runs the request's parameters mean. False: the problem says what is wrong with them. */
 bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted);
 /* In a reader: shows the run with that id, or a unique start of it, if the caller sees it. False: the problem says why not;

@@ -129,6 +129,21 @@ await trial('a list that is made anew says what it lacks, until it lacks nothing
     await page.waitForFunction(() => !document.body.innerText.includes('still to come'));
     await page.close();
 });
+await trial('the head of a column orders the list, the greatest first, then the least', async () => {
+    const page = await open('runs?workflow=pair'), first = () => page.innerText('table.runs tbody tr:first-child td:nth-child(3) code');
+    await page.waitForSelector('table.runs');
+    const took = async (sort) => (await api(`/v1/runs?workflow=pair&sort=${sort}&limit=1`)).runs[0].id.slice(0, 13);
+    for (const [sort, says] of [['-took', 'descending'], ['took', 'ascending']]) {
+        await page.click('button.order:has-text("Took")');
+        await page.waitForFunction((wanted) => new URLSearchParams(location.hash.split('?')[1]).get('sort') === wanted, sort);
+        const id = await took(sort);
+        if (!await until(async () => (await first()) === id, 5000)) return `${sort}: ${await first()} and not ${id}`;
+        if (await page.getAttribute('th:has(button:has-text("Took"))', 'aria-sort') !== says) return `it does not say ${says}`;
+    }
+    await page.click('button.order:has-text("Started")');
+    await page.waitForFunction(() => !location.hash.includes('sort'));
+    await page.context().close();
+});
 await trial('/ searches, and the address has the words', async () => {
     await list.keyboard.press('/');
     await list.keyboard.type('an');

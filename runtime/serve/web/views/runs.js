@@ -5,13 +5,13 @@ import { get, post, query as ask } from '../api.js';
 import { listen } from '../live.js';
 import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, Behind, ProblemBox, Skeleton, Empty, Confirm, TextField, say } from '../ui.js';
 
-const filters = ['q', 'state', 'attention', 'program', 'workflow', 'by', 'label', 'since'];
+const filters = ['q', 'state', 'attention', 'program', 'workflow', 'by', 'label', 'since', 'sort'];
 const spans = { '1h': 3600e3, '24h': 864e5, '7d': 6048e5, '30d': 2592e6 };
 
 /** The filters of the address as the interface has them. */
 function wanted(query) {
     const out = { limit: 50 };
-    for (const name of ['q', 'state', 'attention', 'program', 'workflow', 'by', 'cursor']) out[name] = query.get(name);
+    for (const name of ['q', 'state', 'attention', 'program', 'workflow', 'by', 'sort', 'cursor']) out[name] = query.get(name);
     const [name, value] = (query.get('label') || '').split('=');
     if (value !== undefined) out[`label.${name}`] = value;
     const since = spans[query.get('since')];
@@ -49,6 +49,14 @@ function Filters({ query, programs }) {
         ${select('since', Object.keys(spans).map((one) => [one, t(`since.${one}`)]), t('runs.since'))}
         ${input('by', t('runs.by'), 8)}${input('label', t('runs.label'), 12)}
         ${filters.some(value) && html`<button type="button" class="link" onClick=${() => go('runs')}>${t('runs.all')}</button>`}</form>`;
+}
+
+/** The head of a column that orders the list: the greatest first, then the least first. */
+function Head({ name, text, query, className }) {
+    const now = query.get('sort') || '-started', down = now === `-${name}`, up = now === name;
+    const all = Object.fromEntries(filters.map((one) => [one, query.get(one)])), next = down ? name : `-${name}`;
+    return html`<th class=${className || ''} aria-sort=${down ? 'descending' : up ? 'ascending' : 'none'}>
+        <button class="order" onClick=${() => go('runs', { ...all, sort: next === '-started' ? '' : next })}>${text}${(down || up) && html` <span aria-hidden="true">${down ? '▾' : '▴'}</span>`}</button></th>`;
 }
 
 function Row({ run, chosen, choose, current, isNew }) {
@@ -129,15 +137,15 @@ export function Runs({ query }) {
         if (query.get('cursor')) page('');
         else again();
     }}>${t('runs.fresh', { n: fresh })}</button>`}
-            ${query.get('cursor') && html`<button onClick=${() => page('')}>${t('runs.newest')}</button>`}
-            <button disabled=${!value || !value.next} onClick=${() => page(value.next)}>${t('runs.older')}</button></div>
+            ${query.get('cursor') && html`<button onClick=${() => page('')}>${t(query.get('sort') ? 'runs.first' : 'runs.newest')}</button>`}
+            <button disabled=${!value || !value.next} onClick=${() => page(value.next)}>${t(query.get('sort') ? 'runs.more' : 'runs.older')}</button></div>
         <${Behind} list=${value} again=${again} /><${ProblemBox} problem=${problem} again=${again} />
         ${loading && !value && html`<${Skeleton} />`}
         ${value && runs.length === 0 && (filtered ? html`<${Empty} title=${t('runs.none')}><p>${filters.filter((name) => query.get(name)).map((name) =>
         html`<span class="label" key=${name}><bdi>${name}: ${query.get(name)}</bdi></span> `)}</p><button onClick=${() => go('runs')}>${t('runs.all')}</button></>` :
         html`<${Empty} title=${t('runs.empty')}><p><a href="#/programs">${t('runs.start')}</a></p><pre>tfy start PROGRAM.WORKFLOW --PARAMETER VALUE</pre></>`)}
         ${runs.length > 0 && html`<div class="wide" tabindex="0" role="region" aria-label=${t('runs.title')}><table class="runs"><thead><tr><th><span class="unseen">${t('runs.choose.head')}</span></th><th>${t('runs.state')}</th><th>${t('runs.workflow')}</th>
-            <th>${t('runs.started')}</th><th class="num">${t('runs.took')}</th><th class="num">${t('runs.tokens')}</th><th class="num">${t('runs.cost')}</th><th>${t('runs.labels')}</th><th>${t('runs.says')}</th></tr></thead>
+            <${Head} name="started" text=${t('runs.started')} query=${query} />${['took', 'tokens', 'cost'].map((name) => html`<${Head} key=${name} name=${name} text=${t(`runs.${name}`)} query=${query} className="num" />`)}<th>${t('runs.labels')}</th><th>${t('runs.says')}</th></tr></thead>
             <tbody>${runs.map((run, i) => html`<${Row} key=${run.id} run=${run} current=${i === at} chosen=${chosen.has(run.id)} choose=${() => toggle(run.id)} />`)}</tbody></table></div>`}
         ${asks}`;
 }
