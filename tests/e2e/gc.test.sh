@@ -95,3 +95,25 @@ killed()
     tfy verify >out 2>&1 && tfy verify --db trial.db >out 2>&1 && [ "$(runs)" = 3 ] && [ "$(runs trial.db)" = 4 ]
 }
 for place in before:2 after:4 before:8 after:8; do check "killed $place" killed $place; done
+# A run that a key or --id names stays for a day: the same start finds it.
+rm -rf .tfy
+for n in 1 2; do tfy run team.tfy --n $n --id "order-$n" >out 2>err; done
+tfy run team.tfy --n 3 >out 2>err
+run tfy gc --keep 0 --json
+check "a run that was named stays for a day" printed '"kept": 2'
+check "... others go at once" [ "$(runs)" = 2 ]
+run tfy run team.tfy --n 2 --id order-2
+check "... and the same start finds it" sh -c '[ "$(cat out)" = 2 ] && [ "$(sqlite3 .tfy/runs.db "select count(*) from run")" = 2 ]'
+run tfy gc --max-size 1
+check "... which gc says" ended 0 "2 runs stay: a start with the same key or --id must find a run for a day"
+run tfy verify
+check "... and the database is sound" ended 0
+case ${CFLAGS:-} in
+*sanitize*) ;; # a library before the sanitizer's own is not to be had
+*)
+    ${CC:-cc} -O1 -fPIC -shared -o clock.so "$here/../fault/inject.c" -lpthread
+    run env CLOCK=86500 LD_PRELOAD="$PWD/clock.so" tfy gc --keep 1
+    check "a day later it goes like any other" ended 0 "1 run with"
+    check "... and gc says nothing of keys" sh -c '! grep -q key err'
+    ;;
+esac

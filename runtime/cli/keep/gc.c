@@ -55,8 +55,7 @@ static void take_program(Judge *judge, const TfyHistory *tail)
     judge->known = true;
     memcpy(judge->hash, tail->program_hash, sizeof judge->hash);
     const TfyCompile how = {.extras = judge->args->words, .extra_count = judge->args->word_count};
-    if (tfy__compile_recorded(tail, &how, &judge->program) != EXIT_DONE)
-        judge->program = NULL;
+    if (tfy__compile_recorded(tail, &how, &judge->program) != EXIT_DONE) judge->program = NULL;
 }
 
 /* Reads the last line that it printed, without the program's name before the message, and the snapshot that it
@@ -175,9 +174,9 @@ static void print_json(const TfyGcOptions *options, const TfyGcResult *result)
                                               (json_int_t)result->runs[i].records));
     }
     json_t *report =
-        json_pack("{s:b,s:I,s:I,s:I,s:I,s:o}", "dry_run", options->dry_run, "records", (json_int_t)result->records,
-                  "programs", (json_int_t)result->programs, "bytes_before", (json_int_t)result->bytes_before,
-                  "bytes_after", (json_int_t)result->bytes_after, "runs", runs);
+        json_pack("{s:b,s:I,s:I,s:I,s:I,s:I,s:o}", "dry_run", options->dry_run, "records", (json_int_t)result->records,
+                  "programs", (json_int_t)result->programs, "kept", (json_int_t)result->kept_count, "bytes_before",
+                  (json_int_t)result->bytes_before, "bytes_after", (json_int_t)result->bytes_after, "runs", runs);
     if (options->compact) json_object_set_new(report, "compacted", compacted_json(result));
     tfy__report_print(report, 2);
 }
@@ -226,6 +225,9 @@ static void print_text(const TfyGcOptions *options, const TfyGcResult *result)
              : options->archive ? "were archived and dropped"
                                 : "were dropped",
              result->bytes_after / 1024, options->dry_run ? " then, now" : ", before", result->bytes_before / 1024);
+    if (result->kept_count)
+        tfy__say("%u run%s: a start with the same key or --id must find a run for a day", result->kept_count,
+                 result->kept_count == 1 ? " stays" : "s stay");
 }
 
 static bool removes_runs(const TfyGcOptions *options)

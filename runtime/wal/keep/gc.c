@@ -180,7 +180,15 @@ static int measure_run(Gc *gc, TfyGcRun *run)
     return code;
 }
 
-/* Sorts by the time of the end, oldest first, so the runs to drop are at the start of the list. */
+/* The id of a run that was started with a key, or a name, is made of it: as long as the run is there, the same start
+ * finds it. Clients may repeat a start for a day. */
+static bool key_holds(const TfyLogRun *run, int64_t now_ms)
+{
+    enum { NAMED = 8, DAY_MS = 24 * 3600 * 1000 };
+    return run->uuid[6] >> 4 == NAMED && now_ms - run->started_ms < DAY_MS;
+}
+
+/* Sorts by the time of the end, oldest first, and moves the runs to drop to the start of the list. */
 static int choose(Gc *gc)
 {
     const TfyGcOptions *options = gc->options;
@@ -193,14 +201,19 @@ static int choose(Gc *gc)
     const int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     int64_t excess = options->max_bytes < 0 ? 0 : result->bytes_before - options->max_bytes;
     uint32_t going = 0;
-    for (; going < result->count; going++) {
-        TfyGcRun *run = &result->runs[going];
+    for (uint32_t i = 0; i < result->count; i++) {
+        TfyGcRun *run = &result->runs[i];
         const bool old = options->older_than_ms >= 0 && now_ms - run->run.ended_ms > options->older_than_ms;
-        const bool many = options->keep >= 0 && (int64_t)(result->count - going) > options->keep;
+        const bool many = options->keep >= 0 && (int64_t)(result->count - i) > options->keep;
         if (!old && !many && excess <= 0) break;
+        if (key_holds(&run->run, now_ms)) {
+            result->kept_count++;
+            continue;
+        }
         if ((code = measure_run(gc, run))) return code;
         excess -= run->bytes;
         result->records += run->records;
+        result->runs[going++] = *run;
     }
     result->count = going;
     return 0;

@@ -21,7 +21,7 @@ typedef bool TfyGcCheck(void *state, const TfyHistory *tail, int64_t *from, char
 /* Gives a part of a compaction (thin.h) to the process that has the database. 0, or a code with a sentence. */
 typedef int TfyGcSend(void *state, const struct json_t *part, char *error_text);
 
-/* A finished run is dropped if one of these says so. */
+/* A finished run is dropped if one of these says so, but none that was started with a key within a day. */
 typedef struct TfyGcOptions {
     int64_t older_than_ms; /* it finished longer ago than this; -1: at any time */
     int64_t keep;          /* so many newer ones are kept; -1: no limit */
@@ -56,6 +56,7 @@ typedef struct TfyGcCompacted {
 typedef struct TfyGcResult {
     TfyGcRun *runs; /* the one that finished first comes first; malloc'ed */
     uint32_t count;
+    uint32_t kept_count; /* runs that an option chose and that stay, because their key was used within a day */
     TfyGcCompacted *compacted; /* malloc'ed */
     uint32_t compacted_count;
     /* Deleted with their runs; and programs that no run needs any more. */
