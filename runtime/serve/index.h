@@ -97,12 +97,18 @@ int tfy__index_questions(TfyIndexReader *reader, const TfyQuestionsWanted *wante
 int tfy__index_audit(TfyIndexReader *reader, const char *only, int64_t below, uint32_t limit,
                      void (*show)(void *arg, int64_t lsn), void *arg, int64_t *next);
 /* What was counted (tally.h), in groups. */
-typedef enum TfyStatsBy { TFY_BY_HOUR = 1, TFY_BY_DAY = 2, TFY_BY_WORKFLOW = 4, TFY_BY_MODEL = 8 } TfyStatsBy;
+typedef enum TfyStatsBy {
+    TFY_BY_HOUR = 1,
+    TFY_BY_DAY = 2,
+    TFY_BY_WORKFLOW = 4,
+    TFY_BY_MODEL = 8,
+    TFY_BY_POINT = 16, /* each of one version; with neither workflow nor model */
+} TfyStatsBy;
 
 typedef struct TfyStatsWanted {
     unsigned by;                    /* of TfyStatsBy; a day is one of UTC */
     const char *program, *workflow; /* NULL: all */
-    const char *only;               /* as above */
+    const char *only;               /* as above; of points, whoever shows them has to look at it */
     int64_t after_ms, before_ms;    /* whole hours; before_ms 0: until now */
     uint32_t limit;                 /* groups, the newest ones first */
 } TfyStatsWanted;
@@ -111,10 +117,13 @@ struct TfyCounts;
 typedef struct TfyStat {
     int64_t begins_ms;                      /* of the hour or the day; 0: it is of all */
     const char *program, *workflow, *model; /* NULL: it is of all */
+    const char *version;                    /* of the program whose point it is; NULL: it is of no point */
+    uint32_t point;
     const struct TfyCounts *counts;
 } TfyStat;
-/* 0 or a negative code. *more: there are more groups than the limit. */
-int tfy__index_stats(TfyIndexReader *reader, const TfyStatsWanted *wanted, void (*show)(void *arg, const TfyStat *stat),
+/* show: false: the group does not count towards the limit. 0 or a negative code. *more: there are more groups than the
+ * limit. */
+int tfy__index_stats(TfyIndexReader *reader, const TfyStatsWanted *wanted, bool (*show)(void *arg, const TfyStat *stat),
                      void *arg, bool *more);
 /* What was counted at the points of a version of a program, and on the ways between them: to 0: at the point `from`. 0 or a
  * negative code. */

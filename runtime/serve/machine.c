@@ -102,7 +102,8 @@ static void finish_graph(TfyRequest *request, json_t *answer, json_t *facts)
         workflow = json_array_get(workflows, i);
         const char *name = json_string_value(json_object_get(workflow, "name"));
         char first[128];
-        snprintf(first, sizeof first, "%.*s", name ? (int)strcspn(name, ".") : 0, name ? name : ""); /* blocks are its parts */
+        snprintf(first, sizeof first, "%.*s", name ? (int)strcspn(name, ".") : 0,
+                 name ? name : ""); /* blocks are its parts */
         if (tfy__may_see(&request->caller, program, first))
             add_facts(workflow, facts);
         else
@@ -131,8 +132,9 @@ static bool find_version(TfyRequest *request, char version[13])
         const TfyRunsWanted wanted = {.program = program, .version = given, .only = request->caller.only, .limit = 1};
         (void)tfy__index_runs(request->reader->index, &wanted, note_version, version, &next);
     }
-    return *version || tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND,
-                                    given ? "no run of %.60s has version '%.40s'" : "there is no program %.60s", program, given);
+    return *version ||
+           tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND,
+                        given ? "no run of %.60s has version '%.40s'" : "there is no program %.60s", program, given);
 }
 
 void tfy__serve_graph(TfyRequest *request)
@@ -147,7 +149,8 @@ void tfy__serve_graph(TfyRequest *request)
         return;
     }
     gathering.map.layout = json_loads(layout, 0, NULL);
-    gathering.facts = json_pack("{s:s, s:s, s:{}, s:{}}", "program", request->names.text[0], "version", version, "points", "ways");
+    gathering.facts =
+        json_pack("{s:s, s:s, s:{}, s:{}}", "program", request->names.text[0], "version", version, "points", "ways");
     if (gathering.facts &&
         tfy__index_points(request->reader->index, request->names.text[0], version, gather, &gathering) == TFY_OK) {
         tfy__child_ask(request, (const char *const[]){"graph", version, NULL});
@@ -170,27 +173,85 @@ static bool read_by(TfyRequest *request, unsigned *by)
     static const struct {
         const char *name;
         unsigned bit;
-    } names[] = {{"hour", TFY_BY_HOUR}, {"day", TFY_BY_DAY}, {"workflow", TFY_BY_WORKFLOW}, {"model", TFY_BY_MODEL}};
+    } names[] = {{"hour", TFY_BY_HOUR},
+                 {"day", TFY_BY_DAY},
+                 {"workflow", TFY_BY_WORKFLOW},
+                 {"model", TFY_BY_MODEL},
+                 {"point", TFY_BY_POINT}};
+    enum { NAMES = sizeof names / sizeof *names };
     const char *given = tfy__request_parameter(request, "by");
     size_t len;
     *by = 0;
     for (const char *at = given; at && *at; at += len + (at[len] == ',')) {
         size_t i = 0;
         len = strcspn(at, ",");
-        while (i < 4 && (strlen(names[i].name) != len || strncmp(names[i].name, at, len) != 0)) i++;
-        if (i == 4)
-            return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST,
-                                "'%.*s' is none of hour, day, workflow, model, or several with commas between them",
-                                (int)(len < 60 ? len : 60), at);
+        while (i < NAMES && (strlen(names[i].name) != len || strncmp(names[i].name, at, len) != 0)) i++;
+        if (i == NAMES)
+            return tfy__problem(
+                &request->problem, TFY_PROBLEM_BAD_REQUEST,
+                "'%.*s' is none of hour, day, workflow, model, point, or several with commas between them",
+                (int)(len < 60 ? len : 60), at);
         *by |= names[i].bit;
     }
+    return !(*by & TFY_BY_POINT) || !(*by & (TFY_BY_WORKFLOW | TFY_BY_MODEL)) ||
+           tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST,
+                        "a point is one of a workflow; it goes with hour or day alone");
+}
+
+typedef struct Stats {
+    TfyRequest *request;
+    const char *workflow; /* whose points are wanted; NULL: all */
+    json_t *list;
+    char version[13]; /* whose points the map has */
+    TfySourceMap map;
+} Stats;
+
+static void forget_version(Stats *stats)
+{
+    tfy__source_map_free(&stats->map);
+    stats->map = (TfySourceMap){0};
+}
+
+/* Groups come in the order of their versions. NULL: its program is not in the log, as after a repair. */
+static const char *point_of(Stats *stats, const TfyStat *stat)
+{
+    char *source = NULL, *layout = NULL;
+    if (strcmp(stats->version, stat->version) != 0) {
+        forget_version(stats);
+        snprintf(stats->version, sizeof stats->version, "%s", stat->version);
+        if (tfy__log_find_program(stats->request->reader->log, stat->version, &source, &layout) == TFY_OK)
+            stats->map.layout = json_loads(layout, 0, NULL);
+        free(source);
+        free(layout);
+    }
+    return stats->map.layout ? tfy__source_point(&stats->map, stat->point) : NULL;
+}
+
+/* False: it is not of a workflow that is wanted, or that the caller sees. */
+static bool add_point(Stats *stats, const TfyStat *stat, json_t *one)
+{
+    char workflow[128];
+    const char *point = point_of(stats, stat);
+    if (!point) return false;
+    snprintf(workflow, sizeof workflow, "%.*s", (int)strcspn(point, "./"), point); /* blocks are its parts */
+    if ((stats->workflow && strcmp(stats->workflow, workflow) != 0) ||
+        !tfy__may_see(&stats->request->caller, stat->program, workflow))
+        return false;
+    json_object_set_new(one, "workflow", json_string(workflow));
+    json_object_set_new(one, "version", json_string(stat->version));
+    json_object_set_new(one, "point", json_string(point));
     return true;
 }
 
-static void show_stat(void *arg, const TfyStat *stat)
+static bool show_stat(void *arg, const TfyStat *stat)
 {
+    Stats *stats = arg;
     const TfyCounts *counts = stat->counts;
     json_t *one = json_object();
+    if (stat->version && !add_point(stats, stat, one)) {
+        json_decref(one);
+        return false;
+    }
     if (stat->begins_ms) json_object_set_new(one, "begins", tfy__json_time(stat->begins_ms));
     if (stat->program) json_object_set_new(one, "program", json_string(stat->program));
     if (stat->workflow) json_object_set_new(one, "workflow", json_string(stat->workflow));
@@ -198,10 +259,12 @@ static void show_stat(void *arg, const TfyStat *stat)
     json_object_set_new(one, "started", json_integer(counts->begun));
     add_counts(one, counts);
     json_object_set_new(one, "cancelled", json_integer(counts->cancelled));
-    json_object_set_new(one, "tokens",
-                        json_pack("{s:I, s:I}", "in", (json_int_t)counts->tokens_in, "out", (json_int_t)counts->tokens_out));
+    json_object_set_new(
+        one, "tokens",
+        json_pack("{s:I, s:I}", "in", (json_int_t)counts->tokens_in, "out", (json_int_t)counts->tokens_out));
     json_object_set_new(one, "cost", json_real((double)counts->cost / 1e6));
-    json_array_append_new(arg, one);
+    json_array_append_new(stats->list, one);
+    return true;
 }
 
 void tfy__serve_stats(TfyRequest *request)
@@ -212,18 +275,20 @@ void tfy__serve_stats(TfyRequest *request)
     int64_t limit;
     bool more;
     if (!tfy__request_known(request, tfy__stats_parameters) || !tfy__index_awaited(request) ||
-        !read_by(request, &wanted.by) ||
-        !tfy__request_number(request, "limit", GROUPS_USUAL, 1, GROUPS_MOST, &limit) ||
-        !tfy__request_time(request, "after", &wanted.after_ms) || !tfy__request_time(request, "before", &wanted.before_ms))
+        !read_by(request, &wanted.by) || !tfy__request_number(request, "limit", GROUPS_USUAL, 1, GROUPS_MOST, &limit) ||
+        !tfy__request_time(request, "after", &wanted.after_ms) ||
+        !tfy__request_time(request, "before", &wanted.before_ms))
         return;
     if (!wanted.after_ms) wanted.after_ms = tfy__clock_ms() - (int64_t)DAYS_USUAL * 24 * TFY_HOUR_MS;
     wanted.limit = (uint32_t)limit;
-    json_t *list = json_array();
-    if (tfy__index_stats(request->reader->index, &wanted, show_stat, list, &more) == TFY_OK) {
-        tfy__request_json(request, 200,
-                          json_pack("{s:O, s:o, s:b}", "stats", list, "after", tfy__json_time(wanted.after_ms), "more", more));
+    Stats stats = {.request = request, .workflow = wanted.workflow, .list = json_array()};
+    if (tfy__index_stats(request->reader->index, &wanted, show_stat, &stats, &more) == TFY_OK) {
+        tfy__request_json(
+            request, 200,
+            json_pack("{s:O, s:o, s:b}", "stats", stats.list, "after", tfy__json_time(wanted.after_ms), "more", more));
     } else {
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
     }
-    json_decref(list);
+    json_decref(stats.list);
+    forget_version(&stats);
 }

@@ -47,7 +47,7 @@ const TfyRoute tfy__routes[] = {
     {TFY_GET, "/v1/programs/{p}/graph", VIEWER, TFY_BY_READER, tfy__serve_graph, "graph",
      "the states of a program's workflows, with how often and how long runs were there", 0},
     {TFY_GET, "/v1/stats", VIEWER, TFY_BY_READER, tfy__serve_stats, "stats",
-     "runs, failures, times, tokens and costs, by hour, day, workflow or model", 0},
+     "runs, failures, times, tokens and costs, by hour, day, workflow, model or point", 0},
     {TFY_POST, "/v1/programs/{p}/workflows/{w}/runs", OPERATOR, TFY_BY_LOOP, tfy__serve_start, "start",
      "start a run of a workflow", 0},
     {TFY_GET, "/v1/runs", VIEWER, TFY_BY_READER, tfy__serve_runs, "runs", "list runs, newest first", 0},

@@ -89,8 +89,18 @@ ask "http://x/v1/stats?by=day,workflow"
 check "... by day and workflow" sh -c 'grep -qE "\"begins\":\"[0-9-]*T00:00:00.000Z\",\"program\":\"shop\",\"workflow\":\"order\"" out'
 ask "http://x/v1/stats?by=workflow,"
 check "... a comma too many is none" says 200 '"workflow":"order"'
-ask "http://x/v1/stats?by=workflow,point"
-check "... what is not counted so: 400" says 400 "hour, day, workflow, model"
+ask "http://x/v1/stats?by=workflow,size"
+check "... what is not counted so: 400" says 400 "hour, day, workflow, model, point"
+# points FILTER…: PROGRAM/VERSION/POINT=COUNT of each in ./out.
+points() { python3 -c 'import json
+print(*sorted("%s/%s/%s=%d" % (s["program"], s["version"], s["point"], s["count"]) for s in json.load(open("out"))["stats"]))'; }
+ask "http://x/v1/stats?by=point&workflow=order"
+check "... by the points of a workflow" sh -c 'printf "%s\n" "$1" | grep -qF "shop/$2/order/tool/price/1=4"' sh "$(points)" "$version"
+check "... with how long steps took there" sh -c 'grep -qE "\"p50\":[0-9]+" out && ! grep -qF "\"workflow\":\"secret_plan\"" out'
+ask "http://x/v1/stats?by=day,point&limit=1"
+check "... and by the day, so many of them" sh -c 'grep -q T00:00:00.000Z out && [ "$(grep -o "\"point\":" out | wc -l)" = 1 ]'
+ask "http://x/v1/stats?by=point,model"
+check "... and not by the model" says 400 "goes with hour or day alone"
 ask "http://x/v1/stats?after=2999-01-01T00:00:00Z"
 check "... of a time to come" is stats '[]'
 ask "http://x/v1/stats?after=tomorrow"
@@ -106,6 +116,10 @@ as "$none" "$graph"
 check "... and to another one the program is not there" says 404 "no program shop"
 as "$none" "/v1/programs/other/graph?version=$version"
 check "... not by its version, either" says 404
+as "$some" "/v1/stats?by=point&limit=1"
+check "... and the counts of their points" is stats.0.workflow order
+as "$none" "/v1/stats?by=point"
+check "... others see none of them" is stats '[]'
 as "$none" /v1/stats
 check "... nor counts" is stats '[]'
 
