@@ -22,7 +22,7 @@ export function onLoggedOut(call) {
     return () => loggedOut.delete(call);
 }
 
-async function call(method, path, { body, headers = {}, signal } = {}) {
+async function call(method, path, { body, headers = {}, signal, plain = false } = {}) {
     const all = { Accept: 'application/json', ...headers };
     if (body !== undefined) all['Content-Type'] = 'application/json';
     if (method !== 'GET') all['Tfy-Request'] = '1';
@@ -37,6 +37,7 @@ async function call(method, path, { body, headers = {}, signal } = {}) {
     const lsn = answer.headers.get('Tfy-Lsn');
     if (lsn) [written, writtenAt] = [lsn, Date.now()];
     const text = await answer.text();
+    if (plain && answer.ok) return text;
     let json = {};
     try {
         json = text ? JSON.parse(text) : {};

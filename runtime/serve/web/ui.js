@@ -52,6 +52,7 @@ export function useLoad(load, keys) {
     const again = useCallback(async () => {
         if (running.current) running.current.abort();
         const abort = running.current = new AbortController();
+        set((before) => (before.loading ? before : { ...before, loading: true }));
         try {
             const value = await load(abort.signal);
             if (!abort.signal.aborted) set({ value, problem: null, loading: false });
@@ -60,11 +61,15 @@ export function useLoad(load, keys) {
         }
     }, keys);
     useEffect(() => {
-        set((before) => ({ ...before, loading: true }));
         again();
         return () => running.current && running.current.abort();
     }, keys);
-    return { ...state, again };
+    /** Asks no more for what is not there yet. */
+    const stop = useCallback(() => {
+        if (running.current) running.current.abort();
+        set((before) => ({ ...before, loading: false }));
+    }, []);
+    return { ...state, again, stop };
 }
 
 /** Calls at once, then at most once in `ms`. */

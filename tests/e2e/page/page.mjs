@@ -233,6 +233,22 @@ await trial('travel shows the variables of a record, and what changed since the 
     await page.context().close();
     return text.includes('customer') || text;
 });
+await trial('a travel that takes long says so, can be stopped, and taken up again', async () => {
+    const page = await open('runs');
+    let held = [];
+    await page.route('**/at/record-3', (asks) => { held.push(asks); });
+    await page.evaluate((to) => { location.hash = to; }, `#/run/${declined}?tab=travel&at=record-3`);
+    await shows(page, 'Replaying 3 of');
+    await page.click('.replaying button');
+    await shows(page, 'Stopped before record 3');
+    const aborted = await until(() => held.length === 1 && held[0].request().failure() !== null, 5000);
+    await page.unroute('**/at/record-3');
+    held = [];
+    await page.click('p[role=status] button');
+    await page.waitForSelector('section.frame');
+    await page.context().close();
+    return aborted || 'it is still asked';
+});
 await trial('the source has the line where a task is', async () => {
     const page = await open(`run/${asking.id}?tab=source`);
     await page.waitForSelector('.source li.here');
@@ -302,6 +318,50 @@ await trial('the overview counts what ended', async () => {
     const said = await page.innerText('.facts.large');
     await page.context().close();
     return (stats.count > 3 && stats.failed >= 1 && said.includes(String(stats.failed))) || `${JSON.stringify(stats)} ${said}`;
+});
+await trial('the overview says what waits, and how far lists and followers have come', async () => {
+    const page = await open('runs');
+    await page.route('**/metrics', async (asks) => {
+        const answer = await asks.fetch(), text = (await answer.text()).replace(/^tfy_queue_length\{.*\n/gm, '').replace(/^tfy_index_lag_records .*$/m, 'tfy_index_lag_records 4321');
+        await asks.fulfill({ response: answer, body: `${text}tfy_queue_length{workflow="shop.order"} 17\n` });
+    });
+    await page.route('**/v1/followers', (asks) => asks.fulfill({ json: { followers: [{ name: 'bus', to: 'nats://127.0.0.1:4222', works: false, cursor: 5, lag: 98765, missed: 0, dropped: 0,
+        error: '\u001b[31mno connection', error_time: '2026-11-27T10:00:00.000Z' }], next: null } }));
+    await page.evaluate(() => { location.hash = '#/overview'; });
+    await page.waitForSelector('.facts.now');
+    const said = await page.innerText('main');
+    const found = ['17', '4,321', 'shop.order', 'bus', '98,765', 'stopped', 'no connection'].filter((one) => !said.includes(one));
+    await page.evaluate(axe);
+    const faults = (await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }))).violations.map((one) => one.id);
+    await page.click('a:has(bdi:text-is("shop.order")) >> nth=0');
+    await page.waitForFunction(() => location.hash.includes('state=queued') && location.hash.includes('workflow=order'));
+    await page.context().close();
+    return (found.length === 0 && faults.length === 0) || `${found} ${faults} in ${said}`;
+});
+await trial('where there is nothing yet, a form starts the first run', async () => {
+    const page = await open('programs');
+    const nothing = { '**/v1/runs?*': { runs: [], next: null }, '**/v1/stats?*': { stats: [], after: '2026-01-01T00:00:00.000Z', more: false } };
+    for (const [path, json] of Object.entries(nothing)) await page.route(path, (asks) => asks.fulfill({ json }));
+    for (const [screen, says] of [['runs', 'There is no run yet'], ['overview', 'No run in this time']]) {
+        await page.evaluate((to) => { location.hash = `#/${to}`; }, screen);
+        await shows(page, says);
+        await page.selectOption('form.first select', 'shop.pair');
+        await shows(page, 'tfy start shop.pair');
+        await page.click('form.first button');
+        await page.waitForSelector('dialog[open] input[name=n]');
+        await page.keyboard.press('Escape');
+        await page.waitForFunction(() => !document.querySelector('dialog[open]'));
+    }
+    await page.context().close();
+});
+await trial('who may not answer is told so', async () => {
+    const page = await open('runs');
+    await page.route('**/v1/me', (asks) => asks.fulfill({ json: { name: 'eve', roles: ['viewer'], only: [], how: 'http', token: 'eve' } }));
+    await page.route('**/v1/questions?*', (asks) => asks.fulfill({ json: { questions: [], next: null } }));
+    await page.evaluate(() => { location.hash = '#/inbox'; });
+    await shows(page, 'Nothing waits for you');
+    await shows(page, 'takes the role of an approver');
+    await page.context().close();
 });
 await trial('a schedule is paused and continued, started now, and one whose workflow is gone is off', async () => {
     const page = await open('schedules'), row = page.locator('tr', { hasText: 'nightly' });

@@ -63,9 +63,11 @@ export function Inbox({ query }) {
     const { value, problem, loading, again } = useLoad((signal) => get(`/v1/questions${ask({ run, limit: 100 })}`, { signal }), [run]);
     const soon = useThrottle(again, 700);
     useEffect(() => listen((event) => touchesQuestions(event) && soon()), []);
+    const me = useLoad((signal) => get('/v1/me', { signal }), []), roles = me.value ? me.value.roles : ['approver'];
     const questions = value ? value.questions : [];
     return html`<h1>${t('inbox.title')}</h1>${run && html`<p><span class="label">${shortId(run)}</span> <a href="#/inbox">${t('inbox.all')}</a></p>`}
         <${Behind} list=${value} again=${again} /><${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} rows=${3} />`}
-        ${value && !questions.length && html`<${Empty} title=${t('inbox.empty')}><p class="faint">${t('inbox.empty.text')}</p></>`}
+        ${value && !questions.length && html`<${Empty} title=${t('inbox.empty')}><p class="faint">${t('inbox.empty.text')}</p>
+            ${!roles.includes('approver') && !roles.includes('admin') && html`<p class="note">${t('inbox.viewer')}</p>`}</>`}
         ${questions.map((one) => html`<${Question} key=${`${one.run}/${one.task}/${one.step}/${one.digest}`} of=${one} reload=${again} />`)}`;
 }

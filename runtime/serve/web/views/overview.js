@@ -1,9 +1,10 @@
 // views/overview.js: how it goes: runs by the hour or the day, and what workflows and models took and cost.
 import { html, useEffect } from '../vendor/preact.js';
-import { t, language, duration, money, number, short, isUtc } from '../text.js';
+import { t, language, duration, money, number, plain, short, isUtc } from '../text.js';
 import { get, query as ask } from '../api.js';
 import { listen } from '../live.js';
-import { go, useLoad, useThrottle, ProblemBox, Skeleton, Empty } from '../ui.js';
+import { go, useLoad, useThrottle, Time, ProblemBox, Skeleton, Empty } from '../ui.js';
+import { FirstStart } from './programs.js';
 
 const HOUR = 3600000, spans = { '24h': { ms: 24 * HOUR, each: HOUR, by: 'hour' }, '7d': { ms: 168 * HOUR, each: 24 * HOUR, by: 'day' }, '30d': { ms: 720 * HOUR, each: 24 * HOUR, by: 'day' } };
 const WIDTH = 960, HEIGHT = 150, FOOT = 20;
@@ -43,6 +44,35 @@ function Table({ title, head, rows }) {
         <tbody>${rows.map((row, i) => html`<tr key=${i}>${row.map((cell, j) => html`<td key=${j} class=${j ? 'num' : ''}>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
+/** The samples of a figure in Prometheus' text format: [labels as text, number]. */
+function samples(text, name) {
+    return [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'))].map(([, labels, value]) => [labels || '', Number(value)]);
+}
+
+/** How it stands: what waits, how far lists and followers have come. */
+function Now() {
+    const { value, problem, again } = useLoad(async (signal) => {
+        const [figures, followers] = await Promise.all([get('/metrics', { signal, plain: true }), get('/v1/followers', { signal })]);
+        return { figures, followers: followers.followers };
+    }, []);
+    useEffect(() => {
+        const timer = setInterval(() => document.hidden || again(), 5000);
+        return () => clearInterval(timer);
+    }, []);
+    if (!value) return html`<${ProblemBox} problem=${problem} again=${again} />`;
+    const one = (name) => (samples(value.figures, name)[0] || ['', 0])[1], queues = samples(value.figures, 'tfy_queue_length').filter(([, n]) => n);
+    const facts = [[t('overview.queued'), number(sum(queues, ([, n]) => n))], [t('overview.questions'), number(one('tfy_questions_open'))],
+        [t('overview.oldest'), duration(1000 * one('tfy_question_oldest_seconds'))], [t('overview.doubts'), number(one('tfy_in_doubt'))], [t('overview.behind'), number(one('tfy_index_lag_records'))]];
+    return html`<${ProblemBox} problem=${problem} again=${again} /><h2>${t('overview.now')}</h2><dl class="facts large now">${facts.map(([what, of]) => html`<div key=${what}><dt>${what}</dt><dd>${of}</dd></div>`)}</dl>
+        ${queues.length > 0 && html`<${Table} title=${t('overview.queue')} head=${[t('runs.workflow'), t('overview.queued')]} rows=${queues.map(([labels, n]) => {
+        const [, program, workflow] = /workflow="([^".]*)\.([^"]*)"/.exec(labels) || ['', '', labels];
+        return [html`<a href=${`#/runs${ask({ program, workflow, state: 'queued' })}`}><bdi>${program}.${workflow}</bdi></a>`, number(n)];
+    })} />`}
+        ${value.followers.length > 0 && html`<${Table} title=${t('overview.followers')} head=${[t('overview.follower'), t('overview.lag'), t('overview.missed'), t('overview.error')]} rows=${value.followers.map((of) =>
+        [html`<bdi>${of.name}</bdi> <span class="faint"><bdi>${of.to}</bdi></span> ${!of.works && html`<span class="badge failed"><span aria-hidden="true">✗</span> ${t('overview.stopped')}</span>`}`,
+            number(of.lag), number(of.missed + of.dropped), of.error && html`<bdi>${plain(of.error)}</bdi> ${of.error_time && html`<span class="faint"><${Time} of=${of.error_time} /></span>`}`])} />`}`;
+}
+
 const share = (part, whole) => (whole ? `${number(part)} (${number(100 * part / whole, 1)} %)` : '0');
 const cost = (one) => (one.cost ? money(one.cost) : '');
 
@@ -59,11 +89,11 @@ export function Overview({ query }) {
         ${Object.keys(spans).map((one) => html`<option key=${one} value=${one}>${t(`since.${one}`)}</option>`)}</select></label></div>`;
     if (!value) return html`${head}<${ProblemBox} problem=${problem} again=${again} />${loading && html`<${Skeleton} />`}`;
     const { bars, workflows, models } = value, ended = sum(bars, (one) => one.count);
-    if (!workflows.length) return html`${head}<${Empty} title=${t('overview.none')}><p><a class="button" href="#/programs">${t('runs.start')}</a></p></>`;
+    if (!workflows.length) return html`${head}<${Empty} title=${t('overview.none')}><${FirstStart} /></><${Now} />`;
     const facts = [[t('overview.started'), number(sum(bars, (one) => one.started))], [t('overview.ended'), number(ended)], [t('state.failed'), share(sum(bars, (one) => one.failed), ended)],
         [t('runs.tokens'), `${short(sum(bars, (one) => one.tokens.in))} + ${short(sum(bars, (one) => one.tokens.out))}`], [t('runs.cost'), money(sum(bars, (one) => one.cost))]];
     return html`${head}<${ProblemBox} problem=${problem} again=${again} /><dl class="facts large">${facts.map(([what, of]) => html`<div key=${what}><dt>${what}</dt><dd>${of}</dd></div>`)}</dl>
-        <${Bars} rows=${fill(bars, value.begins, value.span)} span=${value.span} /><p class="legend faint">${['completed', 'cancelled', 'failed'].map((one) => html`<span key=${one}><span class=${`key ${one}`} aria-hidden="true"></span>${t(`state.${one}`)}</span>`)}</p>
+        <${Bars} rows=${fill(bars, value.begins, value.span)} span=${value.span} /><p class="legend faint">${['completed', 'cancelled', 'failed'].map((one) => html`<span key=${one}><span class=${`key ${one}`} aria-hidden="true"></span>${t(`state.${one}`)}</span>`)}</p><${Now} />
         <${Table} title=${t('overview.workflows')} head=${[t('runs.workflow'), t('overview.started'), t('overview.ended'), t('state.failed'), 'p50', 'p95', t('runs.tokens'), t('runs.cost')]}
             rows=${workflows.map((one) => [html`<a href=${`#/runs${ask({ program: one.program, workflow: one.workflow })}`}><bdi>${one.program}.${one.workflow}</bdi></a>`, number(one.started), number(one.count), share(one.failed, one.count), duration(one.p50), duration(one.p95), short(one.tokens.in + one.tokens.out), cost(one)])} />
         ${models.length > 0 && html`<${Table} title=${t('overview.models')} head=${[t('overview.model'), t('overview.answers'), t('state.failed'), 'p50', 'p95', t('overview.in'), t('overview.out'), t('runs.cost')]}

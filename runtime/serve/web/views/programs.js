@@ -104,11 +104,30 @@ function Versions({ program, again }) {
         <${ProblemBox} problem=${problem} /></div>`;
 }
 
+async function loadPrograms(signal) {
+    const [programs, document] = await Promise.all([get('/v1/programs', { signal }), get('/openapi.json', { signal })]);
+    return { programs: programs.programs, document };
+}
+
+/** Where there is no run yet: how one is started, and the form of the workflow that is chosen. */
+export function FirstStart() {
+    const { value, problem, again } = useLoad(loadPrograms, []);
+    const [chosen, setChosen] = useState(''), [starting, setStarting] = useState(null);
+    const all = value ? value.programs.flatMap((program) => program.workflows.map((workflow) => `${program.name}.${workflow}`))
+        .filter((name) => value.document.paths[`/v1/programs/${name.replace('.', '/workflows/')}/runs`]) : [];
+    const start = (event) => {
+        event.preventDefault();
+        const [program, workflow] = (chosen || all[0]).split('.');
+        setStarting({ program, workflow });
+    };
+    return html`<${ProblemBox} problem=${problem} again=${again} /><pre>tfy start ${chosen || all[0] || 'PROGRAM.WORKFLOW'} --PARAMETER VALUE</pre>
+        ${all.length > 0 && html`<form class="first" onSubmit=${start}><label>${t('runs.workflow')} <select value=${chosen || all[0]} onChange=${(event) => setChosen(event.target.value)}>
+            ${all.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label> <button class="primary">${t('runs.start')}</button></form>`}
+        ${starting && html`<${Start} ...${starting} document=${value.document} close=${() => setStarting(null)} />`}`;
+}
+
 export function Programs() {
-    const { value, problem, loading, again } = useLoad(async (signal) => {
-        const [programs, document] = await Promise.all([get('/v1/programs', { signal }), get('/openapi.json', { signal })]);
-        return { programs: programs.programs, document };
-    }, []);
+    const { value, problem, loading, again } = useLoad(loadPrograms, []);
     const [starting, setStarting] = useState(null);
     return html`<h1>${t('programs.title')}</h1><${ProblemBox} problem=${problem} again=${again} />${loading && !value && html`<${Skeleton} rows=${3} />`}
         <div class="cards">${value && value.programs.map((program) => html`<section class="card" key=${program.name}><h2><bdi>${program.name}</bdi> <code class="faint">${program.version}</code> <a class="button small" href=${`#/machine/${program.name}`}>${t('machine.link')}</a></h2>

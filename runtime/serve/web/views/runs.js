@@ -3,6 +3,7 @@ import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { t, time, short, money, plain, shortId } from '../text.js';
 import { get, post, query as ask } from '../api.js';
 import { listen } from '../live.js';
+import { FirstStart } from './programs.js';
 import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, Behind, ProblemBox, Skeleton, Empty, Confirm, TextField, say } from '../ui.js';
 
 const filters = ['q', 'state', 'attention', 'program', 'workflow', 'by', 'label', 'since', 'sort'];
@@ -143,7 +144,7 @@ export function Runs({ query }) {
         ${loading && !value && html`<${Skeleton} />`}
         ${value && runs.length === 0 && (filtered ? html`<${Empty} title=${t('runs.none')}><p>${filters.filter((name) => query.get(name)).map((name) =>
         html`<span class="label" key=${name}><bdi>${name}: ${query.get(name)}</bdi></span> `)}</p><button onClick=${() => go('runs')}>${t('runs.all')}</button></>` :
-        html`<${Empty} title=${t('runs.empty')}><p><a href="#/programs">${t('runs.start')}</a></p><pre>tfy start PROGRAM.WORKFLOW --PARAMETER VALUE</pre></>`)}
+        html`<${Empty} title=${t('runs.empty')}><${FirstStart} /></>`)}
         ${runs.length > 0 && html`<div class="wide" tabindex="0" role="region" aria-label=${t('runs.title')}><table class="runs"><thead><tr><th><span class="unseen">${t('runs.choose.head')}</span></th><th>${t('runs.state')}</th><th>${t('runs.workflow')}</th>
             <${Head} name="started" text=${t('runs.started')} query=${query} />${['took', 'tokens', 'cost'].map((name) => html`<${Head} key=${name} name=${name} text=${t(`runs.${name}`)} query=${query} className="num" />`)}<th>${t('runs.labels')}</th><th>${t('runs.says')}</th></tr></thead>
             <tbody>${runs.map((run, i) => html`<${Row} key=${run.id} run=${run} current=${i === at} chosen=${chosen.has(run.id)} choose=${() => toggle(run.id)} />`)}</tbody></table></div>`}

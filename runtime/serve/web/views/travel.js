@@ -3,7 +3,7 @@
 import { html, useState, useEffect } from '../vendor/preact.js';
 import { t, number, plain } from '../text.js';
 import { get } from '../api.js';
-import { go, useLoad, useKeys, Time, ProblemBox, Skeleton, Value } from '../ui.js';
+import { go, useLoad, useKeys, Time, ProblemBox, Value } from '../ui.js';
 
 function Variables({ of, before }) {
     const was = new Map((before || []).map((one) => [one.name, JSON.stringify(one.value)]));
@@ -25,20 +25,40 @@ function Asked({ of }) {
     return html`<section class="frame"><h2>${t('travel.asked', { tool: of.tool })}</h2><${Value} of=${of.request || of.args} /></section>`;
 }
 
+/** What the server is about, once it takes a while, and a button that ends it. */
+function Replaying({ record, of, stop }) {
+    const [late, set] = useState(false);
+    useEffect(() => {
+        const timer = setTimeout(() => set(true), 150);
+        return () => clearTimeout(timer);
+    }, []);
+    return late ? html`<p class="replaying"><span class="faint" role="status">${t('travel.replaying', { n: number(record), of: number(of) })}</span> <button class="small" onClick=${stop}>${t('travel.stop')}</button></p>` : '';
+}
+
 export function Travel({ id, place, records }) {
     const at = place || 'end', [frames, setFrames] = useState({ of: null, before: null });
-    const { value, problem, loading } = useLoad((signal) => get(`/v1/runs/${id}/at/${at}`, { signal }), [id, at, at === 'end' ? records : 0]);
+    const [stopped, setStopped] = useState(false);
+    const { value, problem, loading, again, stop } = useLoad((signal) => get(`/v1/runs/${id}/at/${at}`, { signal }), [id, at, at === 'end' ? records : 0]);
     useEffect(() => {
         if (value) setFrames((was) => (was.of === value ? was : { of: value, before: was.of }));
     }, [value]);
     const here = value ? Math.min(value.record, value.of) : 0, of = value ? value.of : 0;
+    const target = Number((/^record-(\d+)$/.exec(at) || [0, records])[1]);
+    useEffect(() => setStopped(false), [id, at]);
     const to = (record) => go(`run/${id}`, { tab: 'travel', at: record === 'failure' || record === 'end' ? record : `record-${Math.max(1, Math.min(of, record))}` }, true);
     useKeys({ ',': () => to(here - 1), '.': () => to(here + 1) });
     const same = frames.before && value && frames.before.task === value.task && value.frames && frames.before.frames;
     return html`<div class="tools"><button onClick=${() => to(1)} aria-label=${t('travel.first')}>|‹</button><button onClick=${() => to(here - 1)} disabled=${here <= 1}>‹ ${t('travel.back')}</button>
         <button onClick=${() => to(here + 1)} disabled=${here >= of}>${t('travel.next')} ›</button><button onClick=${() => to('end')} aria-label=${t('travel.end')}>›|</button><button onClick=${() => to('failure')}>${t('travel.failure')}</button>
         <label class="room">${t('travel.record', { n: number(here), of: number(of) })} <input type="range" class="travel" min="1" max=${Math.max(1, of)} value=${here} aria-label=${t('travel.place')} onChange=${(event) => to(Number(event.target.value))} /></label></div>
-        <${ProblemBox} problem=${problem} />${loading && !value && html`<p class="faint" role="status">${t('travel.replaying', { n: number(records) })}</p><${Skeleton} />`}
+        <${ProblemBox} problem=${problem} again=${again} />${loading && html`<${Replaying} key=${at} record=${target} of=${records} stop=${() => {
+        stop();
+        setStopped(true);
+    }} />`}
+        ${stopped && !loading && html`<p role="status">${t('travel.stopped', { n: number(target) })} <button class="small" onClick=${() => {
+        setStopped(false);
+        again();
+    }}>${t('problem.again')}</button></p>`}
         ${value && html`<div class=${loading ? 'stale' : ''}><p>${value.lsn && html`<strong>${value.type}</strong> <span class="faint">lsn ${value.lsn}, <${Time} of=${value.time} />, ${t('step.title', { task: value.task, step: value.step || 0 })}</span>`}</p>
             ${(value.frames || []).map((frame, i) => html`<${Frame} key=${i} of=${frame} first=${i === 0} before=${same && frames.before.frames[i] ? frames.before.frames[i].locals : null} />`)}
             ${value.raising && html`<div class="problem"><strong><bdi>${value.raising.error}</bdi></strong><p><bdi>${plain(value.raising.message || '')}</bdi></p></div>`}
