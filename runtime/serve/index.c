@@ -14,14 +14,15 @@
 #include "cli/look/timeline.h"
 #include "core/loop.h"
 #include "serve/index_file.h"
+#include "serve/index_row.h"
 #include "serve/tally.h"
 #include "wal/history/fork.h"
 #include "wal/rows/payload.h"
 
 enum {
-    PAGE = 2000,      /* records of one transaction */
-    KNOWN = 4096,     /* tasks whose run is remembered, a power of two */
-    WORDS_MOST = 4096 /* bytes of a run's words, before and after its end */
+    PAGE = TFY_FRESH_MOST, /* records of one transaction */
+    KNOWN = 4096,          /* tasks whose run is remembered, a power of two */
+    WORDS_MOST = 4096      /* bytes of a run's words, before and after its end */
 };
 
 static const char schema[] =
@@ -47,7 +48,6 @@ static const char schema[] =
     "CREATE VIRTUAL TABLE word USING fts5vocab(words,instance);";
 
 typedef enum Statement {
-    ADD_RUN,
     ADD_LABEL,
     ADD_WORDS,
     SEE_RECORDS,
@@ -70,8 +70,6 @@ typedef enum Statement {
 } Statement;
 
 static const char *const texts[STATEMENTS] = {
-    [ADD_RUN] = "INSERT INTO run(id,uuid,root,program,version,workflow,started_by,labels,state,started_ms)"
-                "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?10,?9)",
     [ADD_LABEL] = "INSERT INTO label VALUES(?1,?2,?3)",
     [ADD_WORDS] = "INSERT INTO words(rowid,text)VALUES(?1,?2)",
     [SEE_RECORDS] = "UPDATE run SET records=records+?2,lsn=max(lsn,?3)WHERE id=?1",
@@ -102,6 +100,8 @@ typedef struct Kind {
 /* Of a task: the row id of its run, and where it is. */
 typedef struct Known {
     int64_t tid, run, root;
+    int64_t started_ms; /* of the run */
+    TfyRunRow *fresh;   /* the row of the run, which is still to be written; NULL: it is, or another task is its root */
     const Kind *kind;
     int64_t since_ms; /* when what its next record ends began; 0: unknown */
     uint32_t point;   /* of its newest step; 0: unknown */
@@ -121,6 +121,7 @@ struct TfyIndexer {
     Known known[KNOWN];
     Known *seen[PAGE]; /* those with records of this page; one that was given to another task is here twice */
     int seen_count;
+    TfyRunRows fresh;   /* the runs that started in this page, and whose rows are still to be written */
     int64_t stuck;      /* runs that are, at most; -1: unknown */
     TfyTable kinds;     /* of Kind, owned */
     TfyTallies tallies; /* of the page that is being followed */
@@ -174,6 +175,12 @@ static bool change(TfyIndexer *indexer, Statement which, const int64_t *numbers,
     change(indexer, which, (const int64_t[]){__VA_ARGS__}, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),  \
            NULL)
 
+/* Has the rows of runs that started in this page, so that they can be changed. */
+static void write_fresh(TfyIndexer *indexer)
+{
+    if (tfy__run_rows_write(&indexer->fresh, indexer->db) != SQLITE_OK) indexer->code = TFY_E_IO;
+}
+
 /* ---- runs ---- */
 
 static bool is_kind(const Kind *kind, const char *program, const char *version, const char *workflow)
@@ -214,6 +221,7 @@ static const Kind *kind_of_run(TfyIndexer *indexer, int64_t id)
     sqlite3_stmt *row = statement(indexer, OF_RUN);
     const Kind *kind = NULL;
     if (!row) return NULL;
+    write_fresh(indexer);
     sqlite3_bind_int64(row, 1, id);
     if (sqlite3_step(row) == SQLITE_ROW) kind = kind_of(indexer, column(row, 0), column(row, 1), column(row, 2));
     sqlite3_reset(row);
@@ -229,7 +237,14 @@ static void note_record(TfyIndexer *indexer, Known *known, int64_t lsn)
 
 static void keep_records(TfyIndexer *indexer, Known *known)
 {
-    if (known->records) CHANGE(indexer, SEE_RECORDS, known->run, known->records, known->lsn);
+    TfyRunRow *fresh = known->fresh;
+    if (known->records && fresh) {
+        fresh->records += known->records;
+        fresh->lsn = known->lsn > fresh->lsn ? known->lsn : fresh->lsn;
+    } else if (known->records) {
+        write_fresh(indexer);
+        CHANGE(indexer, SEE_RECORDS, known->run, known->records, known->lsn);
+    }
     known->records = 0;
 }
 
@@ -238,7 +253,8 @@ static Known *known_anew(TfyIndexer *indexer, int64_t tid, const TfyLogRun *row)
 {
     Known *known = &indexer->known[tid & (KNOWN - 1)];
     keep_records(indexer, known);
-    *known = (Known){.tid = tid, .run = row->id, .root = row->root, .may_wait = true};
+    if (known->fresh) tfy__run_row_leave(known->fresh);
+    *known = (Known){.tid = tid, .run = row->id, .root = row->root, .started_ms = row->started_ms, .may_wait = true};
     return known;
 }
 
@@ -311,9 +327,8 @@ static char *starter_of(const TfyLogRecord *birth)
 
 /* What its first record says of a run. */
 typedef struct Birth {
-    char *name, *workflow, *by; /* owned; NULL: it does not say */
-    json_t *labels;             /* owned; NULL: it has none */
-    char *label_text;           /* owned */
+    char *name, *workflow; /* owned; NULL: it does not say */
+    json_t *labels;        /* owned; NULL: it has none */
 } Birth;
 
 static Birth read_birth(const TfyLogRecord *record)
@@ -322,18 +337,14 @@ static Birth read_birth(const TfyLogRecord *record)
     const char *labels = tfy__record_raw(record, TFY_P_LABELS, &len);
     return (Birth){.name = tfy__record_text(record, TFY_P_PROGRAM_NAME),
                    .workflow = tfy__record_text(record, TFY_P_WORKFLOW),
-                   .by = starter_of(record),
-                   .labels = labels ? json_loadb(labels, len, 0, NULL) : NULL,
-                   .label_text = labels ? strndup(labels, len) : NULL};
+                   .labels = labels ? json_loadb(labels, len, 0, NULL) : NULL};
 }
 
 static void free_birth(Birth *birth)
 {
     free(birth->name);
     free(birth->workflow);
-    free(birth->by);
     json_decref(birth->labels);
-    free(birth->label_text);
 }
 
 static void add_words_of(TfyIndexer *indexer, int64_t id, const Birth *birth, const TfyLogRecord *record)
@@ -347,65 +358,94 @@ static void add_words_of(TfyIndexer *indexer, int64_t id, const Birth *birth, co
     tfy__buffer_free(&words);
 }
 
+/* Its row, to be written at the end of the page. */
+static void make_fresh(TfyIndexer *indexer, Known *known, const TfyLogRun *row, const TfyLogRecord *record)
+{
+    size_t len = 0;
+    const char *labels = tfy__record_raw(record, TFY_P_LABELS, &len);
+    TfyRunRow *fresh = known->kind ? tfy__run_row(&indexer->fresh, &known->fresh) : NULL;
+    if (!fresh) {
+        indexer->code = TFY_E_NOMEM;
+        return;
+    }
+    tfy__uuid_text(row->uuid, fresh->uuid);
+    fresh->id = row->id;
+    fresh->root = row->root;
+    fresh->started_ms = row->started_ms;
+    fresh->program = known->kind->program;
+    fresh->version = known->kind->version;
+    fresh->workflow = known->kind->workflow;
+    fresh->by = starter_of(record);
+    fresh->labels = labels ? strndup(labels, len) : NULL;
+    fresh->state = tfy__record_flag(record, TFY_P_QUEUED) ? "queued" : "running";
+}
+
 static void add_run(TfyIndexer *indexer, const TfyLogRecord *record)
 {
     TfyLogRun row;
-    char uuid[37];
-    sqlite3_stmt *stmt = statement(indexer, ADD_RUN);
-    if (!stmt || tfy__log_seen_run(indexer->log, record->tid, &row) != TFY_OK) return;
-    tfy__uuid_text(row.uuid, uuid);
+    if (tfy__log_seen_run(indexer->log, record->tid, &row) != TFY_OK) return;
     read_program(indexer, row.program);
     Birth birth = read_birth(record);
-    const char *name = birth.name ? birth.name : indexer->name;
     Known *known = known_anew(indexer, record->tid, &row);
     known->may_wait = false;
-    known->kind = kind_of(indexer, name, indexer->version, birth.workflow ? birth.workflow : "");
+    known->kind = kind_of(indexer, birth.name ? birth.name : indexer->name, indexer->version,
+                          birth.workflow ? birth.workflow : "");
+    make_fresh(indexer, known, &row, record);
     if (known->kind) of_run(indexer, known, record)->begun++;
-    sqlite3_bind_int64(stmt, 1, row.id);
-    text(stmt, 2, uuid);
-    sqlite3_bind_int64(stmt, 3, row.root);
-    text(stmt, 4, name);
-    text(stmt, 5, indexer->version);
-    text(stmt, 6, birth.workflow);
-    text(stmt, 7, birth.by ? birth.by : "");
-    text(stmt, 8, birth.label_text);
-    sqlite3_bind_int64(stmt, 9, row.started_ms);
-    text(stmt, 10, tfy__record_flag(record, TFY_P_QUEUED) ? "queued" : "running");
-    run(indexer, ADD_RUN, NULL);
     add_words_of(indexer, row.id, &birth, record);
     free_birth(&birth);
 }
 
+/* How a run ended. */
+typedef struct End {
+    const char *state;         /* static */
+    const char *value, *error; /* in the record, as JSON; NULL: none */
+    size_t value_len, error_len;
+} End;
+
+static End read_end(const TfyLogRecord *record)
+{
+    End end = {.state = tfy__record_flag(record, TFY_P_OK)          ? "completed"
+                        : tfy__record_flag(record, TFY_P_CANCELLED) ? "cancelled"
+                                                                    : "failed"};
+    end.value = tfy__record_raw(record, TFY_P_VALUE, &end.value_len);
+    end.error = tfy__record_raw(record, TFY_P_ERROR, &end.error_len);
+    return end;
+}
+
+static void note_end(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record, const End *end)
+{
+    const bool has_value = end->value && end->value_len <= WORDS_MOST,
+               has_error = end->error && end->error_len <= WORDS_MOST;
+    TfyRunRow *fresh = known->fresh;
+    if (fresh) {
+        fresh->state = end->state;
+        fresh->ended_ms = record->ts_ms;
+        fresh->result = has_value ? strndup(end->value, end->value_len) : NULL;
+        fresh->error = has_error ? strndup(end->error, end->error_len) : NULL;
+        return;
+    }
+    sqlite3_stmt *stmt = statement(indexer, END_RUN);
+    if (!stmt) return;
+    sqlite3_bind_int64(stmt, 1, known->run);
+    text(stmt, 2, end->state);
+    sqlite3_bind_int64(stmt, 3, record->ts_ms);
+    sqlite3_bind_text(stmt, 4, has_value ? end->value : NULL, (int)end->value_len, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 5, has_error ? end->error : NULL, (int)end->error_len, SQLITE_STATIC);
+    run(indexer, END_RUN, NULL);
+}
+
 static void end_run(TfyIndexer *indexer, const Known *known, const TfyLogRecord *record)
 {
-    size_t value_len = 0, error_len = 0;
-    const char *value = tfy__record_raw(record, TFY_P_VALUE, &value_len),
-               *error = tfy__record_raw(record, TFY_P_ERROR, &error_len);
-    sqlite3_stmt *stmt = statement(indexer, END_RUN);
-    TfyLogRun row;
-    if (!stmt || tfy__log_seen_run(indexer->log, record->tid, &row) != TFY_OK) return;
-    const char *state = row.state == TFY_TASK_COMPLETED   ? "completed"
-                        : row.state == TFY_TASK_CANCELLED ? "cancelled"
-                                                          : "failed";
-    sqlite3_bind_int64(stmt, 1, known->run);
-    text(stmt, 2, state);
-    sqlite3_bind_int64(stmt, 3, row.ended_ms);
-    if (value && value_len <= WORDS_MOST)
-        sqlite3_bind_text(stmt, 4, value, (int)value_len, SQLITE_STATIC);
-    else
-        sqlite3_bind_null(stmt, 4);
-    if (error && error_len <= WORDS_MOST)
-        sqlite3_bind_text(stmt, 5, error, (int)error_len, SQLITE_STATIC);
-    else
-        sqlite3_bind_null(stmt, 5);
-    run(indexer, END_RUN, NULL);
-    add_words(indexer, known->run, true, error ? error : value, error ? error_len : value_len);
+    const End end = read_end(record);
+    note_end(indexer, known, record, &end);
+    add_words(indexer, known->run, true, end.error ? end.error : end.value, end.error ? end.error_len : end.value_len);
     if (!known->kind) return;
     TfyCounts *counts = of_run(indexer, known, record);
     counts->ended++;
-    counts->failed += row.state == TFY_TASK_FAILED;
-    counts->cancelled += row.state == TFY_TASK_CANCELLED;
-    tfy__tally_took(counts, row.ended_ms - row.started_ms);
+    counts->failed += strcmp(end.state, "failed") == 0;
+    counts->cancelled += strcmp(end.state, "cancelled") == 0;
+    tfy__tally_took(counts, record->ts_ms - known->started_ms);
 }
 
 /* ---- what waits for people ---- */
@@ -415,13 +455,16 @@ static void wait_ends(TfyIndexer *indexer, Known *known, int64_t tid)
     int64_t doubt = 0;
     if (!known->may_wait) return;
     known->may_wait = false;
-    if (change(indexer, END_WAIT, (const int64_t[]){tid}, 1, &doubt))
+    if (change(indexer, END_WAIT, (const int64_t[]){tid}, 1, &doubt)) {
+        write_fresh(indexer);
         CHANGE(indexer, COUNT_WAIT, known->run, doubt ? 0 : -1, doubt ? -1 : 0);
+    }
 }
 
 static void wait_begins(TfyIndexer *indexer, Known *known, const TfyLogRecord *record, bool doubt)
 {
     known->may_wait = true;
+    write_fresh(indexer);
     CHANGE(indexer, ADD_WAIT, record->tid, known->run, doubt, record->lsn);
     CHANGE(indexer, COUNT_WAIT, known->run, !doubt, doubt);
 }
@@ -431,6 +474,7 @@ static void see_stuck(TfyIndexer *indexer, const Known *known, const TfyLogRecor
 {
     const bool stuck = record->type == TFY_R_SHUTDOWN_MARKER && tfy__record_has(record, TFY_P_GRAPH);
     if (!stuck && !indexer->stuck) return;
+    write_fresh(indexer);
     CHANGE(indexer, STUCK, known->run, stuck);
     indexer->stuck += (stuck ? 1 : -1) * sqlite3_changes(indexer->db);
 }
@@ -462,6 +506,7 @@ static void spent(TfyIndexer *indexer, const Known *known, const TfyLogRecord *r
     tfy__payload_open(&payload, record);
     const int64_t in = number(&payload, TFY_P_PROMPT_TOKENS, 0), out = number(&payload, TFY_P_COMPLETION_TOKENS, 0),
                   cost = number(&payload, TFY_P_COST, -1), ms = number(&payload, TFY_P_MS, -1);
+    write_fresh(indexer);
     CHANGE(indexer, SPENT, known->run, in, out, cost);
     const char *entry = tfy__payload_text(&payload, TFY_P_ENTRY), *model = tfy__payload_text(&payload, TFY_P_MODEL);
     const Kind *kind = known->kind;
@@ -552,6 +597,7 @@ static void drop_runs(TfyIndexer *indexer, const TfyLogRecord *record)
     tfy__payload_open(&payload, record);
     const char *why = tfy__payload_text(&payload, TFY_P_WHY);
     const bool gone = why && strcmp(why, "compacted") != 0;
+    write_fresh(indexer);
     json_array_foreach(gone ? tfy__payload_get(&payload, TFY_P_RUNS) : NULL, i, uuid)
     {
         sqlite3_stmt *stmt = statement(indexer, DROP_RUN);
@@ -574,6 +620,7 @@ static void move_run(TfyIndexer *indexer, int64_t id, const TfyLogRecord *record
     if (to) snprintf(version, sizeof version, "%.12s", to);
     tfy__payload_close(&payload);
     if (!*version || !stmt) return; /* to another directory */
+    write_fresh(indexer);
     sqlite3_bind_int64(stmt, 1, id);
     text(stmt, 2, version);
     run(indexer, MOVED, NULL);
@@ -641,11 +688,15 @@ int tfy__indexer_follow(TfyIndexer *indexer)
     if (indexer->stuck < 0 && statement(indexer, COUNT_STUCK)) run(indexer, COUNT_STUCK, &indexer->stuck);
     int code = tfy__log_see(indexer->log, indexer->cursor + 1, follow, indexer);
     if (code < 0 && !indexer->code) indexer->code = code;
+    for (int i = 0; i < indexer->seen_count; i++)
+        if (indexer->seen[i]->fresh) keep_records(indexer, indexer->seen[i]);
+    write_fresh(indexer);
     for (int i = 0; i < indexer->seen_count; i++) keep_records(indexer, indexer->seen[i]);
     if (indexer->count) CHANGE(indexer, KEEP_CURSOR, indexer->newest);
     if (!indexer->code && tfy__tallies_keep(&indexer->tallies, indexer->db) != SQLITE_OK) indexer->code = TFY_E_IO;
     if (indexer->code || sqlite3_exec(indexer->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
         sqlite3_exec(indexer->db, "ROLLBACK", NULL, NULL, NULL);
+        tfy__run_rows_drop(&indexer->fresh);
         memset(indexer->known, 0, sizeof indexer->known);
         indexer->stuck = -1;
         tfy__tallies_drop(&indexer->tallies);
@@ -758,6 +809,7 @@ void tfy__indexer_close(TfyIndexer *indexer)
 {
     if (!indexer) return;
     tfy__tallies_drop(&indexer->tallies);
+    tfy__run_rows_close(&indexer->fresh);
     for (TfyLink *link = tfy__table_walk(&indexer->kinds, NULL), *next; link; link = next) {
         next = tfy__table_walk(&indexer->kinds, link);
         free(TABLE_ITEM(link, Kind, link));
