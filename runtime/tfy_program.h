@@ -80,8 +80,8 @@ extern const struct TfyMcpLogins tfy__mcp_logins;
 
 /* An MCP server, as a program declares it. The functions are as those of TfyTool, without arguments. */
 typedef struct TfyMcpServer {
-    const char *name;                                                 /* "docs" */
-    const char *file;                                                 /* the program's file that declares it */
+    const char *name; /* "docs" */
+    const char *file; /* the program's file that declares it */
     bool (*argv)(TfyTask *task, const TfyValue *args, TfyValue *out); /* list<string>; NULL: it is at an address: */
     bool (*url)(TfyTask *task, const TfyValue *args, TfyValue *out);  /* string */
     /* map<string, string>?: of its process, or the headers of each request; NULL: none */
@@ -188,9 +188,8 @@ extern const TfyTool tfy_effect_sleep, tfy_effect_sleep_until, tfy_effect_join, 
     tfy_effect_make_dir, tfy_effect_code_map, tfy_effect_code_symbols, tfy_effect_code_outline,
     tfy_effect_code_references, tfy_effect_env, tfy_effect_zone, tfy_effect_preview, tfy_effect_preview_edit,
     tfy_effect_preview_diff, tfy_effect_apply, tfy_effect_commit, tfy_effect_land, tfy_effect_llm, tfy_effect_ask,
-    tfy_effect_signal, tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin,
-    tfy_effect_readable, tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write,
-    tfy_effect_address;
+    tfy_effect_signal, tfy_effect_lock, tfy_effect_listen, tfy_effect_accept, tfy_effect_connect, tfy_effect_stdin, tfy_effect_readable,
+    tfy_effect_writable, tfy_effect_read, tfy_effect_read_line, tfy_effect_write, tfy_effect_address;
 /* The policy `approve`: approve(question, details?) with the call behind them, whose arguments follow the two. */
 extern const TfyTool tfy_effect_approve_call, tfy_effect_ask_form;
 /* Of http: a place with limits has a tool of its own. */
@@ -212,12 +211,12 @@ extern const TfyTool tfy_effect_parallel, tfy_effect_race, tfy_effect_room, tfy_
 typedef struct TfyPerformer TfyPerformer;
 extern const TfyPerformer tfy__perform_exec, tfy__perform_http, tfy__perform_extern, tfy__perform_read_file,
     tfy__perform_write_file, tfy__perform_read_bytes, tfy__perform_write_bytes, tfy__perform_list_files,
-    tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_code_map,
-    tfy__perform_code_symbols, tfy__perform_code_outline, tfy__perform_code_references, tfy__perform_env,
-    tfy__perform_zone, tfy__perform_preview, tfy__perform_preview_edit, tfy__perform_preview_diff, tfy__perform_apply,
-    tfy__perform_commit, tfy__perform_land, tfy__perform_mcp, tfy__perform_llm, /* llm also performs prompts */
-    tfy__perform_net;                                                           /* all effects on descriptors */
-extern const TfyType tfy_type_handles;                                          /* list of tasks */
+    tfy__perform_exists, tfy__perform_remove_file, tfy__perform_make_dir, tfy__perform_code_map, tfy__perform_code_symbols,
+    tfy__perform_code_outline, tfy__perform_code_references, tfy__perform_env, tfy__perform_zone,
+    tfy__perform_preview, tfy__perform_preview_edit, tfy__perform_preview_diff, tfy__perform_apply, tfy__perform_commit,
+    tfy__perform_land, tfy__perform_mcp, tfy__perform_llm, /* llm also performs prompts */
+    tfy__perform_net;                    /* all effects on descriptors */
+extern const TfyType tfy_type_handles;   /* list of tasks */
 
 /* One place in the source that requests an effect. Static data. */
 typedef struct TfySite {
