@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/check.h"
 #include "mcp/login/answer.h"
@@ -51,7 +52,7 @@ static void read_resource(const json_t *document)
     CHECK(tfy__place_covers(resource.resource, SERVER) && json_array_size(resource.issuers));
     CHECK(tfy__is_scope(resource.scope) && strlen(resource.scope) < TFY_SCOPE_MOST);
     if (tfy__issuer_places(json_string_value(json_array_get(resource.issuers, 0)), false, &places, why))
-        for (int i = 0; i < places.count; i++) CHECK(strncmp(places.url[i], "https://", 8) == 0);
+        for (int i = 0; i < places.count; i++) CHECK(strncasecmp(places.url[i], "https://", 8) == 0);
     tfy__places_free(&places);
 }
 

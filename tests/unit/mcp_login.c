@@ -94,6 +94,8 @@ static void places(void **state)
     assert_string_equal(tfy__place_wrong("https://a.example/#x", true), "has a fragment");
     assert_string_equal(tfy__place_wrong("https://a:b@a.example/", true), "names a user");
     assert_non_null(tfy__place_wrong("https://a.example/\n", true));
+    assert_non_null(tfy__place_wrong("https:/a.example/", true));
+    assert_non_null(tfy__place_wrong("https:///a.example/", true));
     assert_true(tfy__place_covers("https://a.example", "https://a.example/mcp"));
     assert_true(tfy__place_covers("https://a.example/mcp/", "https://A.example:443/mcp"));
     assert_false(tfy__place_covers("https://a.example/mc", "https://a.example/mcp"));

@@ -84,7 +84,8 @@ const char *tfy__place_wrong(const char *url, bool local)
 {
     for (const char *c = url; *c; c++)
         if (*c <= ' ' || *c > '~') return "is not an address";
-    CURLU *parts = parts_of(url);
+    const char *scheme_end = strstr(url, ":/"); /* libcurl reads addresses with one slash or three, too */
+    CURLU *parts = scheme_end && scheme_end[2] == '/' && scheme_end[3] != '/' ? parts_of(url) : NULL;
     if (!parts) return "is not an http or https address";
     const char *why = wrong_parts(parts, local);
     curl_url_cleanup(parts);
