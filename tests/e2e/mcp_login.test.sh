@@ -179,6 +179,20 @@ run tfy mcp login hub
 check "a name alone" ended 64 "tfy mcp login hub FILE.tfy"
 mode
 
+# ---- several clients at one issuer ----
+
+rm logins.json
+mode
+logs_in
+other() { run timeout 60 tfy mcp "$@" "$base/second/mcp"; }
+other login --client-id known --client-secret PRE
+check "a second server at the issuer, by another client" ended 0
+forget access
+calls
+check "tokens are renewed by the client that they were given to" printed_exactly hello
+other call echo '{"text": "hello"}'
+check "... each by its own" printed_exactly hello
+
 # ---- rights ----
 
 rm logins.json

@@ -70,11 +70,11 @@ class Handler(BaseHTTPRequestHandler):
 
     # ---- documents ----
 
-    def resource(self):
+    def resource(self, path):
         servers = [7] if has("server_types") else [] if has("server_nobody") else [base]
         if has("server_local"):
             servers = ["http://as.example"]
-        self.document({"resource": "https://other.example/mcp" if has("server_other") else base + "/mcp",
+        self.document({"resource": "https://other.example/mcp" if has("server_other") else base + path,
                        "authorization_servers": servers, "scopes_supported": ["read", "write", 7, 'a"b']}, "server")
 
     def issuer(self):
@@ -117,10 +117,10 @@ class Handler(BaseHTTPRequestHandler):
         clients[name] = "secret+" + secrets.token_hex(8)
         self.answer(201, {"client_id": 7 if has("register_types") else name, "client_secret": clients[name]})
 
-    def give(self, scope):
+    def give(self, scope, client):
         name = secrets.token_hex(12)
         access["access-" + name] = scope
-        refresh["refresh-" + name] = scope
+        refresh["refresh-" + name] = (scope, client)
         given = {"access_token": "access-" + name, "refresh_token": "refresh-" + name, "token_type": "Bearer",
                  "expires_in": 1 if has("short") else 3600, "scope": scope}
         if has("token_type"):
@@ -131,21 +131,25 @@ class Handler(BaseHTTPRequestHandler):
             del given["access_token"]
         self.document(given, "token")
 
-    def is_client(self):
+    def client(self):
         kind, _, pair = self.headers.get("Authorization", "").partition(" ")
         name, _, secret = base64.b64decode(pair).decode().partition(":") if kind == "Basic" else ("", "", "")
-        return clients.get(unquote(name)) == unquote(secret) and not has("unknown_client")
+        name = unquote(name)
+        return name if clients.get(name) == unquote(secret) and not has("unknown_client") else None
 
     def token(self, body):
         form = {key: values[0] for key, values in parse_qs(body.decode()).items()}
         note("requests", "/token", json.dumps(form))
-        if not self.is_client():
+        client = self.client()
+        if not client:
             return self.answer(401, {"error": "invalid_client"})
-        if form["resource"] != base + "/mcp":
+        if form["resource"] not in (base + "/mcp", base + "/second/mcp"):
             return self.answer(400, {"error": "invalid_target"})
         with lock:
             if form["grant_type"] == "refresh_token":
-                scope = refresh.pop(form["refresh_token"], None)
+                scope, owner = refresh.pop(form["refresh_token"], (None, None))
+                if owner != client:
+                    scope = None
             else:
                 query = codes.pop(form["code"])
                 digest = hashlib.sha256(form["code_verifier"].encode()).digest()
@@ -153,12 +157,12 @@ class Handler(BaseHTTPRequestHandler):
                 scope = query.get("scope", "") if fits and form["redirect_uri"] == query["redirect_uri"] else None
         if scope is None:
             return self.answer(400, {"error": "invalid_grant"})
-        self.give(scope)
+        self.give(scope, client)
 
     # ---- the server ----
 
     def refuse(self, status, **words):
-        words["resource_metadata"] = base + "/.well-known/oauth-protected-resource/mcp"
+        words["resource_metadata"] = base + "/.well-known/oauth-protected-resource" + self.path
         if has("named_elsewhere"):
             words["resource_metadata"] = "http://as.example/metadata"
         text = "Basic realm=\"x, y\", Bearer " + ", ".join(f'{key}="{value}"' for key, value in words.items())
@@ -190,8 +194,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         parts = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-        if parts.path == "/.well-known/oauth-protected-resource/mcp":
-            self.resource()
+        if parts.path.startswith("/.well-known/oauth-protected-resource/"):
+            self.resource(parts.path.removeprefix("/.well-known/oauth-protected-resource"))
         elif parts.path == "/.well-known/openid-configuration":
             self.issuer()
         elif parts.path == "/authorize":
@@ -206,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path == "/mcp":
+        if self.path in ("/mcp", "/second/mcp"):
             self.serve(json.loads(body))
         elif self.path == "/register":
             self.register(body)

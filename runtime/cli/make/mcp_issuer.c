@@ -166,7 +166,7 @@ int tfy__entering_exchange(const TfyEntering *entering, const json_t *client, co
     if (tfy__fetch_show(&what, client)) fetch(&what, entering->at.token, why);
     *forget = *why && tfy__fetch_is_error(&what, "invalid_client");
     json_t *answer = *why ? NULL : tfy__fetch_json(&what);
-    json_t *made = json_pack("{s:s, s:s}", "resource", resource, "endpoint", entering->at.token);
+    json_t *made = json_pack("{s:s, s:s, s:O}", "resource", resource, "endpoint", entering->at.token, "client", client);
     if (!*why && made && tfy__token_take(made, answer, scope, time(NULL), why)) *entry = json_incref(made);
     json_decref(made);
     json_decref(answer);

@@ -99,7 +99,7 @@ static int lock_logins(Login *login)
     return lock;
 }
 
-/* What the file has of the issuer's client, and of the login at the server; each NULL: nothing. */
+/* Keeps the client for further logins at the issuer (NULL: none is), and the login at the server (NULL: as it is). */
 static int keep(Login *login, json_t *client, json_t *entry)
 {
     char why[TFY_ERROR_TEXT];
@@ -193,8 +193,7 @@ static int choose_client(Login *login)
 static const char *scope_before(const Login *login)
 {
     const char *issuer, *scope;
-    json_t *client;
-    const json_t *entry = tfy__logins_find(login->logins, login->entering.url, &issuer, &client);
+    const json_t *entry = tfy__logins_find(login->logins, login->entering.url, &issuer);
     if (!entry || strcmp(issuer, login->entering.issuer) != 0) return "";
     scope = json_string_value(json_object_get(entry, "scope"));
     return scope && tfy__is_scope(scope) ? scope : "";

@@ -27,7 +27,7 @@ struct TfyMcpLogin {
     void *arg;
     char *url; /* of the server, canonical */
     /* what the file says; NULL: there is no login */
-    json_t *entry, *client;
+    json_t *entry;
     char *issuer;
     uint32_t number; /* of the token: how many there have been */
     uint32_t spent;  /* the number of a token that is sent though it has expired: renewing it did not help; 0: none */
@@ -51,9 +51,8 @@ static const char *text_of(const json_t *entry, const char *name)
 static void forget(TfyMcpLogin *login)
 {
     json_decref(login->entry);
-    json_decref(login->client);
     free(login->issuer);
-    login->entry = login->client = NULL;
+    login->entry = NULL;
     login->issuer = NULL;
 }
 
@@ -61,17 +60,15 @@ static void forget(TfyMcpLogin *login)
 static void take(TfyMcpLogin *login, const json_t *logins)
 {
     const char *issuer = NULL, *before = text_of(login->entry, "access");
-    json_t *client = NULL, *entry = tfy__logins_find(logins, login->url, &issuer, &client);
+    json_t *entry = tfy__logins_find(logins, login->url, &issuer);
     const char *token = text_of(entry, "access");
     if (token && (!before || strcmp(token, before) != 0)) {
         login->number++;
         (void)tfy__known_add("login", token, strlen(token));
     }
     json_incref(entry);
-    json_incref(client);
     forget(login);
     login->entry = entry;
-    login->client = client;
     login->issuer = issuer ? tfy__sys_strdup(issuer) : NULL;
 }
 
@@ -164,7 +161,7 @@ static bool start_asking(TfyMcpLogin *login, const char *endpoint)
     tfy__fetch_add(fetch, "refresh_token", text_of(login->entry, "refresh"));
     tfy__fetch_add(fetch, "resource", text_of(login->entry, "resource"));
     if (!login->http) login->http = tfy__http_new(login->loop);
-    if (!login->http || !tfy__fetch_show(fetch, login->client)) return false;
+    if (!login->http || !tfy__fetch_show(fetch, json_object_get(login->entry, "client"))) return false;
     login->transfer = (TfyTransfer){.easy = tfy__http_easy(login->http), .ended = on_renewed, .arg = login};
     return login->transfer.easy && tfy__fetch_set(fetch, login->transfer.easy, endpoint) &&
            tfy__http_start(login->http, &login->transfer);

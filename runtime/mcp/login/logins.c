@@ -159,7 +159,7 @@ json_t *tfy__logins_issuer(json_t *logins, const char *issuer)
     return entry;
 }
 
-json_t *tfy__logins_find(const json_t *logins, const char *url, const char **issuer, json_t **client)
+json_t *tfy__logins_find(const json_t *logins, const char *url, const char **issuer)
 {
     const char *name;
     json_t *entry;
@@ -168,7 +168,6 @@ json_t *tfy__logins_find(const json_t *logins, const char *url, const char **iss
         json_t *server = json_object_get(json_object_get(entry, "servers"), url);
         if (!json_is_object(server)) continue;
         *issuer = name;
-        *client = json_object_get(entry, "client");
         return server;
     }
     return NULL;

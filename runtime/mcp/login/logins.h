@@ -7,11 +7,13 @@
  *
  *   {"issuers": {"https://login.example": {
  *      "client": {"id", "secret"?, "method", "redirect"?, "expires"?},
- *      "servers": {"https://hub.example/mcp": {"resource", "endpoint", "access", "refresh"?, "expires"?, "scope"?}}}}}
+ *      "servers": {"https://hub.example/mcp": {"resource", "endpoint", "client", "access", "refresh"?, "expires"?,
+ *                                              "scope"?}}}}}
  *
  * All that an issuer gave is below its name, so that nothing of it can reach another issuer: what the client is called
- * there, and the tokens for each server, with the endpoint that renews them. "method" is how the client shows itself
- * there: none, client_secret_basic or client_secret_post. Times are in seconds since 1970. */
+ * there, and the tokens for each server, with the endpoint that renews them and the client to which they were given.
+ * "method" is how a client shows itself there: none, client_secret_basic or client_secret_post. Times are in seconds
+ * since 1970. */
 #ifndef MCP_LOGIN_LOGINS_H
 #define MCP_LOGIN_LOGINS_H
 
@@ -32,9 +34,9 @@ bool tfy__logins_write(const json_t *logins, char *why);
 
 /* What is stored of an issuer; made if it is not there yet; NULL: no memory. Borrowed. */
 json_t *tfy__logins_issuer(json_t *logins, const char *issuer);
-/* The login at a server, by its canonical address (place.h), with its issuer's name and the client's entry there. NULL:
- * there is none. Borrowed. */
-json_t *tfy__logins_find(const json_t *logins, const char *url, const char **issuer, json_t **client);
+/* The login at a server, by its canonical address (place.h), and the name of its issuer. NULL: there is none. Borrowed.
+ */
+json_t *tfy__logins_find(const json_t *logins, const char *url, const char **issuer);
 /* Forgets the login at a server, whoever gave it. */
 void tfy__logins_forget(json_t *logins, const char *url);
 
