@@ -805,6 +805,13 @@ TfyIndexer *tfy__indexer_open(const char *db_path, bool words, char *error)
     return NULL;
 }
 
+void tfy__indexer_rest(TfyIndexer *indexer)
+{
+    sqlite3_db_release_memory(indexer->db);
+    tfy__log_rest(indexer->log);
+    tfy__log_rest(indexer->names);
+}
+
 void tfy__indexer_close(TfyIndexer *indexer)
 {
     if (!indexer) return;

@@ -30,6 +30,7 @@ bool tfy__indexer_has_ended(TfyIndexer *indexer, const char *uuid);
 /* A run that was queued has begun. False: the index cannot be written now. */
 bool tfy__indexer_begins(TfyIndexer *indexer, const char *uuid);
 int64_t tfy__indexer_cursor(const TfyIndexer *indexer); /* the newest record that is in it */
+void tfy__indexer_rest(TfyIndexer *indexer); /* gives back memory that only speeds up what follows */
 void tfy__indexer_close(TfyIndexer *indexer);
 
 /* A run, as lists show it. */
@@ -77,6 +78,7 @@ typedef struct TfyRunsWanted {
 
 typedef struct TfyIndexReader TfyIndexReader;
 TfyIndexReader *tfy__index_reader_open(const char *db_path, char *error);
+void tfy__index_reader_rest(TfyIndexReader *reader); /* as tfy__indexer_rest */
 void tfy__index_reader_close(TfyIndexReader *reader);
 int64_t tfy__index_made(TfyIndexReader *reader);   /* a number of this making of the index; cursors name it */
 int64_t tfy__index_cursor(TfyIndexReader *reader); /* the newest record that is in it; negative: a code */

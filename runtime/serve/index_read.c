@@ -203,6 +203,11 @@ TfyIndexReader *tfy__index_reader_open(const char *db_path, char *error)
     return NULL;
 }
 
+void tfy__index_reader_rest(TfyIndexReader *reader)
+{
+    sqlite3_db_release_memory(reader->db);
+}
+
 void tfy__index_reader_close(TfyIndexReader *reader)
 {
     if (!reader) return;

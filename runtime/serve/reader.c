@@ -1,13 +1,15 @@
 /* reader.c: the threads that answer what is only read, with handles of their own of the log and the index. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/list.h"
+#include "base/sys_memory.h"
 #include "cli/look/event.h"
 #include "serve/reader.h"
 
-enum { READERS = 2 };
+enum { READERS = 2, REST_MS = 2000 };
 
 struct TfyReaders {
     TfyServer *server;
@@ -20,9 +22,33 @@ struct TfyReaders {
     bool ends;
 };
 
-static TfyRequest *take(struct TfyReaders *readers)
+static void rest(TfyReader *reader)
 {
+    tfy__log_rest(reader->log);
+    tfy__index_reader_rest(reader->index);
+    if (reader->events) tfy__events_rest(reader->events);
+    tfy__sys_trim();
+}
+
+/* The mutex is held. False: nothing came for a while. */
+static bool await_work(struct TfyReaders *readers)
+{
+    const struct timespec until = tfy__deadline(REST_MS);
+    while (!readers->waiting.first && !readers->ends)
+        if (pthread_cond_timedwait(&readers->more, &readers->mutex, &until) == ETIMEDOUT) return false;
+    return true;
+}
+
+/* NULL: it ends. */
+static TfyRequest *take(TfyReader *reader)
+{
+    struct TfyReaders *readers = reader->of;
     pthread_mutex_lock(&readers->mutex);
+    if (!await_work(readers)) {
+        pthread_mutex_unlock(&readers->mutex);
+        rest(reader);
+        pthread_mutex_lock(&readers->mutex);
+    }
     while (!readers->waiting.first && !readers->ends) pthread_cond_wait(&readers->more, &readers->mutex);
     TfyRequest *request = LIST_TAKE(&readers->waiting, next);
     pthread_mutex_unlock(&readers->mutex);
@@ -32,7 +58,7 @@ static TfyRequest *take(struct TfyReaders *readers)
 static void *work(void *arg)
 {
     TfyReader *reader = arg;
-    for (TfyRequest *request; (request = take(reader->of));) {
+    for (TfyRequest *request; (request = take(reader));) {
         void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
         request->then = NULL;
         request->reader = reader;
@@ -77,7 +103,7 @@ struct TfyReaders *tfy__readers_open(TfyServer *server, char *error)
     if (!readers) return NULL;
     readers->server = server;
     pthread_mutex_init(&readers->mutex, NULL);
-    pthread_cond_init(&readers->more, NULL);
+    tfy__cond_init(&readers->more);
     while (readers->count < READERS) {
         TfyReader *reader = &readers->readers[readers->count];
         if (!open_one(readers, reader, error) ||

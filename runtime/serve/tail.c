@@ -6,11 +6,12 @@
 #include <stdlib.h>
 
 #include "base/list.h"
+#include "base/sys_memory.h"
 #include "serve/index.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 
-enum { LOOK_MS = 1000, FAULT_MS = 200, AWAIT_MS = 5000 };
+enum { LOOK_MS = 1000, FAULT_MS = 200, AWAIT_MS = 5000, RESTED = 2 };
 
 /* A run that was queued has begun, which is in no record. */
 typedef struct Begun {
@@ -29,6 +30,7 @@ struct TfyTail {
     pthread_cond_t moved;  /* the cursor did */
     bool woken, ends;
     bool ended; /* the thread has; only who closes it asks */
+    int still;  /* the thread's own: looks in a row at nothing, RESTED at most */
     int64_t cursor;
     LIST(TfyRequest) held;
     LIST(Begun) begun;
@@ -65,6 +67,17 @@ static void note_begun(struct TfyTail *tail)
     pthread_mutex_lock(&tail->mutex);
     for (; (begun = LIST_TAKE(&left, next));) LIST_APPEND(&tail->begun, begun, next);
     pthread_mutex_unlock(&tail->mutex);
+}
+
+/* At the second look in a row at nothing: what follows may come in days. */
+static void rest(struct TfyTail *tail, int64_t before)
+{
+    if (tfy__indexer_cursor(tail->indexer) != before)
+        tail->still = 0;
+    else if (tail->still < RESTED && ++tail->still == RESTED) {
+        tfy__indexer_rest(tail->indexer);
+        tfy__sys_trim();
+    }
 }
 
 /* Follows what is there. False: it failed, and is tried again after a pause. */
@@ -142,8 +155,10 @@ static void *work(void *arg)
     while (!tail->ends) {
         tail->woken = false;
         pthread_mutex_unlock(&tail->mutex);
+        const int64_t before = tfy__indexer_cursor(tail->indexer);
         const struct timespec until = tfy__deadline(follow(tail) ? LOOK_MS : FAULT_MS);
         release(tail);
+        rest(tail, before);
         pthread_mutex_lock(&tail->mutex);
         while (!tail->woken && !tail->ends && pthread_cond_timedwait(&tail->more, &tail->mutex, &until) != ETIMEDOUT) {}
     }

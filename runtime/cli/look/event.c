@@ -405,6 +405,12 @@ void tfy__events_close(TfyEvents *events)
     free(events);
 }
 
+void tfy__events_rest(TfyEvents *events)
+{
+    tfy__log_rest(events->log);
+    tfy__log_rest(events->names);
+}
+
 const uint8_t *tfy__events_uuid(const TfyEvents *events)
 {
     return tfy__log_uuid(events->log);

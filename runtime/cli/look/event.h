@@ -41,6 +41,7 @@ typedef struct TfyEvent {
 /* Opens the database for reading. NULL: error (TFY_ERROR_TEXT bytes) says why. */
 TfyEvents *tfy__events_open(const char *db_path, char *error);
 void tfy__events_close(TfyEvents *events);
+void tfy__events_rest(TfyEvents *events); /* gives back memory that only speeds up the next reads */
 const uint8_t *tfy__events_uuid(const TfyEvents *events); /* 16 bytes: the database's id */
 
 /* Visits durable records from this lsn on, in their order, until the visitor returns another value than 0. 0, the visitor's

@@ -174,6 +174,9 @@ int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLog
 /* For such a visitor alone: the run of a task, as it is in what the visitor sees. */
 int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run);
 
+/* Gives back memory that only speeds up the next reads: before a pause. */
+void tfy__log_rest(TfyLog *log);
+
 /* The run with that uuid, by the unique index. TFY_E_ABSENT: there is none. */
 int tfy__log_find_run(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run);
 

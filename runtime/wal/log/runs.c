@@ -291,6 +291,13 @@ int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLog
     return code;
 }
 
+void tfy__log_rest(TfyLog *log)
+{
+    pthread_mutex_lock(&log->store_mutex);
+    log->store->ops->shrink(log->store);
+    pthread_mutex_unlock(&log->store_mutex);
+}
+
 /* ---- programs ---- */
 
 int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33], char **layout)
