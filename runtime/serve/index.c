@@ -73,8 +73,8 @@ static const char *const texts[STATEMENTS] = {
     [ADD_LABEL] = "INSERT INTO label VALUES(?1,?2,?3)",
     [ADD_WORDS] = "INSERT INTO words(rowid,text)VALUES(?1,?2)",
     [SEE_RECORDS] = "UPDATE run SET records=records+?2,lsn=max(lsn,?3)WHERE id=?1",
-    [SPENT] = "UPDATE run SET tokens_in=tokens_in+?2,tokens_out=tokens_out+?3,"
-              "cost=CASE WHEN ?4<0 THEN cost WHEN cost<0 THEN ?4 ELSE cost+?4 END WHERE id=?1",
+    [SPENT] = ("UPDATE run SET tokens_in=tokens_in+?2,tokens_out=tokens_out+?3,"
+               "cost=CASE WHEN ?4<0 THEN cost WHEN cost<0 THEN ?4 ELSE cost+?4 END WHERE id=?1"),
     [END_RUN] = "UPDATE run SET state=?2,ended_ms=?3,result=?4,error=?5,questions=0,doubts=0,stuck=0 WHERE id=?1",
     [ADD_WAIT] = "INSERT OR REPLACE INTO waits VALUES(?1,?2,?3,?4)",
     [END_WAIT] = "DELETE FROM waits WHERE tid=?1 RETURNING doubt",
