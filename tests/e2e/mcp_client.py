@@ -810,6 +810,21 @@ def do_two_programs(client):
     assert text(client.answer("tools/call", call("offers.hello", {"name": "ann"}))["result"]) == "hello ann"
 
 
+def do_review(client):
+    """examples/review: asked by one process, answered by the next one."""
+    arguments = {"branch": "faster", "most": 10}
+    first = client.answer("tools/call", call("review", arguments, FORMS))["result"]
+    assert first["resultType"] == "input_required" and list(first["inputRequests"]) == ["scope"], first
+    client.kill()
+    client.start()
+    answer = {"scope": {"action": "accept", "content": {"path": "src"}}}
+    told = call("review", arguments, FORMS, more={"progressToken": "p"}, requestState=first["requestState"], inputResponses=answer)
+    review = client.answer("tools/call", told)["result"]["structuredContent"]
+    assert [remark["line"] for remark in review["remarks"]] == [3], review
+    steps = [said["params"]["message"] for said in client.before if said["method"] == "notifications/progress"]
+    assert "reviewing" in steps, client.before
+
+
 def do_gone(client):
     """A client that hangs up leaves its run alone."""
     connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)
