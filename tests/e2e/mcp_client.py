@@ -774,12 +774,16 @@ def do_people_approve(client):
     """The client's user is not asked: people are, here."""
     task = client.answer("tools/call", call("asks", {}, WITH_TASKS))["result"]
     assert task["resultType"] == "task", task
-    got = poll(client, task["taskId"], "input_required")
-    assert "inputRequests" not in got, got
+    for _ in range(200):
+        got = poll(client, task["taskId"], "working")
+        if "statusMessage" in got:
+            break
+        time.sleep(0.05)
+    assert got["statusMessage"] == "it waits for a person" and "inputRequests" not in got, got
     update = {"taskId": task["taskId"], "inputResponses": answers(["1/1"], {"confirm": True}), "_meta": meta(**WITH_TASKS)}
     assert client.answer("tasks/update", update)["result"]["resultType"] == "complete"
     time.sleep(0.3)
-    assert poll(client, task["taskId"], "input_required")
+    assert poll(client, task["taskId"], "working")["statusMessage"]
     first = client.answer("tools/call", call("asks", {}, FORMS))["result"]
     assert first["resultType"] == "input_required" and "inputRequests" not in first, first
 

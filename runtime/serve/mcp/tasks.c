@@ -24,24 +24,33 @@ static bool is_panic(const json_t *run)
     return strcmp(text_of(run, "state"), "failed") == 0 && strcmp(name, "Panic") == 0;
 }
 
-/* An error that a workflow raises is the result of its call; only a panic is a failure of the server's. */
+static bool asks_person(const json_t *run)
+{
+    return strcmp(text_of(run, "attention"), "question") == 0;
+}
+
+/* An error that a workflow raises is the result of its call; only a panic is a failure of the server's. Nothing is
+ * required of a client whose user is not asked. */
 static const char *status_of(const TfyMcpHost *host, const json_t *run)
 {
     const char *state = text_of(run, "state");
     if (strcmp(state, "cancelled") == 0) return "cancelled";
     if (is_panic(run)) return "failed";
     if (strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0) return "completed";
-    const bool asks = strcmp(text_of(run, "attention"), "question") == 0 || tfy__samples_any(host, text_of(run, "id"));
-    return asks ? "input_required" : "working";
+    const bool asks = asks_person(run) && host->settings->clients_approve;
+    return asks || tfy__samples_any(host, text_of(run, "id")) ? "input_required" : "working";
 }
 
 json_t *tfy__task_of(const TfyMcpHost *host, const json_t *run)
 {
     const json_t *started = json_object_get(run, "started"), *ended = json_object_get(run, "ended");
     json_t *now = json_is_string(ended) ? json_incref((json_t *)ended) : tfy__json_time(tfy__clock_ms());
-    return json_pack("{s:O, s:s, s:O, s:o, s:i, s:i}", "taskId", json_object_get(run, "id"), "status",
-                     status_of(host, run), "createdAt", started, "lastUpdatedAt", now, "ttlMs", TTL_MS,
-                     "pollIntervalMs", POLL_MS);
+    json_t *task = json_pack("{s:O, s:s, s:O, s:o, s:i, s:i}", "taskId", json_object_get(run, "id"), "status",
+                             status_of(host, run), "createdAt", started, "lastUpdatedAt", now, "ttlMs", TTL_MS,
+                             "pollIntervalMs", POLL_MS);
+    if (asks_person(run) && !host->settings->clients_approve)
+        json_object_set_new(task, "statusMessage", json_string("it waits for a person"));
+    return task;
 }
 
 static TfyMcpGives gives_of(const TfyMcpTurn *turn)
@@ -170,8 +179,7 @@ static void on_questions(TfyMcpTurn *turn, TfyRequest *request)
 static void on_got(TfyMcpTurn *turn, TfyRequest *request)
 {
     if (!take_run(turn, request)) return;
-    const bool asks = strcmp(text_of(turn->run_json, "attention"), "question") == 0;
-    if (asks && turn->host->settings->clients_approve)
+    if (asks_person(turn->run_json) && turn->host->settings->clients_approve)
         tfy__questions_ask(turn, on_questions);
     else if (tfy__samples_any(turn->host, turn->run))
         finish_asking(turn, NULL);
