@@ -358,6 +358,24 @@ def do_keys(client):
         assert counted.read() == "1\n3\n3\n"
 
 
+def do_traced(client):
+    """The span that a call is part of is a label of its run; what is no span is none."""
+    span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    key = {"tfy/key": "0123456789abcdef/1/9"}
+    client.answer("tools/call", call("counts", {"n": 9}, more={"traceparent": span, **key}))
+    again = client.answer("tools/call", call("counts", {"n": 9}, more={"traceparent": span.replace("b7", "b8"), **key}))["result"]
+    assert text(again) == "counted 9", again
+    for i, wrong in enumerate((span[:-1], span + "0", span.upper(), span.replace("-", "_"), "", 5, "00-" + 60 * "0")):
+        assert text(client.answer("tools/call", call("hello", {"name": str(i)}, more={"traceparent": wrong}))["result"]) == f"hello {i}"
+    for _ in range(200):
+        runs = client.answer("resources/list", {"_meta": meta()})["result"]["resources"]
+        if len([run for run in runs if "completed" in run["description"]]) >= 8:
+            break
+        time.sleep(0.05)
+    labels = [json.loads(client.answer("resources/read", {"uri": run["uri"], "_meta": meta()})["result"]["contents"][0]["text"])["labels"] for run in runs]
+    assert [label for label in labels if label] == [{"traceparent": span}], labels
+
+
 def do_many(client):
     numbers = {client.ask("tools/call", call("double", {"n": i})): i for i in range(200)}
     while numbers:

@@ -15,6 +15,8 @@ client()
 }
 run tfy check offers.tfy
 check "the program is one" ended 0
+client traced
+check "a client: traced" ended 0
 for scenario in discover refused garbage calls tasks task_questions questions forms without_forms keys many cancels killed killed_often killed_asking older older_asked; do
     client $scenario
     check "a client: $scenario" ended 0

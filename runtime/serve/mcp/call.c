@@ -366,6 +366,27 @@ static void on_started(TfyMcpTurn *turn, TfyRequest *request)
         tfy__call_go_on(turn);
 }
 
+/* "00-<trace>-<span>-01": the span of the client that the call is part of, which people can find the run by. */
+static bool is_trace(const char *text)
+{
+    static const size_t dashes[] = {2, 35, 52};
+    enum { LEN = 55 };
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof dashes / sizeof *dashes; i++, at++) {
+        at += strspn(text + at, "0123456789abcdef");
+        if (at != dashes[i] || text[at] != '-') return false;
+    }
+    return at + strspn(text + at, "0123456789abcdef") == LEN && !text[LEN];
+}
+
+static json_t *body_of(const json_t *args, const json_t *meta)
+{
+    json_t *body = json_pack("{s:O}", "args", args), *trace = json_object_get(meta, "traceparent");
+    if (json_is_string(trace) && is_trace(json_string_value(trace)))
+        json_object_set_new(body, "labels", json_pack("{s:O}", "traceparent", trace));
+    return body;
+}
+
 /* The key of a step of a client of ours: however often it calls, it is one run. */
 static void start(TfyMcpTurn *turn, json_t *args)
 {
@@ -374,9 +395,8 @@ static void start(TfyMcpTurn *turn, json_t *args)
     const char *key = json_string_value(json_object_get(meta, TFY_MCP_CALL_KEY));
     snprintf(target, sizeof target, "/v1/programs/%.80s/workflows/%.100s/runs", turn->found.served->name,
              turn->found.offer->workflow->name);
-    tfy__turn_ask(
-        turn, &(TfyInside){.method = TFY_POST, .target = target, .body = json_pack("{s:O}", "args", args), .key = key},
-        on_started);
+    tfy__turn_ask(turn, &(TfyInside){.method = TFY_POST, .target = target, .body = body_of(args, meta), .key = key},
+                  on_started);
 }
 
 /* ---- the request ---- */
