@@ -703,6 +703,14 @@ def do_older_sampled(client):
     assert code(client.answer("tools/call", {"name": "says", "arguments": {"prompt": "x"}})) == -32021
 
 
+def do_steps(client):
+    """In a program that says nothing of how far it is, the steps that are done are counted."""
+    for more, said in (({"progressToken": "s"}, [(1, "add"), (2, "again")]), ({}, [])):
+        result = client.answer("tools/call", call("sums", {"a": 5}, FORMS, more=more))["result"]
+        assert text(result) == "10 7", result
+        assert [(one["params"]["progress"], one["params"]["message"]) for one in client.before] == said, client.before
+
+
 # ---- tools that are tasks ----
 
 

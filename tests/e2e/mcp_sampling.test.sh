@@ -22,6 +22,8 @@ run sh -c 'tfy wal export last -o run && grep -o "\"type\":\"LLMPlan\".*" -r run
 check "... once, with the model that the client names" sh -c '[ "$(grep -c LLMPlan out)" = 1 ] && grep -q "\"model\":\"theirs\"" out'
 run tfy replay last
 check "... and replayed" printed " 0 divergences, 0 effects performed"
+client steps
+check "a client: steps" ended 0
 client always_tasks --task works --task asks_and_works --ask-first asks_and_works
 check "a client: always_tasks" ended 0
 run tfy mcp serve sampled.tfy --task nothing </dev/null
@@ -32,7 +34,7 @@ check "only a server has clients" ended 64 "or client for"
 serves sampled.tfy --mcp --approve client --llm client --hold 400ms --listen 127.0.0.1:0
 port=$(sed -n 's,.*http://127.0.0.1:\([0-9]*\)$,\1,p' served)
 tfy token create all --roles operator,approver --rate none >all 2>>err
-for scenario in sampled sampled_both older_sampled; do
+for scenario in sampled sampled_both older_sampled steps; do
     run timeout 100 python3 "$here/mcp_client.py" "$scenario" http "$port" "$(cat all)"
     check "over HTTP: $scenario" ended 0
 done

@@ -305,7 +305,7 @@ static int tell_one(void *arg, const TfyEvent *event)
 {
     TfyMcpTurn *turn = arg;
     if (event->record->lsn > turn->told_to) return 1;
-    if (event->run && strcmp(turn->run, event->run->uuid) == 0) tfy__turn_told(turn, event->record);
+    if (event->run && strcmp(turn->run, event->run->uuid) == 0) tfy__turn_told(turn, event);
     return 0;
 }
 
@@ -355,7 +355,7 @@ static int follow_one(void *arg, const TfyEvent *event)
         next = turn->next;
         if (!turn->waits || strcmp(turn->run, event->run->uuid) != 0) continue;
         turn->again = true;
-        tfy__turn_told(turn, event->record);
+        tfy__turn_told(turn, event);
     }
     return 0;
 }

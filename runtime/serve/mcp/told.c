@@ -1,7 +1,9 @@
-/* told.c: what a run says while a client waits for it: what it logs, where the client wants that, and how far it is
- * (`progress`). */
+/* told.c: what a run says while a client waits for it: what it logs, where the client wants that, and how far it is: what
+ * it says itself (`progress`), or, in a program that says nothing, the steps that are done. */
+#include <stdio.h>
 #include <string.h>
 
+#include "cli/look/event.h"
 #include "serve/mcp/turn.h"
 #include "wal/rows/payload.h"
 
@@ -39,22 +41,53 @@ static const char *words_of(const char *text)
     return blank ? blank + 1 : NULL;
 }
 
-/* Clients may rely on it that progress only grows. */
-static void tell_progress(TfyMcpTurn *turn, const TfyPayload *payload)
+/* Clients may rely on it that progress only grows. words NULL: there are none. */
+static void tell_done(TfyMcpTurn *turn, int64_t done, int64_t total, const char *words)
 {
-    const int64_t done = tfy__payload_int(payload, TFY_P_DONE), total = tfy__payload_int(payload, TFY_P_TOTAL);
-    if (!token_of(turn) || !tfy__payload_get(payload, TFY_P_DONE) || done < turn->progress) return;
+    if (done < turn->progress) return;
     turn->progress = done < INT64_MAX ? done + 1 : done;
-    json_t *params = json_pack("{s:O, s:I, s:s*}", "progressToken", token_of(turn), "progress", (json_int_t)done,
-                               "message", words_of(tfy__payload_text(payload, TFY_P_TEXT)));
+    json_t *params =
+        json_pack("{s:O, s:I, s:s*}", "progressToken", token_of(turn), "progress", (json_int_t)done, "message", words);
     if (total > 0) json_object_set_new(params, "total", json_integer(total));
     tfy__turn_say(turn, "notifications/progress", params);
     json_decref(params);
 }
 
-void tfy__turn_told(TfyMcpTurn *turn, const TfyLogRecord *record)
+static void tell_progress(TfyMcpTurn *turn, const TfyPayload *payload)
 {
+    if (!token_of(turn) || !tfy__payload_get(payload, TFY_P_DONE)) return;
+    tell_done(turn, tfy__payload_int(payload, TFY_P_DONE), tfy__payload_int(payload, TFY_P_TOTAL),
+              words_of(tfy__payload_text(payload, TFY_P_TEXT)));
+}
+
+/* Whether the program ever says how far it is, at a point such as "main/progress/1". */
+static bool says_progress(const TfyMcpTurn *turn)
+{
+    const TfyProgram *program = turn->found.served ? turn->found.served->program : NULL;
+    for (uint32_t i = 0; program && i < program->point_count; i++)
+        if (program->points[i] && strstr(program->points[i]->id, "/progress/")) return true;
+    return !program;
+}
+
+/* A step is done: it is called by the label of its point, else by what it calls, as in "main/charge/1". */
+static void tell_step(TfyMcpTurn *turn, const TfyEvent *event)
+{
+    const char *point = token_of(turn) && !says_progress(turn) ? tfy__event_point(event) : NULL,
+               *end = point ? strrchr(point, '/') : NULL;
+    char name[80];
+    if (!point) return;
+    if (!end || !strchr("0123456789", end[1])) end = point + strlen(point);
+    const char *start = end;
+    while (start > point && start[-1] != '/') start--;
+    snprintf(name, sizeof name, "%.*s", (int)(end - start), start);
+    tell_done(turn, turn->progress ? turn->progress : 1, 0, name);
+}
+
+void tfy__turn_told(TfyMcpTurn *turn, const TfyEvent *event)
+{
+    const TfyLogRecord *record = event->record;
     TfyPayload payload;
+    if (turn->answer && (record->type == TFY_R_TOOL_RESULT || record->type == TFY_R_LLM_PLAN)) tell_step(turn, event);
     if (record->type != TFY_R_OUTPUT || !turn->answer) return;
     tfy__payload_open(&payload, record);
     const char *to = tfy__payload_text(&payload, TFY_P_TO);

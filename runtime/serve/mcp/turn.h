@@ -162,8 +162,9 @@ void tfy__puts_free(TfyMcpTurn *turn);
 /* ---- told.c ---- */
 
 bool tfy__wants_told(const TfyMcpTurn *turn);
+struct TfyEvent;
 /* Tells the client of a record of its run what it wants to hear of it. */
-void tfy__turn_told(TfyMcpTurn *turn, const TfyLogRecord *record);
+void tfy__turn_told(TfyMcpTurn *turn, const struct TfyEvent *event);
 
 /* Its run has ended, of which more is recorded than was followed yet: tells the rest. */
 void tfy__turn_tell_rest(TfyMcpTurn *turn);
