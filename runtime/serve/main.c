@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -446,6 +447,7 @@ int main(int argc, char **argv)
     it.server.offering = &words.settings;
     tfy__set_program_name("tfy serve");
     tfy_hide_secrets(false);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* counts, behind a mutex of all threads, that nobody asks for */
     tfy__notify_open();
     tfy__listen_take();
     raise_files();

@@ -148,7 +148,9 @@ static void add_gap(TfyBuffer *out, int64_t from, int64_t to)
 
 static void add_record(TfyBuffer *out, const TfyEvent *event)
 {
-    tfy__buffer_printf(out, "id: %lld\nevent: record\ndata: ", (long long)event->record->lsn);
+    tfy__buffer_text(out, "id: ");
+    tfy__buffer_int(out, event->record->lsn);
+    tfy__buffer_text(out, "\nevent: record\ndata: ");
     tfy__event_text(event, out);
     tfy__buffer_text(out, "\n\n");
 }

@@ -171,7 +171,7 @@ static const Task *task_of(TfyEvents *events, const TfyLogRecord *record)
     int64_t born;
     if (task->tid == tid && !task->run->left) return task;
     forget_task(task);
-    if (tfy__log_task_of(events->names, tid, &row, &path, &born) != TFY_OK) return NULL;
+    if (tfy__log_seen_task(events->log, tid, &row, &path, &born) != TFY_OK) return NULL;
     TfyEventRun *run = run_of(events, &row, record->type == TFY_R_INSTRUCTION_START ? record : NULL);
     if (!run) {
         free(path);
@@ -302,20 +302,32 @@ static void add_payload(const TfyLogRecord *record, bool whole, TfyBuffer *out)
     tfy__buffer_add(out, record->payload, record->payload_len);
 }
 
+static void add_plain(TfyBuffer *out, const char *name, const char *text)
+{
+    tfy__buffer_text(out, name);
+    tfy__buffer_text(out, text);
+}
+
 static void add_event(const TfyEvent *event, bool whole, TfyBuffer *out)
 {
     const TfyLogRecord *record = event->record;
-    tfy__buffer_printf(out, "{\"lsn\":%lld,\"ts\":\"", (long long)record->lsn);
+    tfy__buffer_text(out, "{\"lsn\":");
+    tfy__buffer_int(out, record->lsn);
+    tfy__buffer_text(out, ",\"ts\":\"");
     tfy__write_time(out, record->ts_ms);
     tfy__buffer_char(out, '"');
     if (event->run) {
-        tfy__buffer_printf(out, ",\"run\":\"%s\",\"task\":\"%s\",\"program\":", event->run->uuid, event->task);
+        add_plain(out, ",\"run\":\"", event->run->uuid);
+        add_plain(out, "\",\"task\":\"", event->task);
+        tfy__buffer_text(out, "\",\"program\":");
         tfy__buffer_json_string(out, event->run->program, strlen(event->run->program));
         tfy__buffer_text(out, ",\"workflow\":");
         tfy__buffer_json_string(out, event->run->workflow, strlen(event->run->workflow));
     }
-    tfy__buffer_printf(out, ",\"type\":\"%s\"", tfy__record_type_name(record->type));
-    if (record->step) tfy__buffer_printf(out, ",\"step\":%lld", (long long)record->step);
+    add_plain(out, ",\"type\":\"", tfy__record_type_name(record->type));
+    tfy__buffer_char(out, '"');
+    if (record->step) tfy__buffer_text(out, ",\"step\":");
+    if (record->step) tfy__buffer_int(out, record->step);
     if (event->run) add_point(event, out);
     add_payload(record, whole, out);
     tfy__buffer_char(out, '}');

@@ -91,8 +91,6 @@ enum { TFY_AHEAD_MS = 60000 };
 int tfy__log_parked_again(TfyLog *log, int64_t program, int64_t now_ms, uint32_t most);
 /* Finds a run by one of its tasks. */
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run);
-/* The same with the task's path (malloc'ed), and the lsn of its first record. */
-int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born);
 
 int64_t tfy__log_next_tid(TfyLog *log);         /* assigns the next task number */
 int64_t tfy__log_coming_tid(const TfyLog *log); /* the number that comes next, unassigned */
@@ -173,6 +171,8 @@ int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *r
 int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLogRecord *record), void *state);
 /* For such a visitor alone: the run of a task, as it is in what the visitor sees. */
 int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run);
+/* The same with the task's path (malloc'ed), and the lsn of its first record. */
+int tfy__log_seen_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born);
 
 /* Gives back memory that only speeds up the next reads: before a pause. */
 void tfy__log_rest(TfyLog *log);

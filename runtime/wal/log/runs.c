@@ -105,21 +105,16 @@ static int see_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64
     return code ? code : TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
 }
 
-static int find_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
+int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
 {
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
-        code = see_task(log, tid, run, path, born);
+        code = see_task(log, tid, run, NULL, NULL);
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);
     return code;
-}
-
-int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
-{
-    return find_task(log, tid, run, NULL, NULL);
 }
 
 int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run)
@@ -127,10 +122,10 @@ int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run)
     return see_task(log, tid, run, NULL, NULL);
 }
 
-int tfy__log_task_of(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
+int tfy__log_seen_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
 {
     *path = NULL;
-    int code = find_task(log, tid, run, path, born);
+    const int code = see_task(log, tid, run, path, born);
     if (code) {
         free(*path);
         *path = NULL;
