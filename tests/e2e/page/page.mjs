@@ -1,32 +1,15 @@
 // page.mjs: the page of tfy serve in a real browser: page.mjs SOCKET MODULES. It prints "ok NAME" and "not ok NAME" lines.
-// Browsers do not speak to Unix sockets, so a relay stands between; what the server says of origins is no business of this test.
-import { createServer, request } from 'node:http';
 import { createRequire } from 'node:module';
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import { openRelay } from './relay.mjs';
 
 const [socketPath, modules] = process.argv.slice(2);
 const { chromium } = createRequire(`${modules}/`)('playwright-core');
 const axe = readFileSync(`${modules}/axe-core/axe.min.js`, 'utf8');
 const web = new URL('../../../runtime/serve/web/', import.meta.url).pathname;
 
-let asked = 0;
-const relay = createServer((from, to) => {
-    const headers = { ...from.headers };
-    delete headers.origin;
-    delete headers['sec-fetch-site'];
-    asked++;
-    const up = request({ socketPath, path: from.url, method: from.method, headers }, (answer) => {
-        to.writeHead(answer.statusCode, answer.headers);
-        to.flushHeaders();
-        answer.pipe(to);
-    });
-    up.on('error', () => to.destroy());
-    to.on('close', () => up.destroy());
-    from.pipe(up);
-});
-await new Promise((done) => relay.listen(0, '127.0.0.1', done));
-const base = `http://127.0.0.1:${relay.address().port}`;
+const relay = await openRelay(socketPath), { base } = relay;
 
 // ---- checks ----
 
@@ -444,11 +427,15 @@ await trial('all files together have at most 120 kB', () => {
         .reduce((sum, one) => sum + gzipSync(readFileSync(`${one.parentPath || one.path}/${one.name}`), { level: 9 }).length, 0);
     return bytes <= 120000 || bytes;
 });
+await trial('all modules are asked for at once, and none besides', () => {
+    const named = [...readFileSync(`${web}index.html`, 'utf8').matchAll(/(?:href|src)="\/web\/([\w/]+\.js)"/g)].map(([, name]) => name).sort();
+    const there = readdirSync(web, { recursive: true }).filter((one) => one.endsWith('.js')).sort();
+    return named.join() === there.join() || `${named} and not ${there}`;
+});
 await trial('what others wrote is as they published it', () =>
     readFileSync(`${web}vendor/preact.js`).equals(readFileSync(`${modules}/htm/preact/standalone.module.js`)) || 'vendor/preact.js differs from htm/preact/standalone.module.js');
 check('the browser complains about nothing', complaints.filter((one) => !/404|409|422/.test(one)).length === 0, complaints.join('\n'));
-check('the relay was asked', asked > 100);
+check('the relay was asked', relay.asked() > 100);
 
 await browser.close();
-relay.closeAllConnections();
 relay.close();

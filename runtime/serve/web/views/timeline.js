@@ -35,18 +35,19 @@ function firstBehind(row, spans, ms) {
 
 function drawRow(context, data, row, y, view, width, colour) {
     const { spans, timeline } = data, scale = (width - GUTTER) / (view.to - view.from);
-    let painted = -1;
+    let painted = -1, marked = -1; // up to which pixel spans are painted, and failed ones marked
     for (let i = firstBehind(row, spans, view.from); i < row.length; i++) {
         const at = row[i], from = spans.from[at];
         if (from > view.to) break;
-        const x = Math.max(GUTTER, GUTTER + (from - view.from) * scale);
-        const end = Math.min(width, GUTTER + (from + spans.took[at] - view.from) * scale);
-        const failed = spans.failed[at], wide = Math.max(1, end - x);
-        if (x + wide <= painted && !failed) continue;
+        const x = Math.floor(Math.max(GUTTER, GUTTER + (from - view.from) * scale));
+        const end = Math.max(x + 1, Math.round(Math.min(width, GUTTER + (from + spans.took[at] - view.from) * scale)));
+        const failed = spans.failed[at], wide = end - x;
+        if (end <= (failed ? marked : painted)) continue;
         context.fillStyle = failed ? colour.failed : colour[timeline.kinds[spans.kind[at]]] || colour.tool;
         context.fillRect(x, y + 4, wide, ROW - 8);
         if (failed) context.fillRect(x, y + 2, Math.max(2, wide), 3);
-        painted = Math.max(painted, Math.floor(x + wide));
+        painted = Math.max(painted, end);
+        if (failed) marked = end;
         if (wide > 46) {
             context.fillStyle = '#fff';
             context.fillText(plain(spans.what[at]).slice(0, Math.floor(wide / 6.4)), x + 4, y + 15);
