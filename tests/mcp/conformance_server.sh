@@ -22,37 +22,41 @@ wait_for()
     done
 }
 
-# Whoever edits the program while it is served: it has another tool and another prompt, or not. Both were compiled before.
+# Whoever deploys the program while it is served: with another tool and another prompt, or without them.
 cp "$here/everything.tfy" everything.tfy
+mkdir other
 {
     cat everything.tfy
     printf '\n/// Added.\nworkflow added() -> string { return "" }\n'
     printf '\n/// Added.\nworkflow added_prompt() -> thread { return thread().say("") }\n'
-} >other.tfy
-cp everything.tfy first.tfy
-cp other.tfy everything.tfy
-tfy build everything.tfy --shared --offer - -o everything.so || exit 1
-cp first.tfy everything.tfy
-edit()
+} >other/everything.tfy
+deploys_other()
+{
+    mv everything.tfy next
+    mv other/everything.tfy everything.tfy
+    mv next other/everything.tfy
+    tfy deploy everything.tfy
+}
+deploys_when_told()
 {
     while sleep 0.05; do
         [ -f change ] || continue
         rm change
-        cp everything.tfy next
-        mv other.tfy everything.tfy
-        mv next other.tfy
+        deploys_other
     done
 }
-edit &
-editor=$!
 
-tfy serve everything.tfy --watch --mcp --approve client --llm client --hold 300ms --listen 127.0.0.1:0 \
+tfy serve everything.tfy --mcp --approve client --llm client --hold 300ms --listen 127.0.0.1:0 \
     --task failing_job --task test_tool_with_task --ask-first test_tool_with_task \
     --prompt test_prompt_with_embedded_resource --prompt test_prompt_with_image \
     --resource test://static-text=static_text --resource test://static-binary=static_binary \
     --resource 'test://template/{id}/data=data_of' --resource test://watched-resource=watched >server.log 2>&1 &
 server=$!
 wait_for grep -q 'http://' server.log
+deploys_other >>server.log 2>&1 # both are compiled now
+deploys_other >>server.log 2>&1
+deploys_when_told >>server.log 2>&1 &
+editor=$!
 tfy token create suite --roles operator,approver --rate none >token
 python3 "$here/with_token.py" port "$(sed -n 's,.*http://127.0.0.1:\([0-9]*\)$,\1,p' server.log)" "$(cat token)" &
 proxy=$!
