@@ -88,6 +88,33 @@ for (const look of [{ width: 1280 }, { width: 320, dark: true }]) {
     await page.context().close();
 }
 
+await trial('at 1,920 px nothing is cut', async () => {
+    const page = await open('runs', { width: 1920, height: 1080 }), cut = [];
+    for (const [name, hash] of Object.entries(screens)) {
+        await page.evaluate((to) => { location.hash = `#/${to}`; }, hash);
+        await page.waitForTimeout(100);
+        await page.waitForFunction(() => document.querySelector('main h1') && !document.querySelector('.skeleton'), null, { timeout: 60000 });
+        const more = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (more > 0) cut.push(`${name}: ${more} px`);
+    }
+    await page.context().close();
+    return cut.length === 0 || cut.join('; ');
+});
+await trial('what goes wrong is said on each screen, with the number of the request', async () => {
+    const page = await open('programs'), silent = [];
+    await page.route('**/v1/**', (asks) => (asks.request().url().includes('/v1/events') ? asks.continue() :
+        asks.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"type":"/problems/internal","title":"Something went wrong","status":500,"detail":"the index cannot be read","request":"r-4711"}' })));
+    for (const [name, hash] of Object.entries(screens)) {
+        await page.evaluate(() => { location.hash = '#/nowhere'; });
+        await page.evaluate((to) => { location.hash = `#/${to}`; }, hash);
+        const said = await page.waitForFunction(() => /the index cannot be read/.test((document.querySelector('main .problem') || {}).innerText) && document.body.innerText.includes('r-4711'),
+            null, { timeout: 5000 }).catch(() => null);
+        if (!said) silent.push(name);
+    }
+    await page.context().close();
+    return silent.length === 0 || silent.join();
+});
+
 // ---- lists ----
 
 const list = await open('runs');
@@ -434,7 +461,7 @@ await trial('all modules are asked for at once, and none besides', () => {
 });
 await trial('what others wrote is as they published it', () =>
     readFileSync(`${web}vendor/preact.js`).equals(readFileSync(`${modules}/htm/preact/standalone.module.js`)) || 'vendor/preact.js differs from htm/preact/standalone.module.js');
-check('the browser complains about nothing', complaints.filter((one) => !/404|409|422/.test(one)).length === 0, complaints.join('\n'));
+check('the browser complains about nothing', complaints.filter((one) => !/404|409|422|status of 500/.test(one)).length === 0, complaints.join('\n'));
 check('the relay was asked', relay.asked() > 100);
 
 await browser.close();
