@@ -71,7 +71,7 @@ calls parts
 check "parts that are not texts" printed_exactly "$(printf 'look:\n[image image/png, 6,001 bytes]\n[resource_link file:///x]\n[resource text/plain, 3 bytes]')"
 run timeout 60 tfy mcp call --json echo '{}' -- python3 "$here/mcp_server.py" stdio structured
 check "structured content" printed '"sum": 3'
-run timeout 60 tfy mcp call --timeout 1s echo '{}' -- python3 "$here/mcp_server.py" stdio progress
+run timeout 60 tfy mcp call --timeout 2s echo '{}' -- python3 "$here/mcp_server.py" stdio progress
 check "a server that tells its progress is not silent" ended 0
 check "... and answers" printed_exactly through
 

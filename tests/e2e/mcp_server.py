@@ -282,7 +282,7 @@ class Server:
     def progress(self, request):
         token = request["params"]["_meta"]["progressToken"]
         for i in range(5):
-            time.sleep(0.3)
+            time.sleep(0.6)
             self.write({"jsonrpc": "2.0", "method": "notifications/progress",
                         "params": {"progressToken": token, "progress": i, "message": f"step {i}"}})
         self.text(request, "through")
