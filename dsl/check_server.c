@@ -112,17 +112,39 @@ static const char *text_of(Check *c, const Expr *string)
     return text ? arena_strndup(c->arena, text->text, text->text_len) : "";
 }
 
+static const char *server_name(const Decl *decl)
+{
+    return decl->is_server ? decl->name.text : NULL;
+}
+
+static const char *remote_name(const Decl *decl)
+{
+    return decl->kind == DECL_TOOL && decl->remote ? decl->remote->name : NULL;
+}
+
+/* The one of these declarations with that name. name_of: NULL: it does not count. *near: if none has it, the nearest
+ * name. */
+static Decl *find_named(Check *c, Decl *decls, const char *name, const char *(*name_of)(const Decl *decl),
+                        const char **near)
+{
+    const char **names = NULL;
+    uint32_t count = 0, cap = 0;
+    for (Decl *decl = decls; decl; decl = decl->next) {
+        const char *one = name_of(decl);
+        if (!one) continue;
+        if (strcmp(one, name) == 0) return decl;
+        names = arena_grow(c->arena, names, &cap, count + 1, sizeof *names);
+        names[count++] = one;
+    }
+    *near = diag_nearest(name, strlen(name), names, count);
+    return NULL;
+}
+
 static Decl *find_server(Check *c, const Expr *named)
 {
-    const char *name = text_of(c, named), **names = NULL;
-    uint32_t count = 0, cap = 0;
-    for (Decl *decl = c->module->decls; decl; decl = decl->next) {
-        if (!decl->is_server || !decl->name.text) continue;
-        if (strcmp(decl->name.text, name) == 0) return decl;
-        names = arena_grow(c->arena, names, &cap, count + 1, sizeof *names);
-        names[count++] = decl->name.text;
-    }
-    const char *near = diag_nearest(name, strlen(name), names, count);
+    const char *name = text_of(c, named), *near = NULL;
+    Decl *server = find_named(c, c->module->decls, name, server_name, &near);
+    if (server) return server;
     if (near) {
         diag_error(c->diags, named->span, "no MCP server '%s' in this file; did you mean '%s'?", name, near);
         return NULL;
@@ -135,20 +157,13 @@ static Decl *find_server(Check *c, const Expr *named)
 /* The tool of the server's file that has this name there. */
 static const Decl *find_remote(Check *c, const Decl *server, const Expr *named)
 {
-    const char *name = text_of(c, named), **names = NULL;
-    uint32_t count = 0, cap = 0;
-    for (const Decl *decl = server->imported->decls; decl; decl = decl->next) {
-        if (decl->kind != DECL_TOOL || !decl->remote) continue;
-        if (strcmp(decl->remote->name, name) == 0) return decl;
-        names = arena_grow(c->arena, names, &cap, count + 1, sizeof *names);
-        names[count++] = decl->remote->name;
-    }
-    const char *near = diag_nearest(name, strlen(name), names, count), *file = server->imported->file;
-    if (near)
+    const char *name = text_of(c, named), *near = NULL, *file = server->imported->file;
+    const Decl *tool = find_named(c, server->imported->decls, name, remote_name, &near);
+    if (!tool && near)
         diag_error(c->diags, named->span, "no tool '%s' in %s; did you mean '%s'?", name, file, near);
-    else
+    else if (!tool)
         diag_error(c->diags, named->span, "no tool '%s' in %s", name, file);
-    return NULL;
+    return tool;
 }
 
 /* Can values of the one type be sent where the server's schema has the other? */

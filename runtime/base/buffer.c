@@ -114,6 +114,23 @@ static void put_shown(void *to, const char *bytes, size_t len)
     tfy__buffer_add(to, bytes, len);
 }
 
+static bool is_unreserved(unsigned char byte)
+{
+    const unsigned char letter = byte | 0x20;
+    return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || (byte && strchr("-._~", byte));
+}
+
+void tfy__buffer_url_part(TfyBuffer *buffer, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        const unsigned char byte = (unsigned char)text[i];
+        if (is_unreserved(byte))
+            tfy__buffer_char(buffer, (char)byte);
+        else
+            tfy__buffer_printf(buffer, "%%%02X", byte);
+    }
+}
+
 void tfy__buffer_shown(TfyBuffer *buffer, const char *text, size_t len)
 {
     tfy__shown_each(text, len, put_shown, buffer);
@@ -131,4 +148,10 @@ void tfy__buffer_free(TfyBuffer *buffer)
 {
     free(buffer->data);
     *buffer = (TfyBuffer){0};
+}
+
+void tfy__buffer_wipe(TfyBuffer *buffer)
+{
+    if (buffer->data) explicit_bzero(buffer->data, buffer->cap);
+    tfy__buffer_free(buffer);
 }

@@ -66,10 +66,14 @@ void tfy__buffer_json_string(TfyBuffer *buffer, const char *bytes, size_t len);
 /* Adds a word that a shell reads as this one: in quotes where it needs some. */
 void tfy__buffer_shell_word(TfyBuffer *buffer, const char *word);
 
+/* Adds a text as one part of an address or a form (RFC 3986, 2.3): all but letters, digits and -._~ is escaped. */
+void tfy__buffer_url_part(TfyBuffer *buffer, const char *text, size_t len);
+
 /* Adds text from outside, escaped for a terminal (shown.h). */
 void tfy__buffer_shown(TfyBuffer *buffer, const char *text, size_t len);
 
 void tfy__buffer_reset(TfyBuffer *buffer); /* empty, not failed; keeps its memory for reuse */
 void tfy__buffer_free(TfyBuffer *buffer);  /* releases the memory; the buffer is empty and reusable */
+void tfy__buffer_wipe(TfyBuffer *buffer);  /* the same of one that held a secret: its bytes are gone first */
 
 #endif

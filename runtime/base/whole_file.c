@@ -202,3 +202,14 @@ void tfy__whole_abandon(TfyWhole *file)
     }
     errno = reason;
 }
+
+bool tfy__write_all(int fd, const void *bytes, size_t len)
+{
+    const char *at = bytes;
+    while (len) {
+        const ssize_t n = write(fd, at, len);
+        if (n < 0 && errno != EINTR) return false;
+        if (n > 0) at += n, len -= (size_t)n;
+    }
+    return true;
+}

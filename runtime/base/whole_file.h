@@ -36,6 +36,9 @@ bool tfy__whole_open_database(TfyWhole *file, const char *name);
  * failed) has its name all the same. */
 bool tfy__whole_commit(TfyWhole *file, TfyWholeEnd end);
 
+/* All of the bytes, or false, with errno. For files: a descriptor that is not ready is a failure. */
+bool tfy__write_all(int fd, const void *bytes, size_t len);
+
 /* Removes what was written. Does nothing after a commit or before an open; keeps errno. */
 void tfy__whole_abandon(TfyWhole *file);
 

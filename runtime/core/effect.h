@@ -17,6 +17,7 @@
 #include "tfy_program.h"
 #include "base/buffer.h"
 #include "base/sys_memory.h"
+
 /* The outcome of an attempt. UNKNOWN is the default: a doubt asks a person, while a wrong certainty does a thing
  * twice or leaves it undone. */
 typedef enum TfyOutcome {
@@ -205,8 +206,7 @@ const char *tfy__lock_path(TfyLoop *loop); /* "<db>-tfy", or NULL for a log in m
 bool tfy__is_served(TfyLoop *loop);        /* TfyOptions.served */
 const char *tfy__llm_option(TfyLoop *loop), *tfy__models_option(TfyLoop *loop); /* TfyOptions.llm, .models, or NULL */
 bool tfy__keeps_prompts(TfyTask *task); /* whether the log keeps what the task's run sends to models */
-size_t tfy__output_most(TfyLoop *loop),
-    tfy__file_most(TfyLoop *loop);               /* bytes kept of an output or a body; of a file */
+size_t tfy__output_most(TfyLoop *loop), tfy__file_most(TfyLoop *loop); /* bytes kept: of an output, a body; of a file */
 /* Where the values of a program's secrets are, or NULL. */
 const char *tfy__secrets_option(TfyLoop *loop, const TfyProgram *program);
 const char *tfy__secrets_command(TfyLoop *loop); /* TfyOptions.secrets_from or NULL */

@@ -125,17 +125,6 @@ bool tfy__code_load(int root_fd, TfyCodeIndex *index)
 
 /* ---- writing ---- */
 
-static bool write_all(int fd, const void *bytes, size_t len)
-{
-    const char *at = bytes;
-    while (len) {
-        const ssize_t n = write(fd, at, len);
-        if (n < 0 && errno != EINTR) return false;
-        if (n > 0) at += n, len -= (size_t)n;
-    }
-    return true;
-}
-
 typedef struct Part {
     const void *bytes;
     size_t len;
@@ -161,8 +150,8 @@ static bool write_parts(int fd, const TfyCodeIndex *index)
     memcpy(head.magic, magic, sizeof magic);
     head.sum = XXH3_64bits_digest(sum);
     XXH3_freeState(sum);
-    bool written = write_all(fd, &head, sizeof head);
-    for (int i = 0; written && i < PARTS; i++) written = write_all(fd, parts[i].bytes, parts[i].len);
+    bool written = tfy__write_all(fd, &head, sizeof head);
+    for (int i = 0; written && i < PARTS; i++) written = tfy__write_all(fd, parts[i].bytes, parts[i].len);
     return written;
 }
 

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "effects/proc.h"
 #include "effects/watcher.h"
 #include "tfy.h"
+#include "base/steady.h"
 #include "base/sys_memory.h"
 
 #define NOTE_AT     256
@@ -38,13 +38,6 @@ typedef struct Quarry {
     char file[LINK_BYTES]; /* the target of a link in /proc/PID/fd */
     char *environ;         /* ENVIRON_MAX bytes of scratch */
 } Quarry;
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void file_name(char name[TFY_MARK_BYTES], uint64_t mark)
 {
@@ -128,7 +121,7 @@ static bool is_marked(pid_t pid, void *arg)
 static bool end_marked(uint64_t mark, int64_t end_ms)
 {
     static const int term[] = {SIGTERM, SIGCONT, 0}, term_again[] = {0}, last[] = {SIGKILL, 0};
-    const int64_t kill_ms = clock_ms() + TFY_FAREWELL_MS;
+    const int64_t kill_ms = tfy__steady_ms() + TFY_FAREWELL_MS;
     char name[TFY_MARK_BYTES];
     Quarry quarry = {.environ = tfy__sys_malloc(ENVIRON_MAX)};
     if (!quarry.environ) return false;
@@ -137,10 +130,10 @@ static bool end_marked(uint64_t mark, int64_t end_ms)
     snprintf(quarry.file, sizeof quarry.file, "/memfd:%s (deleted)", name);
     const int *signals = term;
     int empty = 0;
-    while (empty < EMPTY_LOOKS && clock_ms() < end_ms) {
+    while (empty < EMPTY_LOOKS && tfy__steady_ms() < end_ms) {
         const uint32_t found = tfy__proc_signal(signals, is_marked, &quarry);
         empty = found ? 0 : empty + 1;
-        signals = clock_ms() >= kill_ms ? last : term_again;
+        signals = tfy__steady_ms() >= kill_ms ? last : term_again;
         if (found) poll(NULL, 0, LOOK_MS);
     }
     free(quarry.environ);
@@ -154,14 +147,14 @@ static int await_watcher(int lock_fd, int64_t end_ms)
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = TFY_LOCK_WATCHER_BYTE, .l_len = 1};
         if (fcntl(lock_fd, F_OFD_GETLK, &lock) < 0) return TFY_E_IO;
         if (lock.l_type == F_UNLCK) return TFY_OK;
-        if (clock_ms() >= end_ms) return TFY_E_HELD;
+        if (tfy__steady_ms() >= end_ms) return TFY_E_HELD;
         poll(NULL, 0, LOOK_MS);
     }
 }
 
 int tfy__former_end(const char *lock_path, int timeout_ms)
 {
-    const int64_t end_ms = clock_ms() + timeout_ms;
+    const int64_t end_ms = tfy__steady_ms() + timeout_ms;
     const int fd = open(lock_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return errno == ENOENT ? TFY_OK : TFY_E_IO;
     int answer = await_watcher(fd, end_ms);

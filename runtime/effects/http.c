@@ -63,12 +63,6 @@ typedef struct Request {
 
 /* ---- releasing ---- */
 
-static void wipe(TfyBuffer *buffer)
-{
-    if (buffer->data) explicit_bzero(buffer->data, buffer->len);
-    tfy__buffer_free(buffer);
-}
-
 static void free_request(Request *request)
 {
     Wanted *wanted = &request->wanted;
@@ -76,13 +70,11 @@ static void free_request(Request *request)
         tfy__http_stop(request->client, &request->transfer);
         tfy__http_easy_free(request->client, request->transfer.easy);
     }
-    for (struct curl_slist *header = wanted->headers; header; header = header->next)
-        explicit_bzero(header->data, strlen(header->data));
-    curl_slist_free_all(wanted->headers);
+    tfy__http_headers_free(wanted->headers);
     if (wanted->body) explicit_bzero(wanted->body, wanted->body_len);
     free(wanted->body);
     free(wanted->shown);
-    wipe(&wanted->url);
+    tfy__buffer_wipe(&wanted->url);
     tfy__secrets_free(&request->secrets);
     tfy__buffer_free(&request->head);
     tfy__buffer_free(&request->body);
@@ -187,7 +179,7 @@ static bool set_line(Request *request, const TfyObj *pieces)
         ok = set_method(request, line.data ? line.data : "", method) &&
              set_url(request, line.data + rest, line.len - rest);
     }
-    wipe(&line);
+    tfy__buffer_wipe(&line);
     return ok;
 }
 

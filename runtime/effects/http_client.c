@@ -298,3 +298,10 @@ void tfy__http_free(TfyHttp *http)
     curl_global_cleanup();
     free(http);
 }
+
+void tfy__http_headers_free(struct curl_slist *headers)
+{
+    for (struct curl_slist *header = headers; header; header = header->next)
+        explicit_bzero(header->data, strlen(header->data));
+    curl_slist_free_all(headers);
+}

@@ -35,6 +35,9 @@ int tfy__http_no_room(const TfyTransfer *transfer);
 /* `ended` is not called any more; an inactive transfer is allowed */
 void tfy__http_stop(TfyHttp *http, TfyTransfer *transfer);
 
+/* Wipes headers, which may hold keys, and frees them; NULL is allowed. */
+void tfy__http_headers_free(struct curl_slist *headers);
+
 /* The parts of an http or https address, to be freed with curl_url_cleanup; NULL if the text is not one. */
 CURLU *tfy__http_parse_url(const char *url);
 char *tfy__http_take_url(CURLU *parts); /* malloc'ed, or NULL */

@@ -321,8 +321,7 @@ void tfy__known_mask_in(TfyBuffer *text, bool cut)
 {
     TfyBuffer masked = {0};
     if (!tfy__known_mask(text->data, text->len, cut, &masked)) return;
-    if (text->data) explicit_bzero(text->data, text->len);
-    tfy__buffer_free(text);
+    tfy__buffer_wipe(text);
     *text = masked;
 }
 

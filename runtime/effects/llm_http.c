@@ -208,9 +208,7 @@ static void free_ask(TfyLlmAsk *ask)
     stop_transfer(ask);
     if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
     tfy__http_easy_free(ask->http->client, ask->transfer.easy);
-    for (struct curl_slist *header = ask->keyed ? ask->headers : NULL; header; header = header->next)
-        explicit_bzero(header->data, strlen(header->data));
-    curl_slist_free_all(ask->headers);
+    tfy__http_headers_free(ask->headers);
     tfy__buffer_free(&ask->answer);
     tfy__sse_free(&ask->events);
     tfy__llm_stream_free(&ask->stream);

@@ -72,9 +72,7 @@ struct TfyMcpHttp {
 
 static void drop_headers(TfyMcpPost *post)
 {
-    for (struct curl_slist *header = post->headers; header; header = header->next)
-        explicit_bzero(header->data, strlen(header->data)); /* they may hold keys */
-    curl_slist_free_all(post->headers);
+    tfy__http_headers_free(post->headers);
     post->headers = NULL;
 }
 

@@ -33,12 +33,11 @@
 /* How often a call whose end is not known is made again, after a second, two, four … a minute at most. */
 #define REPEATS_MOST    9
 #define REPEAT_LEAST_MS INT64_C(1000)
-#define REPEAT_MOST_MS  INT64_C(60000)
 
 /* How often a task is asked for its end: as the server wishes, not more than once a second; doubling behind the first
  * polls. */
 #define POLL_LEAST_MS INT64_C(1000)
-#define POLL_MOST_MS  INT64_C(60000)
+#define WAIT_MOST_MS  INT64_C(60000) /* of these and of those, unless the server wishes more */
 #define FIRST_POLLS   10
 
 /* A call under way: it waits for the list of tools, or for its answer. */
@@ -53,6 +52,13 @@ static bool starve(TfyCall *call)
 {
     tfy__call_starved(call);
     return false;
+}
+
+/* A wait behind so many others. */
+static int64_t doubled(int64_t wait, uint32_t times)
+{
+    for (; times && wait < WAIT_MOST_MS; times--) wait = wait * 2 < WAIT_MOST_MS ? wait * 2 : WAIT_MOST_MS;
+    return wait;
 }
 
 /* What is known of a call that has not left yet. */
@@ -220,11 +226,10 @@ static void ask_login(TfyCall *call, const char *say)
 static bool may_log_in(TfyCall *call)
 {
     const json_t *login = tfy__mcp_asked_login(call->round);
-    const char *say = json_string_value(json_object_get(login, "say"));
+    const char *said = json_string_value(json_object_get(login, "say")), *say = said ? said : "needs a login";
     if (!tfy__mcp_login_denied(call->round)) return true;
     call->outcome = call->round->away ? TFY_UNKNOWN : unsent(call);
-    fail_saying(call, 0, "was not called, and a person declined: the server ", say ? say : "needs a login",
-                say ? strlen(say) : 13);
+    fail_saying(call, 0, "was not called, and a person declined: the server ", say, strlen(say));
     return false;
 }
 
@@ -233,11 +238,8 @@ static bool may_log_in(TfyCall *call)
 /* How long to wait before the task is asked for its end, behind so many polls. */
 static int64_t poll_wait(const json_t *away, uint32_t polls)
 {
-    int64_t wait = json_integer_value(json_object_get(away, "poll_ms"));
-    if (wait < POLL_LEAST_MS) wait = POLL_LEAST_MS;
-    for (uint32_t i = FIRST_POLLS; i < polls && wait < POLL_MOST_MS; i++)
-        wait = wait * 2 < POLL_MOST_MS ? wait * 2 : POLL_MOST_MS;
-    return wait;
+    const int64_t wait = json_integer_value(json_object_get(away, "poll_ms"));
+    return doubled(wait < POLL_LEAST_MS ? POLL_LEAST_MS : wait, polls > FIRST_POLLS ? polls - FIRST_POLLS : 0);
 }
 
 static bool copy_number(json_t *to, const char *name, const json_t *from, const char *of)
@@ -301,12 +303,9 @@ static void take_task(TfyCall *call, const json_t *task)
  * it by its key. False: it is not. */
 static bool repeats(TfyCall *call, const TfyMcpEnd *end, TfyOutcome outcome)
 {
-    int64_t wait = REPEAT_LEAST_MS;
     if (end->how != TFY_MCP_FAILED || end->no_room || !call->tool->keyed || call->tries >= REPEATS_MOST) return false;
     if (outcome == TFY_NOT_DONE && unsent(call) == TFY_NOT_DONE) return false;
-    for (uint32_t i = 0; i < call->tries && wait < REPEAT_MOST_MS; i++)
-        wait = wait * 2 < REPEAT_MOST_MS ? wait * 2 : REPEAT_MOST_MS;
-    tfy__call_wait(call, wait, call->tries + 1, false);
+    tfy__call_wait(call, doubled(REPEAT_LEAST_MS, call->tries), call->tries + 1, false);
     return true;
 }
 
@@ -325,7 +324,7 @@ static bool is_answer(TfyMcpOpen *server, TfyCall *call, const TfyMcpEnd *end)
     if (end->how == TFY_MCP_ANSWERED) return true;
     if (end->how == TFY_MCP_FAILED && !end->no_room) forget_tools(server);
     if (away && end->how == TFY_MCP_FAILED && !end->no_room && !end->login)
-        tfy__call_poll(call, POLL_MOST_MS); /* it may be back then */
+        tfy__call_poll(call, WAIT_MOST_MS); /* it may be back then */
     else if (away || !repeats(call, end, end->outcome))
         fail_as(server, call, end, away ? TFY_UNKNOWN : end->outcome);
     return false;

@@ -70,25 +70,12 @@ TfyObj *tfy_from_base64(TfyTask *task, uint32_t line, const TfyObj *object)
     return made;
 }
 
-/* RFC 3986, 2.3: what needs no escape. */
-static bool is_unreserved(unsigned char byte)
-{
-    const unsigned char letter = byte | 0x20;
-    return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || (byte && strchr("-._~", byte));
-}
-
 TfyObj *tfy_url_encode(TfyTask *task, const TfyObj *object)
 {
     TfyBuffer out = {0};
     const TfyString *text = text_of(object);
     tfy_charge(task, text->byte_len);
-    for (uint32_t i = 0; i < text->byte_len; i++) {
-        const unsigned char byte = (unsigned char)text->bytes[i];
-        if (is_unreserved(byte))
-            tfy__buffer_char(&out, (char)byte);
-        else
-            tfy__buffer_printf(&out, "%%%02X", byte);
-    }
+    tfy__buffer_url_part(&out, text->bytes, text->byte_len);
     return give_text(task, &out);
 }
 

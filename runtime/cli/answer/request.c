@@ -3,11 +3,11 @@
 #include "cli/answer/offline.h"
 #include "cli/program/owner.h"
 
+#include "base/steady.h"
 #include "value/json.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WAIT_MS 10000 /* the default that the help gives for --timeout */
@@ -50,13 +50,6 @@ static int send_once(const char *db_path, const json_t *request, const char *by,
     return tfy__offline_request(db_path, request, by, delivery->run, delivery->text);
 }
 
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* No single event reports both a free lock and a new socket, so the command polls. Pauses differ, so that several
  * waiting commands do not stay in step. */
 static void pause_between(int attempt)
@@ -75,9 +68,9 @@ int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *d
         return TFY_E_INVALID;
     }
     tfy__user_name(geteuid(), by, sizeof by);
-    const int64_t end = clock_ms() + patience;
+    const int64_t end = tfy__steady_ms() + patience;
     int code = send_once(db_path, request, by, delivery);
-    for (int attempt = 0; code == TFY_E_HELD && clock_ms() < end; attempt++) {
+    for (int attempt = 0; code == TFY_E_HELD && tfy__steady_ms() < end; attempt++) {
         pause_between(attempt);
         code = send_once(db_path, request, by, delivery);
     }

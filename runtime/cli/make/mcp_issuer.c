@@ -90,19 +90,23 @@ int tfy__entering_issuer(TfyEntering *entering, const char *wanted)
 
 /* ---- the client ---- */
 
+/* How a client may show itself; the last one is for a client without a secret. */
+enum { METHODS = 3 };
+static const char *const methods[METHODS] = {"client_secret_basic", "client_secret_post", "none"};
+
 const char *tfy__entering_method(const TfyIssuer *at, bool secret)
 {
-    static const char *const methods[] = {"client_secret_basic", "client_secret_post", "none"};
-    if (!at->methods) return secret ? methods[0] : "none"; /* RFC 8414, 2 */
-    for (int i = secret ? 0 : 2; i < 3; i++)
+    if (!at->methods) return methods[secret ? 0 : METHODS - 1]; /* RFC 8414, 2 */
+    for (int i = secret ? 0 : METHODS - 1; i < METHODS; i++)
         if (tfy__list_has(at->methods, methods[i])) return methods[i];
     return NULL;
 }
 
 static bool is_method(const char *method)
 {
-    return strcmp(method, "none") == 0 || strcmp(method, "client_secret_basic") == 0 ||
-           strcmp(method, "client_secret_post") == 0;
+    for (int i = 0; i < METHODS; i++)
+        if (strcmp(method, methods[i]) == 0) return true;
+    return false;
 }
 
 /* The entry of a client that has registered. NULL: why says what is wrong with the answer. */

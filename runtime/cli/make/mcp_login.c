@@ -150,11 +150,17 @@ static int take_given(Login *login, const char *id, const char *secret)
     return !secret || add_secret(login, secret) ? EXIT_DONE : EXIT_MISSING;
 }
 
-/* The client that is known to the issuer from an earlier login, unless its secret has expired or its port is taken. */
+/* The client that is known to the issuer from an earlier login; NULL: none is. */
+static json_t *known_client(const Login *login)
+{
+    const json_t *of = json_object_get(json_object_get(login->logins, "issuers"), login->entering.issuer);
+    return json_object_get(of, "client");
+}
+
+/* Takes that one, unless its secret has expired or its port is taken. */
 static bool take_known(Login *login)
 {
-    json_t *of = json_object_get(json_object_get(login->logins, "issuers"), login->entering.issuer);
-    json_t *client = json_object_get(of, "client");
+    json_t *client = known_client(login);
     const char *redirect = json_string_value(json_object_get(client, "redirect"));
     const json_int_t expires = json_integer_value(json_object_get(client, "expires"));
     if (!json_string_value(json_object_get(client, "id")) || (expires && expires <= time(NULL))) return false;
@@ -163,18 +169,12 @@ static bool take_known(Login *login)
     return true;
 }
 
-static const char *known_redirect(const Login *login)
-{
-    const json_t *of = json_object_get(json_object_get(login->logins, "issuers"), login->entering.issuer);
-    return json_string_value(json_object_get(json_object_get(of, "client"), "redirect"));
-}
-
 static int choose_client(Login *login)
 {
     const char *id = login->args->option[OPT_CLIENT_ID], *secret = login->args->option[OPT_CLIENT_SECRET];
     const bool document = id && !secret && strncmp(id, "https://", 8) == 0;
     if (secret && !id) return tfy__fail(EXIT_USAGE, "--client-secret needs --client-id");
-    if (!tfy__redirect_open(&login->redirect, known_redirect(login)))
+    if (!tfy__redirect_open(&login->redirect, json_string_value(json_object_get(known_client(login), "redirect"))))
         return tfy__fail(EXIT_MISSING, "no port of 127.0.0.1 can be opened: %s", strerror(errno));
     if (id && (!document || login->entering.at.documents)) return take_given(login, id, secret);
     if (take_known(login)) return EXIT_DONE;
@@ -246,7 +246,7 @@ static void add(TfyBuffer *url, const char *name, const char *value)
     const char last = url->len ? url->data[url->len - 1] : '\0';
     if (last != '?' && last != '&') tfy__buffer_char(url, memchr(url->data, '?', url->len) ? '&' : '?');
     tfy__buffer_printf(url, "%s=", name);
-    tfy__fetch_encode(url, value);
+    tfy__buffer_url_part(url, value, strlen(value));
 }
 
 /* The address that the person opens. */

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/steady.h"
 
 #define GUESTS_MOST 8     /* connections at once; a further one waits */
 #define HEAD_MOST   32768 /* bytes of a request */
@@ -24,13 +25,6 @@ typedef struct Guest {
     size_t len;
     char head[HEAD_MOST];
 } Guest;
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
 
 /* ---- the port ---- */
 
@@ -134,7 +128,7 @@ static void let_in(int listener, Guest *guests)
     for (int i = 0; i < GUESTS_MOST; i++) {
         if (guests[i].fd >= 0) continue;
         guests[i].fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        guests[i].until_ms = clock_ms() + PATIENCE_MS;
+        guests[i].until_ms = tfy__steady_ms() + PATIENCE_MS;
         guests[i].len = 0;
         if (guests[i].fd < 0) return;
     }
@@ -151,12 +145,12 @@ static int turn(const TfyRedirect *redirect, Guest *guests, int64_t until_ms, Tf
         if (guests[i].fd >= 0 && guests[i].until_ms < until_ms) until_ms = guests[i].until_ms;
     }
     ready[GUESTS_MOST] = (struct pollfd){.fd = full ? -1 : redirect->listener, .events = POLLIN};
-    const int64_t left = until_ms - clock_ms();
+    const int64_t left = until_ms - tfy__steady_ms();
     if (poll(ready, GUESTS_MOST + 1, left > 0 ? (int)left : 0) < 0) return 0;
     for (int i = 0; i < GUESTS_MOST; i++) {
         const int heard = ready[i].revents ? hear(&guests[i], answer) : 0;
         if (heard) return heard;
-        if (guests[i].fd >= 0 && guests[i].until_ms <= clock_ms()) dismiss(&guests[i], "408 Request Timeout", "");
+        if (guests[i].fd >= 0 && guests[i].until_ms <= tfy__steady_ms()) dismiss(&guests[i], "408 Request Timeout", "");
     }
     if (ready[GUESTS_MOST].revents) let_in(redirect->listener, guests);
     return 0;
@@ -164,11 +158,11 @@ static int turn(const TfyRedirect *redirect, Guest *guests, int64_t until_ms, Tf
 
 int tfy__redirect_wait(TfyRedirect *redirect, int64_t most_ms, TfyLoginAnswer *answer)
 {
-    const int64_t until_ms = clock_ms() + most_ms;
+    const int64_t until_ms = tfy__steady_ms() + most_ms;
     Guest *guests = calloc(GUESTS_MOST, sizeof *guests);
     int heard = 0;
     for (int i = 0; guests && i < GUESTS_MOST; i++) guests[i].fd = -1;
-    while (guests && !heard && clock_ms() < until_ms) heard = turn(redirect, guests, until_ms, answer);
+    while (guests && !heard && tfy__steady_ms() < until_ms) heard = turn(redirect, guests, until_ms, answer);
     for (int i = 0; guests && i < GUESTS_MOST; i++)
         if (guests[i].fd >= 0) close(guests[i].fd);
     free(guests);

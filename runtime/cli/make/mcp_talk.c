@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/steady.h"
 #include "cli/make/bare_loop.h"
 #include "effects/http_client.h"
 #include "effects/known.h"
@@ -22,13 +22,6 @@
 #define TURN_MS     100
 #define SAID_MOST   4096 /* bytes of stderr that are shown if it fails */
 #define LINES_MOST  3    /* wrong answers to a question until it counts as declined */
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
 
 /* ---- questions ---- */
 
@@ -90,7 +83,7 @@ static void on_log(void *arg, bool own, const char *text, size_t len)
 
 void tfy__mcp_talk_heard(TfyMcpTalk *talk)
 {
-    talk->until_ms = clock_ms() + talk->patience_ms;
+    talk->until_ms = tfy__steady_ms() + talk->patience_ms;
 }
 
 void tfy__mcp_talk_end(TfyMcpTalk *talk, int status)
@@ -207,7 +200,7 @@ int tfy__mcp_talk_open_spec(TfyMcpTalk *talk, const TfyArgs *args, const TfyMcpS
 int tfy__mcp_talk_run(TfyMcpTalk *talk)
 {
     tfy__mcp_talk_heard(talk);
-    while (!talk->done && clock_ms() < talk->until_ms)
+    while (!talk->done && tfy__steady_ms() < talk->until_ms)
         if (!tfy__bare_turn(talk->loop, TURN_MS)) return tfy__fail(EXIT_BUG, "the loop cannot continue");
     if (talk->done) return talk->status;
     if (talk->said.len) tfy__say_text("%s", talk->said.data);

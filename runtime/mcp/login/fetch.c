@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "effects/http_client.h"
 #include "value/json.h"
 
 #define CONNECT_MS 10000L
@@ -13,30 +14,13 @@
 
 /* ---- what is sent ---- */
 
-void tfy__fetch_encode(TfyBuffer *out, const char *text)
-{
-    for (; *text; text++) {
-        const char c = *text;
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c))
-            tfy__buffer_char(out, c);
-        else
-            tfy__buffer_printf(out, "%%%02X", (unsigned)(unsigned char)c);
-    }
-}
-
 void tfy__fetch_add(TfyFetch *fetch, const char *name, const char *value)
 {
     fetch->type = TFY_FETCH_FORM;
     if (fetch->body.len) tfy__buffer_char(&fetch->body, '&');
     tfy__buffer_text(&fetch->body, name);
     tfy__buffer_char(&fetch->body, '=');
-    tfy__fetch_encode(&fetch->body, value);
-}
-
-static void wipe(TfyBuffer *buffer)
-{
-    if (buffer->data) explicit_bzero(buffer->data, buffer->cap);
-    tfy__buffer_free(buffer);
+    tfy__buffer_url_part(&fetch->body, value, strlen(value));
 }
 
 static bool add_header(TfyFetch *fetch, const char *line)
@@ -50,14 +34,14 @@ static bool add_header(TfyFetch *fetch, const char *line)
 static bool add_basic(TfyFetch *fetch, const char *id, const char *secret)
 {
     TfyBuffer pair = {0}, line = {0};
-    tfy__fetch_encode(&pair, id);
+    tfy__buffer_url_part(&pair, id, strlen(id));
     tfy__buffer_char(&pair, ':');
-    tfy__fetch_encode(&pair, secret);
+    tfy__buffer_url_part(&pair, secret, strlen(secret));
     tfy__buffer_text(&line, "Authorization: Basic ");
     if (!pair.failed) tfy__write_base64(&line, pair.data, pair.len);
     const bool ok = !pair.failed && !line.failed && add_header(fetch, line.data);
-    wipe(&pair);
-    wipe(&line);
+    tfy__buffer_wipe(&pair);
+    tfy__buffer_wipe(&line);
     return ok;
 }
 
@@ -163,10 +147,8 @@ long tfy__fetch_ended(const TfyFetch *fetch, CURL *easy, CURLcode result, char *
 
 void tfy__fetch_free(TfyFetch *fetch)
 {
-    for (struct curl_slist *header = fetch->headers; header; header = header->next)
-        explicit_bzero(header->data, strlen(header->data));
-    curl_slist_free_all(fetch->headers);
-    wipe(&fetch->body);
-    wipe(&fetch->answer);
+    tfy__http_headers_free(fetch->headers);
+    tfy__buffer_wipe(&fetch->body);
+    tfy__buffer_wipe(&fetch->answer);
     *fetch = (TfyFetch){.type = NULL};
 }

@@ -42,7 +42,4 @@ bool tfy__fetch_is_error(const TfyFetch *fetch, const char *error);
 json_t *tfy__fetch_json(const TfyFetch *fetch);
 void tfy__fetch_free(TfyFetch *fetch); /* wipes what was sent and answered; the struct is zeroed */
 
-/* Percent-encodes a text, for forms and queries. */
-void tfy__fetch_encode(TfyBuffer *out, const char *text);
-
 #endif

@@ -113,16 +113,6 @@ int tfy__logins_lock(char *why)
     return -1;
 }
 
-static bool write_all(int fd, const char *text, size_t len)
-{
-    while (len) {
-        const ssize_t count = write(fd, text, len);
-        if (count < 0 && errno != EINTR) return false;
-        if (count > 0) text += count, len -= (size_t)count;
-    }
-    return true;
-}
-
 bool tfy__logins_write(const json_t *logins, char *why)
 {
     char path[PATH_MAX];
@@ -130,7 +120,7 @@ bool tfy__logins_write(const json_t *logins, char *why)
     if (!name_file(path, why)) return false;
     char *text = json_dumps(logins, JSON_INDENT(2) | JSON_SORT_KEYS);
     const int fd = text ? tfy__whole_open(&whole, path, 0600) : -1;
-    bool ok = fd >= 0 && write_all(fd, text, strlen(text));
+    bool ok = fd >= 0 && tfy__write_all(fd, text, strlen(text));
     if (!text) errno = ENOMEM;
     if (fd >= 0) ok = close(fd) == 0 && ok;
     if (text) {

@@ -161,12 +161,17 @@ bool tfy__samples_any(const TfyMcpHost *host, const char *run)
 }
 
 /* What a client says belongs to the host's thread, so the loop gets a copy. */
+static void take_result(Sample *sample, const json_t *result)
+{
+    sample->result = json_deep_copy(result);
+    sample->code = ENOMEM;
+}
+
 void tfy__sample_answer(TfyMcpHost *host, const char *run, const char *key, const json_t *result)
 {
     Sample *sample = find(host, run, key);
     if (!sample) return;
-    sample->result = json_deep_copy(result);
-    sample->code = ENOMEM;
+    take_result(sample, result);
     answer(host, sample);
 }
 
@@ -186,10 +191,9 @@ uint32_t tfy__samples_reply(TfyMcpTurn *turn)
         const json_t *result = json_object_get(turn->replies, sample->key);
         next = sample->next;
         if (!result || strcmp(sample->run, turn->run) != 0) continue;
-        char key[KEY];
-        strcpy(key, sample->key);
-        tfy__sample_answer(turn->host, turn->run, key, result);
-        json_object_del(turn->replies, key);
+        take_result(sample, result);
+        json_object_del(turn->replies, sample->key);
+        answer(turn->host, sample); /* which may free it */
         count++;
     }
     return count;
