@@ -5,6 +5,7 @@
  * A drain needs no records of its own: at every moment the log is one that a kill could have left. It only makes
  * it less likely that a `once` step is cut off in the middle and in doubt. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ void tfy_drain(TfyLoop *loop, int64_t grace_ms)
     const int reason = errno;
     if (!loop->interrupted) loop->grace_ms = grace_ms;
     if (loop->interrupted < 2) loop->interrupted++;
+    atomic_thread_fence(memory_order_seq_cst); /* either this sees the descriptor, or the loop the request */
     if (loop->wake_fd >= 0) (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
     errno = reason;
 }
@@ -45,6 +47,7 @@ bool tfy__wake_open(TfyLoop *loop)
         return false;
     }
     loop->wake_fd = fd;
+    atomic_thread_fence(memory_order_seq_cst); /* see tfy_drain */
     return true;
 }
 

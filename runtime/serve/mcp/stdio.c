@@ -82,16 +82,23 @@ static void end(TfyMcpAnswer *answer, int status, const char *text, size_t len)
 
 /* ---- from the client ---- */
 
-static void drain(void *arg)
+static void drain(TfyLoop *loop, void *arg)
 {
-    tfy__drain_server(((struct TfyMcpStdio *)arg)->server);
+    if (loop) tfy__drain_server(arg);
+}
+
+/* The loop asks itself, since it may not run yet. */
+static void leave(void *arg)
+{
+    TfyServer *server = ((struct TfyMcpStdio *)arg)->server;
+    if (tfy__command_post(server, drain, server) == TFY_E_NOMEM) tfy__drain_server(server);
 }
 
 /* The client has closed its end. Calls that it waits for may end; then the server does, and leaves the rest to its next
  * start. */
 static void on_end(TfyMcpHost *host, void *arg)
 {
-    tfy__mcp_host_when_idle(host, LAST_MS, drain, arg);
+    tfy__mcp_host_when_idle(host, LAST_MS, leave, arg);
 }
 
 static void on_long(TfyMcpHost *host, void *arg)
