@@ -61,3 +61,25 @@ check "... by its documented workflows" printed "Pushes a branch."
 
 check "the key is the owner's alone" sh -c '[ "$(stat -c %a runs.db-key)" = 600 ] && [ "$(stat -c %s runs.db-key)" = 32 ]'
 check "nothing but the protocol is on stdout" sh -c '! grep -q "not a message" log'
+
+# A client that is gone before the server runs: each thread begins long before what opened it goes on.
+cat >late.c <<'END'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *arg)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+    int code = real(thread, attributes, work, arg);
+    usleep(100000);
+    return code;
+}
+END
+case ${CFLAGS:-} in
+*sanitize*) ;; # a library before the sanitizer's own is not to be had
+*)
+    ${CC:-cc} -D_GNU_SOURCE -shared -fPIC -o late.so late.c
+    run timeout 60 env LD_PRELOAD="$PWD/late.so" tfy mcp serve offers.tfy </dev/null
+    check "a client that is gone at once ends the server" ended 0
+    ;;
+esac
