@@ -117,10 +117,10 @@ TfyPal *tfy__pal(TfyLoop *loop); /* NULL: not open */
  * its present state. It may leave once everything appended so far is durable: published is called then. run, task:
  * NULL for all; task "1.2" includes the tasks below it. */
 int tfy__pal_subscribe(TfyLoop *loop, const char *run, const char *task, char filter[TFY_PAL_FILTER],
-                       TfyBuffer *snapshot, int64_t *lsn, char *error_text);
+                       TfyBuffer *snapshot, TfyTicket *ticket, char *error_text);
 
 /* The metrics of this process in Prometheus' text format (observe/metrics.h). They may leave when a snapshot may. */
-void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, int64_t *lsn);
+void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, TfyTicket *ticket);
 
 /* Queues text of the process itself for stdout (1) or stderr (2), after what tasks have printed; never blocks. On
  * stderr the text is dropped, and counted, if far too much is queued already. */

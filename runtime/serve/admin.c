@@ -3,7 +3,8 @@
 
 #include "wal/rows/payload.h"
 
-int64_t tfy__admin_append(TfyLog *log, const TfyCaller *caller, const char *what, const char *name, const json_t *value)
+TfyTicket tfy__admin_append(TfyLog *log, const TfyCaller *caller, const char *what, const char *name,
+                            const json_t *value)
 {
     TfyBuffer out = {0};
     tfy__put_begin(&out);
@@ -20,9 +21,10 @@ int64_t tfy__admin_append(TfyLog *log, const TfyCaller *caller, const char *what
 void tfy__admin_audit(TfyRequest *request, const char *what, const char *name, const json_t *value, TfyPosted then)
 {
     TfyLoop *loop = request->server->loop;
-    const int64_t lsn = tfy__admin_append(tfy__loop_log(loop), &request->caller, what, name, value);
-    request->lsn = lsn;
-    if (lsn > 0) {
+    TfyLog *log = tfy__loop_log(loop);
+    const TfyTicket ticket = tfy__admin_append(log, &request->caller, what, name, value);
+    if (ticket > 0) {
+        request->lsn = tfy__log_last_lsn(log);
         tfy__command_await(request, then);
         return;
     }

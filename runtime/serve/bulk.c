@@ -178,7 +178,7 @@ static void end(TfyRequest *request)
         tfy__request_done(request);
         return;
     }
-    request->lsn = tfy__log_last(tfy__loop_log(request->server->loop));
+    request->lsn = tfy__log_last_lsn(tfy__loop_log(request->server->loop));
     tfy__command_await(request, tfy__command_answer);
 }
 

@@ -35,7 +35,7 @@ static void show_changed(TfyRequest *request)
 /* The change is appended: its answer leaves when it is durable. */
 static void changed(TfyRequest *request)
 {
-    request->lsn = tfy__log_last(tfy__loop_log(request->server->loop));
+    request->lsn = tfy__log_last_lsn(tfy__loop_log(request->server->loop));
     request->then = show_changed;
     tfy__command_await(request, tfy__command_read);
 }
@@ -313,8 +313,10 @@ static int fork_it(TfyRequest *request, char *error)
     if (code != TFY_OK) return code;
     snprintf(request->run->id, sizeof request->run->id, "%s", made);
     code = tfy__resume(loop, made, error);
-    const TfyQueued begun = {
-        .program = request->run->program, .workflow = request->run->workflow, .run = made, .lsn = tfy__log_last(log)};
+    const TfyQueued begun = {.program = request->run->program,
+                             .workflow = request->run->workflow,
+                             .run = made,
+                             .lsn = tfy__log_last_lsn(log)};
     if (code == TFY_OK) tfy__queue_add(request->server->queue, &begun, TFY_ADMIT_NOW);
     return code;
 }

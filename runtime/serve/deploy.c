@@ -157,8 +157,10 @@ static bool take(TfyRequest *request)
     if (!deploy->served) return tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s", error);
     deploy->again = deploy->served == before;
     if (deploy->again) return true;
-    request->lsn = tfy__version_take(server, deploy->served, &request->caller, error);
-    return request->lsn > 0 || tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s", error);
+    if (tfy__version_take(server, deploy->served, &request->caller, error) < 0)
+        return tfy__problem(&request->problem, TFY_PROBLEM_NOT_POSSIBLE, "%s", error);
+    request->lsn = tfy__log_last_lsn(tfy__loop_log(server->loop));
+    return true;
 }
 
 /* In the loop, once it is compiled. */

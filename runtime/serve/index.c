@@ -760,7 +760,7 @@ static bool take(TfyIndexer *indexer, const char *path)
     if (tfy__index_file_meta(indexer->db, &meta) != SQLITE_OK) return false;
     indexer->cursor = meta.cursor;
     return meta.version == (indexer->words ? TFY_INDEX_VERSION : -TFY_INDEX_VERSION) &&
-           memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 && meta.cursor <= tfy__log_last(indexer->log) &&
+           memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 && meta.cursor <= tfy__log_last_lsn(indexer->log) &&
            tfy__index_file_is_whole(indexer->db, &meta);
 }
 

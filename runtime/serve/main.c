@@ -239,7 +239,7 @@ static void wake_readers(TfyLoop *loop, void *arg)
     const TfyServer *server = arg;
     if (!loop) return;
     tfy__tail_wake(server->tail);
-    tfy__hub_wake(server->hub, tfy__log_durable(tfy__loop_log(loop)));
+    tfy__hub_wake(server->hub, tfy__log_durable_lsn(tfy__loop_log(loop)));
     tfy__mcp_host_wake(server->mcp);
 }
 

@@ -28,7 +28,7 @@ static void add_own(TfyServer *server, TfyBuffer *out)
     tfy__times_text(&server->turns, "tfy_loop_turn_seconds",
                     "How long a turn of the loop took, without the time that it slept.", out);
     tfy__http_figures_text(server->figures, out);
-    tfy__followers_figures(server->followers, tfy__log_durable(tfy__loop_log(server->loop)), out);
+    tfy__followers_figures(server->followers, tfy__log_durable_lsn(tfy__loop_log(server->loop)), out);
     tfy__buffer_printf(out,
                        "# HELP tfy_build_info The version of the server.\n"
                        "# TYPE tfy_build_info gauge\ntfy_build_info{version=\"%s\"} 1\n",
@@ -66,12 +66,12 @@ static void add_loop(TfyLoop *loop, void *arg)
 {
     TfyRequest *request = arg;
     TfyServer *server = request->server;
-    int64_t lsn;
+    TfyTicket ticket;
     if (!loop) {
         tfy__command_refuse(request);
         return;
     }
-    tfy__metrics_text(loop, &request->answer, &lsn);
+    tfy__metrics_text(loop, &request->answer, &ticket);
     add_own(server, &request->answer);
     request->type = "text/plain; version=0.0.4; charset=utf-8";
     tfy__command_await(request, tfy__command_answer);

@@ -235,7 +235,7 @@ static void admit(struct TfyQueue *queue, Entry *entry)
 /* The first that may begin. */
 static Entry *next_of(const struct TfyQueue *queue, const Lane *lane)
 {
-    const int64_t durable = tfy__log_durable(tfy__loop_log(queue->server->loop));
+    const int64_t durable = tfy__log_durable_lsn(tfy__loop_log(queue->server->loop));
     for (int i = 0; lane->queued && i < LEVELS; i++)
         for (Entry *entry = lane->waiting[i].first; entry; entry = entry->next)
             if (entry->lsn <= durable && key_allows(lane, entry->key, entry->per_key)) return entry;

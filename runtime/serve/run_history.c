@@ -305,7 +305,7 @@ void tfy__serve_record(TfyRequest *request)
     TfyEvents *events = one.lsn ? tfy__reader_events(request) : NULL;
     if (events) (void)tfy__events_see(events, one.lsn, see_one, &one);
     if (one.found || request->problem.kind) return;
-    const bool gone = one.lsn && one.lsn <= tfy__log_durable(request->reader->log);
+    const bool gone = one.lsn && one.lsn <= tfy__log_durable_lsn(request->reader->log);
     tfy__problem(&request->problem, gone ? TFY_PROBLEM_COMPACTED : TFY_PROBLEM_NOT_FOUND,
                  gone ? "record %.20s was removed by gc or compacted" : "there is no record %.20s", text);
 }

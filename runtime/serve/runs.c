@@ -123,7 +123,7 @@ static int look_up(Search *search, const char *id)
     const TfyServer *server = search->request->server;
     const int code = look_up_now(search, id);
     if (code != TFY_E_ABSENT || search->hidden || !is_id(id)) return code;
-    search->behind = !index_has(search->request, tfy__log_durable(tfy__loop_log(server->loop)));
+    search->behind = !index_has(search->request, tfy__log_durable_lsn(tfy__loop_log(server->loop)));
     return look_up_now(search, id);
 }
 

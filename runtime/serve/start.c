@@ -146,7 +146,7 @@ int tfy__start_run(TfyServer *server, const TfyServed *of, const TfyWorkflow *wo
         .queued = facts->queued, .id = key, .ceiling = &narrowed.ceiling, .facts = put_facts, .arg = facts, .run = run};
     const int code = tfy__submit_start(server->loop, of->program, workflow->name, args, &start, NULL, error);
     if (code != TFY_OK) return code;
-    place.lsn = tfy__log_last(tfy__loop_log(server->loop));
+    place.lsn = tfy__log_last_lsn(tfy__loop_log(server->loop));
     place.asked_ms = tfy__wall_ms(server->loop);
     tfy__queue_add(server->queue, &place, admission);
     return TFY_OK;
@@ -169,7 +169,7 @@ static TfyStarting *on_its_way(TfyServer *server, const char run[37])
 /* The run is durable: a reader shows it, once the index has it. */
 static void read_it(TfyRequest *request)
 {
-    request->after = tfy__log_durable(tfy__loop_log(request->server->loop));
+    request->after = tfy__log_durable_lsn(tfy__loop_log(request->server->loop));
     request->then = tfy__serve_started;
     tfy__readers_ask(request->server->readers, request);
 }
@@ -234,7 +234,7 @@ static bool starts(TfyRequest *request, const char *args)
     const int code =
         tfy__start_run(server, starting->of, starting->workflow, args, request->key, &facts, starting->run, error);
     if (code == TFY_OK) {
-        request->lsn = tfy__log_last(tfy__loop_log(server->loop));
+        request->lsn = tfy__log_last_lsn(tfy__loop_log(server->loop));
         starting->started_ms = tfy__wall_ms(server->loop);
         starting->queued = facts.queued;
         return true;

@@ -605,7 +605,7 @@ struct TfyHub *tfy__hub_open(TfyServer *server, char *error)
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
     if (!hub) return NULL;
     hub->epoch = tfy__log_epoch(log);
-    hub->head = tfy__log_durable(log);
+    hub->head = tfy__log_durable_lsn(log);
     tfy__uuid_text(tfy__log_uuid(log), hub->db);
     hub->first = hub->next = 1;
     hub->beat_ms = tfy__bound("TFY_TEST_BEAT_MS", BEAT_MS);

@@ -105,7 +105,7 @@ int64_t tfy__tail_cursor(struct TfyTail *tail)
 
 int64_t tfy__tail_behind(struct TfyTail *tail)
 {
-    const int64_t behind = tfy__log_durable(tfy__loop_log(tail->server->loop)) - tfy__tail_cursor(tail);
+    const int64_t behind = tfy__log_durable_lsn(tfy__loop_log(tail->server->loop)) - tfy__tail_cursor(tail);
     return behind > 0 ? behind : 0;
 }
 

@@ -52,8 +52,8 @@ static TfyLog *hold_log(const Words *words, int *code, char *error)
     TfyLog *log = NULL;
     *code = tfy__log_open(&log, &options, error);
     if (*code != TFY_OK) return NULL;
-    const int64_t lsn = tfy__log_opened(log, tfy_version(), NULL);
-    *code = lsn < 0 ? (int)lsn : TFY_OK;
+    const TfyTicket ticket = tfy__log_opened(log, tfy_version(), NULL);
+    *code = ticket < 0 ? (int)ticket : TFY_OK;
     return log;
 }
 
@@ -61,8 +61,8 @@ static int record(TfyLog *log, const char *what, const char *name, const json_t 
 {
     TfyCaller caller = {.how = "file"};
     tfy__user_name(geteuid(), caller.name, sizeof caller.name);
-    const int64_t lsn = tfy__admin_append(log, &caller, what, name, value);
-    return lsn < 0 ? (int)lsn : tfy__log_sync(log);
+    const TfyTicket ticket = tfy__admin_append(log, &caller, what, name, value);
+    return ticket < 0 ? (int)ticket : tfy__log_sync(log);
 }
 
 static int create_here(TfyLog *log, TfyDoor *door, const json_t *body, char secret[TFY_SECRET_SIZE], char *error)

@@ -262,7 +262,7 @@ const TfyServed *tfy__version_known(TfyPrograms *programs, const char *name, Tfy
     return known;
 }
 
-int64_t tfy__version_take(TfyServer *server, const TfyServed *served, const TfyCaller *caller, char *error)
+TfyTicket tfy__version_take(TfyServer *server, const TfyServed *served, const TfyCaller *caller, char *error)
 {
     int64_t code = tfy__served_load(server, served, error);
     if (code == TFY_OK) code = tfy__store_program(server->loop, served->program);

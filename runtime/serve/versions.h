@@ -20,8 +20,8 @@ bool tfy__versions_open(TfyServer *server, char *error);
  * then). NULL: error has a sentence. */
 const TfyServed *tfy__version_known(TfyPrograms *programs, const char *name, TfyShared **shared, char *error);
 
-/* In the loop: new runs get this version from now on. Records it, and returns the record, which is not durable yet; or a
+/* In the loop: new runs get this version from now on. Records it, and returns the ticket of that; or a
  * negative code, and error (TFY_ERROR_TEXT bytes) has a sentence. */
-int64_t tfy__version_take(TfyServer *server, const TfyServed *served, const TfyCaller *caller, char *error);
+TfyTicket tfy__version_take(TfyServer *server, const TfyServed *served, const TfyCaller *caller, char *error);
 
 #endif

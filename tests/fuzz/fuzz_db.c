@@ -68,7 +68,8 @@ static void make_database(const char *path, bool second)
     tfy__log_add_task(log, &root);
     tfy__log_append(log, &root, TFY_R_INSTRUCTION_START, 0, 0, "{\"workflow\":\"main\"}", 19);
     child.tid = tfy__log_next_tid(log);
-    child.born = tfy__log_append(log, &root, TFY_R_TASK_SPAWN, 1, 1, "{\"workflow\":\"other\"}", 20);
+    tfy__log_append(log, &root, TFY_R_TASK_SPAWN, 1, 1, "{\"workflow\":\"other\"}", 20);
+    child.born = root.head;
     tfy__log_add_task(log, &child);
     for (int i = 0; i < 30; i++) {
         tfy__log_append(log, i % 3 ? &root : &child, TFY_R_OUTPUT, i + 2, 1, "{\"to\":\"stdout\",\"text\":\"hello\"}",

@@ -17,9 +17,9 @@ void sim_check_behind(const TaskRest *rest, const char *what)
     if (sim.expecting || !log) return;
     sim.checks++;
     if (tfy__log_error(log)) sim_broken("w1", "%s leaves after the log failed", what);
-    if (rest->log.head > tfy__log_durable(log))
+    if (rest->log.head > tfy__log_durable_lsn(log))
         sim_broken("w1", "%s leaves task %s before record %lld is durable (%lld is)", what, rest->log.path,
-                   (long long)rest->log.head, (long long)tfy__log_durable(log));
+                   (long long)rest->log.head, (long long)tfy__log_durable_lsn(log));
 }
 
 /* ---- looking into a history ---- */

@@ -273,7 +273,7 @@ static void submit(SimEvent *event)
         sim_broken("d1", "%s cannot be submitted: %s", run->workflow, error);
     }
     snprintf(run->uuid, sizeof run->uuid, "%s", tfy_run_id(sim.loop, tid));
-    run->submit_lsn = tfy__log_last(tfy__loop_log(sim.loop));
+    run->submit_lsn = tfy__log_last_lsn(tfy__loop_log(sim.loop));
     run->signals_acked = 0;
     if (!sim.expecting) sim_trace("submit %s %s", run->workflow, run->uuid);
 }
@@ -300,7 +300,7 @@ static void plan_writer(void)
 static void look_at_runs(void)
 {
     TfyLog *log = tfy__loop_log(sim.loop);
-    int64_t durable = tfy__log_durable(log);
+    int64_t durable = tfy__log_durable_lsn(log);
     if (durable < sim.opened_lsn) return; /* what this life found may be in the memory of the machine alone */
     if (durable > sim.durable) sim.durable = durable;
     for (uint32_t i = 0; i < sim.run_count; i++) {
@@ -313,7 +313,7 @@ static void look_at_runs(void)
         }
         if (!live || run->over) continue;
         if (durable >= run->submit_lsn) run->acked = true;
-        if (!live->ended || durable < tfy__log_last(log)) continue;
+        if (!live->ended || durable < tfy__log_last_lsn(log)) continue;
         run->over = true;
         run->state = live->log.state;
         free(run->result);
@@ -503,10 +503,10 @@ static void begin_life(const char *db, const SimPlan *begin)
     tfy__on_question(sim.loop, on_question, NULL);
     if (!db) return;
     TfyLog *log = tfy__loop_log(sim.loop);
-    sim.opened_lsn = tfy__log_last(log);
-    if (tfy__log_last(log) - 1 < sim.durable) /* its own Opened is the newest */
+    sim.opened_lsn = tfy__log_last_lsn(log);
+    if (tfy__log_last_lsn(log) - 1 < sim.durable) /* its own Opened is the newest */
         sim_broken("d1", "record %lld was durable, and the log ends at %lld", (long long)sim.durable,
-                   (long long)tfy__log_last(log) - 1);
+                   (long long)tfy__log_last_lsn(log) - 1);
     sim_check_recovered(log);
     code = tfy_resume_all(sim.loop, error);
     must(code, "resuming", error, was_disturbed(begin));

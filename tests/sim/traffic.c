@@ -188,14 +188,14 @@ static void net_let_go(TfyLoop *loop, const char *run, int64_t handle, bool dura
 {
     const TfyLog *log = sim.expecting ? NULL : loop->log;
     const Closing *closing = log ? closing_of(run, handle) : NULL;
-    if (log && durable && (!closing || closing->lsn > tfy__log_durable(log)))
+    if (log && durable && (!closing || closing->lsn > tfy__log_durable_lsn(log)))
         sim_broken("w5", "descriptor %lld is closed outside before record %lld is durable (%lld is)", (long long)handle,
-                   closing ? (long long)closing->lsn : 0, (long long)tfy__log_durable(log));
+                   closing ? (long long)closing->lsn : 0, (long long)tfy__log_durable_lsn(log));
     if (log && !durable && !closing) {
         traffic.closings =
             grown(traffic.closings, traffic.closing_count, &traffic.closing_cap, sizeof *traffic.closings);
         Closing *added = &traffic.closings[traffic.closing_count++];
-        *added = (Closing){.handle = handle, .lsn = tfy__log_last(log)};
+        *added = (Closing){.handle = handle, .lsn = tfy__log_last_lsn(log)};
         snprintf(added->run, sizeof added->run, "%s", run);
     }
     tfy__perform_net.let_go(loop, run, handle, durable);

@@ -80,7 +80,7 @@ static void write_run(TfyLog *log)
            "{\"tool\":\"make_plan\",\"model\":\"m\",\"answer\":\"{\\\"text\\\":\\\"int a;\\\"}\"}");
     append(log, &root, TFY_R_TASK_SPAWN, 2, 1, "{\"tid\":2,\"path\":\"1.1\",\"workflow\":\"side\",\"args\":{}}");
     side.tid = tfy__log_next_tid(log);
-    side.born = tfy__log_last(log);
+    side.born = tfy__log_last_lsn(log);
     tfy__log_add_task(log, &side);
     append(log, &side, TFY_R_STEP_START, 1, 4,
            "{\"tool\":\"send_mail\",\"args\":{\"to\":\"x\"},\"attempt\":1,\"key\":\"r/1.1/1\"}");

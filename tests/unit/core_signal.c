@@ -143,11 +143,11 @@ static void test_again_while_full(void **state)
     TfyLog *log = bench.loop->log;
     for (int i = 0; i < 2; i++)
         assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"one\"", "id 1", NULL, error), TFY_E_STATE);
-    assert_true(tfy__log_durable(log) < tfy__log_last(log));
+    assert_true(tfy__log_durable_lsn(log) < tfy__log_last_lsn(log));
     full = false;
     bench.world->jump(bench.world->state, 200000000); /* the writer's pause is over */
     assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"one\"", "id 1", NULL, error), 0);
-    assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
+    assert_int_equal(tfy__log_durable_lsn(log), tfy__log_last_lsn(log));
     settle(&bench);
     assert_string_equal(said, "one\n");
     assert_int_equal(tfy__arrive_signal(bench.loop, "last", "go", "\"two\"", "id 2", NULL, error), 0);

@@ -78,7 +78,7 @@ static void make_log(Place *place, int records)
     const TfyLogOptions options = {.path = place->db, .no_thread = true};
     assert_int_equal(tfy__log_open(&log, &options, place->error), TFY_OK);
     tfy__log_opened(log, "test", NULL);
-    while (tfy__log_last(log) < records)
+    while (tfy__log_last_lsn(log) < records)
         tfy__log_append(log, tfy__log_self(log), TFY_R_ADMIN, 0, 0, "{\"what\":\"config\"}", 17);
     assert_int_equal(tfy__log_sync(log), TFY_OK);
     assert_int_equal(tfy__log_close(log, true), TFY_OK);

@@ -28,8 +28,8 @@ static void spawn(TfyLog *log, Family *family, int index)
     *child = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &family->work.run, .path = paths[index]};
     snprintf(text, sizeof text, "{\"tid\":%lld,\"path\":\"%s\",\"workflow\":\"child\"}", (long long)child->tid,
              child->path);
-    child->born = tfy__log_append(log, &family->work.root, TFY_R_TASK_SPAWN, 1, 1, text, strlen(text));
-    assert_true(child->born > 0);
+    assert_true(tfy__log_append(log, &family->work.root, TFY_R_TASK_SPAWN, 1, 1, text, strlen(text)) > 0);
+    child->born = family->work.root.head;
     tfy__log_add_task(log, child);
 }
 

@@ -278,16 +278,16 @@ static void fail_once(Place *place, int call, int after, bool no_thread)
     }
     assert_int_equal(code, TFY_E_IO);
     assert_int_equal(tfy__log_error(log), TFY_E_IO);
-    const int64_t durable = tfy__log_durable(log);
+    const int64_t durable = tfy__log_durable_lsn(log);
     assert_int_equal(append_some(log, &work, 1), TFY_E_IO);
     assert_int_equal(tfy__log_sync(log), TFY_E_IO);
     tfy__log_flush(log);
-    assert_int_equal(tfy__log_durable(log), durable);
+    assert_int_equal(tfy__log_durable_lsn(log), durable);
     tfy__log_error_text(log, place->error);
     assert_non_null(strstr(place->error, "could not be written"));
     assert_int_equal(tfy__log_close(log, true), TFY_E_IO);
     assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db}, place->error), 0);
-    assert_true(tfy__log_last(log) >= durable);
+    assert_true(tfy__log_last_lsn(log) >= durable);
     tfy__log_close(log, false);
 }
 
@@ -376,7 +376,7 @@ static void fill_disk(Place *place, const char *path, bool no_thread)
     assert_true(full);
     assert_int_equal(tfy__log_sync(log), 0);
     assert_false(tfy__log_full(log));
-    assert_int_equal(tfy__log_durable(log), 1 + 200 * 20);
+    assert_int_equal(tfy__log_durable_lsn(log), 1 + 200 * 20);
     TfyHistory *history;
     assert_int_equal(tfy__history_read(log, "last", &history, place->error), 0);
     assert_int_equal(history->record_count, 1 + 200 * 20);

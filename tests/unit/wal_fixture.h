@@ -102,8 +102,8 @@ static inline void begin_work(TfyLog *log, Work *work)
 static inline int append_some(TfyLog *log, Work *work, int count)
 {
     for (int i = 0; i < count; i++) {
-        const int64_t lsn = tfy__log_append(log, &work->root, TFY_R_VALUE, work->root.step + 1, 1, "{\"now\":1}", 9);
-        if (lsn < 0) return (int)lsn;
+        const TfyTicket ticket = tfy__log_append(log, &work->root, TFY_R_VALUE, work->root.step + 1, 1, "{\"now\":1}", 9);
+        if (ticket < 0) return (int)ticket;
     }
     return 0;
 }

@@ -68,7 +68,7 @@ static uint64_t read_all(Place *place)
     }
     free(names);
     free(runs);
-    digest = digest ? add_word(digest, tfy__log_last(log)) : 0;
+    digest = digest ? add_word(digest, tfy__log_last_lsn(log)) : 0;
     tfy__log_close(log, false);
     return digest;
 }

@@ -62,7 +62,7 @@ static void begin_work(TfyLog *log, Work *work, uint8_t number)
     work->root = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1"};
     work->run.root = work->root.tid;
     assert_int_equal(tfy__log_begin_run(log, &work->run), 0);
-    work->root.born = tfy__log_last(log) + 1;
+    work->root.born = tfy__log_last_lsn(log) + 1;
     tfy__log_add_task(log, &work->root);
     const char *start = "{\"workflow\":\"main\"}";
     assert_true(tfy__log_append(log, &work->root, TFY_R_INSTRUCTION_START, 0, 0, start, strlen(start)) > 0);
@@ -72,8 +72,8 @@ static void begin_child(TfyLog *log, Work *work)
 {
     const char *spawn = "{\"workflow\":\"other\"}";
     work->child = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1.1"};
-    work->child.born = tfy__log_append(log, &work->root, TFY_R_TASK_SPAWN, 1, 0, spawn, strlen(spawn));
-    assert_true(work->child.born > 0);
+    assert_true(tfy__log_append(log, &work->root, TFY_R_TASK_SPAWN, 1, 0, spawn, strlen(spawn)) > 0);
+    work->child.born = work->root.head;
     tfy__log_add_task(log, &work->child);
 }
 
@@ -109,8 +109,8 @@ static void work_through(Place *place, const char *path)
         tfy__log_flush(log);
     }
     assert_int_equal(tfy__log_sync(log), 0);
-    assert_int_equal(tfy__log_last(log), 2 + 50 * 13);
-    assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
+    assert_int_equal(tfy__log_last_lsn(log), 2 + 50 * 13);
+    assert_int_equal(tfy__log_durable_lsn(log), tfy__log_last_lsn(log));
     tfy__log_forget_task(log, &work.child);
     tfy__log_forget_task(log, &work.root);
     assert_int_equal(tfy__log_close(log, true), 0);
@@ -136,7 +136,7 @@ static void test_forgetting(void **state)
     append_values(log, &work.child, 30);
     assert_int_equal(tfy__log_end_run(log, &work.run), 0);
     assert_int_equal(tfy__log_sync(log), 0);
-    assert_int_equal(tfy__log_durable(log), 32);
+    assert_int_equal(tfy__log_durable_lsn(log), 32);
     assert_int_equal(tfy__log_runs(log, &runs, &names, &count), 0);
     assert_int_equal(count, 0);
     free(runs);
@@ -152,8 +152,8 @@ static void test_reopen(void **state)
     Place *place = *state;
     work_through(place, place->db);
     TfyLog *log = open_log(place, place->db, (TfyLogOptions){.existing = true});
-    assert_int_equal(tfy__log_last(log), 652);
-    assert_int_equal(tfy__log_durable(log), 652);
+    assert_int_equal(tfy__log_last_lsn(log), 652);
+    assert_int_equal(tfy__log_durable_lsn(log), 652);
     assert_int_equal(tfy__log_epoch(log), 2);
     Work work;
     begin_work(log, &work, 8);
@@ -260,11 +260,11 @@ static void test_prefix(void **state)
         append_values(log, &work.child, 5);
         if (i % 3 == 0) tfy__log_forget_task(log, &work.child);
         assert_int_equal(tfy__log_sync(log), 0);
-        const int64_t durable = tfy__log_durable(log);
+        const int64_t durable = tfy__log_durable_lsn(log);
         append_values(log, &work.root, 1);
         copy_files(place, copy);
         TfyLog *after = open_log(place, copy, (TfyLogOptions){.existing = true, .adopt = true});
-        assert_int_equal(tfy__log_last(after), durable);
+        assert_int_equal(tfy__log_last_lsn(after), durable);
         check_history(after, "last", (uint32_t)durable);
         tfy__log_close(after, false);
     }

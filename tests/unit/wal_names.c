@@ -241,17 +241,17 @@ static void test_lost_name(void **state)
         begin_work(log, &work);
         append_some(log, &work, 5);
         assert_int_equal(tfy__log_sync(log), 0);
-        const int64_t durable = tfy__log_durable(log);
+        const int64_t durable = tfy__log_durable_lsn(log);
         assert_int_equal(rename(name, in(place, "away")), 0);
         append_some(log, &work, 5);
         assert_int_equal(tfy__log_sync(log), TFY_E_IO);
-        assert_int_equal(tfy__log_durable(log), durable);
+        assert_int_equal(tfy__log_durable_lsn(log), durable);
         tfy__log_error_text(log, place->error);
         assert_non_null(strstr(place->error, *endings[i] ? "was removed" : "was moved away"));
         tfy__log_close(log, true);
         assert_int_equal(*endings[i] ? unlink(in(place, "away")) : rename(in(place, "away"), name), 0);
         assert_int_equal(tfy__log_open(&log, &(TfyLogOptions){.path = place->db}, place->error), 0);
-        assert_true(tfy__log_last(log) >= durable);
+        assert_true(tfy__log_last_lsn(log) >= durable);
         tfy__log_close(log, true);
     }
 }

@@ -70,13 +70,13 @@ static void read_for_long(Place *place, bool no_thread)
     paused |= tfy__log_notice(log, text) && strstr(text, "runs pause until");
     assert_true(paused);
     assert_true(wal_pages(place) < LIMIT + 20);
-    const int64_t durable = tfy__log_durable(log);
+    const int64_t durable = tfy__log_durable_lsn(log);
     for (int i = 0; i < 5; i++) { /* what arrives meanwhile is kept */
         assert_true(tfy__log_append(log, &work.root, TFY_R_VALUE, i, 1, payload, sizeof payload) > 0);
         tfy__log_flush(log);
         usleep(30000);
     }
-    assert_int_equal(tfy__log_durable(log), durable);
+    assert_int_equal(tfy__log_durable_lsn(log), durable);
     assert_true(wal_pages(place) < LIMIT + 20);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -85,7 +85,7 @@ static void read_for_long(Place *place, bool no_thread)
         usleep(20000);
     }
     assert_int_equal(tfy__log_sync(log), 0);
-    assert_int_equal(tfy__log_durable(log), tfy__log_last(log));
+    assert_int_equal(tfy__log_durable_lsn(log), tfy__log_last_lsn(log));
     assert_true(tfy__log_notice(log, text));
     assert_non_null(strstr(text, "runs continue"));
     assert_int_equal(tfy__log_close(log, true), 0);
@@ -120,7 +120,7 @@ static void test_lost_epoch(void **state)
     begin_work(older, &work);
     append_some(older, &work, 5);
     assert_int_equal(tfy__log_sync(older), 0);
-    const int64_t last = tfy__log_last(older);
+    const int64_t last = tfy__log_last_lsn(older);
     assert_int_equal(tfy__store_open_sqlite(&newer, place->db, TFY_STORE_WRITE, place->error), 0);
     take_epoch(newer);
     append_some(older, &work, 5);
@@ -131,7 +131,7 @@ static void test_lost_epoch(void **state)
     assert_int_equal(tfy__log_close(older, true), TFY_E_HELD);
     newer->ops->close(newer, false);
     assert_int_equal(tfy__log_open(&older, &(TfyLogOptions){.path = place->db}, place->error), 0);
-    assert_int_equal(tfy__log_last(older), last);
+    assert_int_equal(tfy__log_last_lsn(older), last);
     tfy__log_close(older, false);
 }
 

@@ -52,7 +52,7 @@ static int open_as(Place *place, const char *db, TfyLogOptions options, int64_t 
         assert_true(place->error[0]);
         return code;
     }
-    *last = tfy__log_last(log);
+    *last = tfy__log_last_lsn(log);
     if ((code = tfy__history_read(log, "last", &history, place->error)) == 0) tfy__history_free(history);
     tfy__log_close(log, false);
     return code;
@@ -102,7 +102,7 @@ static void test_follows(void **state)
         append_some(log, &work, 1 + i % 20);
         assert_int_equal(tfy__log_sync(log), 0);
         assert_int_equal(tfy__witness_read_of(place->db, &witness), 0);
-        assert_int_equal(witness.lsn, tfy__log_durable(log));
+        assert_int_equal(witness.lsn, tfy__log_durable_lsn(log));
         assert_int_equal(witness.epoch, 1);
         assert_false(witness.failed);
         assert_int_equal(tfy__wal_walk(place->db, &witness.place, &frame), TFY_WAL_HOLDS);

@@ -125,9 +125,9 @@ static int append(TfyLog *log, const Target *target, TfyRecordType type, TfyBuff
 {
     const TfyLogRecord *record = target->record;
     tfy__put_end(payload);
-    const int64_t lsn = tfy__log_append_payload(log, target->task, type, record ? record->step : target->task->step,
-                                                record ? record->point : 0, payload);
-    return lsn < 0 ? (int)lsn : tfy__log_sync(log);
+    const TfyTicket ticket = tfy__log_append_payload(
+        log, target->task, type, record ? record->step : target->task->step, record ? record->point : 0, payload);
+    return ticket < 0 ? (int)ticket : tfy__log_sync(log);
 }
 
 static int append_answer(TfyLog *log, const Target *target, const TfyPayload *asked, const Reply *reply)
@@ -258,8 +258,8 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
 /* Every opening for writing records itself in the log. */
 static int record_opening(TfyLog *log)
 {
-    const int64_t lsn = tfy__log_opened(log, tfy_version(), NULL);
-    return lsn < 0 ? (int)lsn : tfy__log_sync(log);
+    const TfyTicket ticket = tfy__log_opened(log, tfy_version(), NULL);
+    return ticket < 0 ? (int)ticket : tfy__log_sync(log);
 }
 
 int tfy__offline_request(const char *db_path, const json_t *request, const char *by, char run[37], char *error_text)

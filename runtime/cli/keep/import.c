@@ -57,8 +57,8 @@ static int import_all(const TfyArgs *args, TfyExported *exported, int count)
     const TfyLogOptions options = {.path = tfy__db_path(args), .no_thread = true};
     int code = tfy__log_open(&log, &options, error);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", error);
-    const int64_t lsn = tfy__log_opened(log, tfy_version(), "imports");
-    if (lsn < 0) code = (int)lsn;
+    const TfyTicket ticket = tfy__log_opened(log, tfy_version(), "imports");
+    if (ticket < 0) code = (int)ticket;
     int status = tfy__exit_status(code);
     for (int i = 0; i < count && !code; i++) {
         code = write_run(log, &exported[i], args->option[OPT_JSON]);

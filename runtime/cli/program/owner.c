@@ -38,13 +38,13 @@ typedef struct Client {
     char *line; /* the part of the request received so far, owned */
     size_t len, cap;
     /* the output: */
-    TfyBuffer out;   /* whole lines */
-    size_t sent;     /* bytes of `out` already sent */
-    int64_t out_lsn; /* out is sent once this record is durable; 0: at once */
-    bool blocked;    /* the socket is full: the client waits until it is writable */
-    bool watching;   /* subscribed to events */
-    bool following;  /* gets a line whenever more is durable */
-    bool closing;    /* no more output follows */
+    TfyBuffer out;        /* whole lines */
+    size_t sent;          /* bytes of `out` already sent */
+    TfyTicket out_ticket; /* out is sent once this is durable; 0: at once */
+    bool blocked;         /* the socket is full: the client waits until it is writable */
+    bool watching;        /* subscribed to events */
+    bool following;       /* gets a line whenever more is durable */
+    bool closing;         /* no more output follows */
     TfyPalCursor cursor;
     char *filter; /* TFY_PAL_FILTER bytes, owned; NULL: not subscribed */
 } Client;
@@ -242,8 +242,8 @@ static void take_events(Client *client)
 /* Sends as much as the socket accepts. Returns false if the client has disconnected. */
 static bool pump(Client *client)
 {
-    if (client->out_lsn > tfy__log_durable(tfy__loop_log(client->owner->loop))) return true;
-    client->out_lsn = 0;
+    if (client->out_ticket > tfy__log_durable(tfy__loop_log(client->owner->loop))) return true;
+    client->out_ticket = 0;
     for (;;) {
         if (!send_out(client)) return false;
         if (client->blocked) return true;
@@ -290,7 +290,7 @@ static int begin_watching(Client *client, const json_t *request, char *error)
         return TFY_E_NOMEM;
     }
     int code = tfy__pal_subscribe(loop, text_member(request, "run"), text_member(request, "task"), client->filter,
-                                  &snapshot, &client->out_lsn, error);
+                                  &snapshot, &client->out_ticket, error);
     if (code == TFY_OK) {
         client->cursor = (TfyPalCursor){.next = first_wanted(pal, request, epoch), .filter = client->filter};
         tfy__buffer_printf(&client->out, "{\"code\":0,\"epoch\":%lld,\"pid\":%ld,\"first\":%llu,\"next\":%llu}\n",
@@ -325,7 +325,7 @@ static int begin_following(Client *client, char *error)
 static void say_metrics(Client *client)
 {
     TfyBuffer text = {0};
-    tfy__metrics_text(client->owner->loop, &text, &client->out_lsn);
+    tfy__metrics_text(client->owner->loop, &text, &client->out_ticket);
     tfy__buffer_text(&client->out, "{\"code\":0,\"text\":");
     tfy__buffer_json_string(&client->out, text.data, text.len);
     tfy__buffer_text(&client->out, "}\n");
@@ -339,7 +339,7 @@ static int say_tasks(Client *client, const json_t *request, char *error)
     char filter[TFY_PAL_FILTER];
     TfyBuffer tasks = {0};
     const int code = tfy__pal_subscribe(client->owner->loop, text_member(request, "run"), NULL, filter, &tasks,
-                                        &client->out_lsn, error);
+                                        &client->out_ticket, error);
     if (code == TFY_OK) {
         tfy__buffer_text(&client->out, "{\"code\":0}\n");
         tfy__buffer_add(&client->out, tasks.data, tasks.len);
@@ -535,7 +535,7 @@ void tfy__owner_guard(TfyOwner *owner, TfyOwnerMay *may, void *state)
 /* Sends the last line if the socket accepts everything before it. */
 static void say_end(Client *client)
 {
-    if (!pump(client) || client->blocked || client->out_lsn) return;
+    if (!pump(client) || client->blocked || client->out_ticket) return;
     tfy__buffer_printf(&client->out, "{\"end\":true,\"next\":%llu}\n", (unsigned long long)client->cursor.next);
     (void)!send_out(client);
 }

@@ -297,7 +297,7 @@ static int close_session(Session *session, int status)
     tfy__ask_stop(session->asker);
     tfy__owner_stop(session->owner);
     if (session->loop) {
-        const long long safe = tfy__log_durable(tfy__loop_log(session->loop));
+        const long long safe = tfy__log_durable_lsn(tfy__loop_log(session->loop));
         if (tfy__out_finish(session->loop) == EINTR && status == EXIT_DONE) status = report_unread(session);
         tfy__say_through(NULL);
         int code = tfy_close(session->loop);

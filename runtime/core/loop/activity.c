@@ -74,7 +74,7 @@ static void push_line(TfyLoop *loop, const TfyLine *line)
         tfy__line_json(&out, line);
     else
         tfy__line_text(&out, line);
-    if (!out.failed) tfy__out_push(loop, OUT_STDERR, tfy__out_lsn(loop), out.data, out.len);
+    if (!out.failed) tfy__out_push(loop, OUT_STDERR, tfy__out_ticket(loop), out.data, out.len);
     tfy__buffer_free(&out);
 }
 
@@ -336,7 +336,7 @@ static bool unfold_enough(Run *run)
 }
 
 int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, char filter[TFY_PAL_FILTER],
-                       TfyBuffer *snapshot, int64_t *lsn, char *error_text)
+                       TfyBuffer *snapshot, TfyTicket *ticket, char *error_text)
 {
     Run *run = run_name ? tfy__run_named(loop, run_name) : NULL;
     filter[0] = '\0';
@@ -358,8 +358,8 @@ int tfy__pal_subscribe(TfyLoop *loop, const char *run_name, const char *task, ch
             told++;
         }
     }
-    *lsn = tfy__out_lsn(loop);
-    tfy__out_push(loop, OUT_NUDGE, *lsn, "", 0);
+    *ticket = tfy__out_ticket(loop);
+    tfy__out_push(loop, OUT_NUDGE, *ticket, "", 0);
     return snapshot->failed ? TFY_E_NOMEM : 0;
 }
 
@@ -452,13 +452,13 @@ static void read_gauges(const TfyLoop *loop, TfyMetrics *metrics)
     metrics->subscribers = loop->pal->subscribers;
 }
 
-void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, int64_t *lsn)
+void tfy__metrics_text(TfyLoop *loop, TfyBuffer *out, TfyTicket *ticket)
 {
     TfyMetrics now = loop->metrics; /* the loop keeps the rows of tools */
     now.runs_started = now.records[TFY_R_INSTRUCTION_START];
     now.tasks_started = now.runs_started + now.records[TFY_R_TASK_SPAWN];
     read_gauges(loop, &now);
     tfy__metrics_print(&now, out);
-    *lsn = tfy__out_lsn(loop);
-    tfy__out_push(loop, OUT_NUDGE, *lsn, "", 0);
+    *ticket = tfy__out_ticket(loop);
+    tfy__out_push(loop, OUT_NUDGE, *ticket, "", 0);
 }

@@ -194,10 +194,10 @@ int tfy__ceiling_resume(Run *run)
     tfy__ceiling_write(run, &out, TFY_P_CEILING);
     tfy__put_true(&out, TFY_P_YOLO, run->yolo);
     tfy__put_end(&out);
-    const int64_t lsn = tfy__run_note(run, TFY_R_MOVED, &out);
+    const TfyTicket ticket = tfy__run_note(run, TFY_R_MOVED, &out);
     tfy__buffer_free(&out);
-    if (lsn < 0) return (int)lsn;
-    run->log.options_lsn = lsn;
+    if (ticket < 0) return (int)ticket;
+    run->log.options_lsn = run->root->log.head;
     return tfy__log_change_run(run->loop->log, &run->log);
 }
 

@@ -364,12 +364,12 @@ static int record_run(TfyLoop *loop, Run *run)
     tfy__put_text(&out, TFY_P_WHY, "deadlock");
     tfy__put_bytes(&out, TFY_P_GRAPH, graph.data ? graph.data : "", graph.len);
     tfy__put_end(&out);
-    int64_t lsn = graph.failed || out.failed ? TFY_E_NOMEM
-                                             : tfy__log_append(loop->log, &run->root->log, TFY_R_SHUTDOWN_MARKER,
-                                                               run->root->log.step, 0, out.data, out.len);
+    TfyTicket ticket = graph.failed || out.failed ? TFY_E_NOMEM
+                                                  : tfy__log_append(loop->log, &run->root->log, TFY_R_SHUTDOWN_MARKER,
+                                                                    run->root->log.step, 0, out.data, out.len);
     tfy__buffer_free(&graph);
     tfy__buffer_free(&out);
-    return lsn < 0 ? (int)lsn : 0;
+    return ticket < 0 ? (int)ticket : 0;
 }
 
 int tfy__deadlock_record(TfyLoop *loop)

@@ -7,14 +7,14 @@
 #include "observe/pal.h"
 
 typedef struct Outgoing {
-    int64_t lsn; /* it may leave when this is durable */
+    TfyTicket ticket; /* it may leave when this is durable */
     enum {
         OUT_STDOUT,
         OUT_STDERR,
         OUT_EVENT,
         OUT_LET_GO, /* text is a run's uuid, arg a handle */
         OUT_DOUBT,  /* reports a step in doubt; arg is its task's tid */
-        OUT_NUDGE   /* subscribers may be sent what waited for the lsn */
+        OUT_NUDGE   /* subscribers may be sent what waited for the ticket */
     } to;
     int64_t arg;
     char *text; /* owned */
@@ -25,13 +25,13 @@ typedef struct Outgoing {
 } Outgoing;
 
 /* output.c */
-void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len);
+void tfy__out_push(TfyLoop *loop, int to, TfyTicket ticket, const char *text, size_t len);
 /* Descriptors are closed through the queue: an observer of the close also sees everything recorded before it.
  * handle 0: all of the run. */
 void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle);
 void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event);
 /* what must be durable before a fact that is known now may leave */
-int64_t tfy__out_lsn(const TfyLoop *loop);
+TfyTicket tfy__out_ticket(const TfyLoop *loop);
 void tfy__out_flush(TfyLoop *loop); /* sends everything that is durable */
 void tfy__out_free(TfyLoop *loop);
 void tfy__out_charge(TfyTask *task, int fd); /* it has printed there: it waits if too much is queued */

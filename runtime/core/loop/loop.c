@@ -169,7 +169,7 @@ static void on_log_event(void *arg, uint32_t events)
 {
     TfyLoop *loop = arg;
     (void)events;
-    tfy__log_event_clear(loop->log); /* the turn checks the durable lsn itself */
+    tfy__log_event_clear(loop->log); /* the turn checks the durable ticket itself */
 }
 
 /* Ends the processes that a former owner of the database left running, before any run continues. False: it takes
@@ -216,9 +216,9 @@ static int open_log(TfyLoop *loop, char *error_text)
 /* The first record of this opening; everything that leaves the process comes after it. */
 static int record_opened(TfyLoop *loop, char *error_text)
 {
-    const int64_t lsn = tfy__log_opened(loop->log, tfy_version(), NULL);
-    if (lsn < 0 && lsn != TFY_E_NOMEM) tfy__log_error_text(loop->log, error_text);
-    return lsn < 0 ? (int)lsn : 0;
+    const TfyTicket ticket = tfy__log_opened(loop->log, tfy_version(), NULL);
+    if (ticket < 0 && ticket != TFY_E_NOMEM) tfy__log_error_text(loop->log, error_text);
+    return ticket < 0 ? (int)ticket : 0;
 }
 
 static TfyLoop *loop_new(const TfyProgram *program, const TfyOptions *options)
@@ -398,10 +398,10 @@ static int submit_now(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, cons
     }
     tfy__log_add_task(loop->log, &root->log);
     TfyBuffer out = instruction(run, workflow, args, start);
-    const int64_t lsn = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    const TfyTicket ticket = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__buffer_free(&out);
-    if (lsn < 0) return (int)lsn;
-    root->log.born = lsn;
+    if (ticket < 0) return (int)ticket;
+    root->log.born = root->log.head;
     tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
     return 0;
 }
@@ -414,13 +414,13 @@ static int submit_queued(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, c
     TfyLogTask task = {.tid = run->log.root, .run = &run->log, .path = path, .state = TFY_TASK_READY};
     tfy__log_add_task(loop->log, &task);
     TfyBuffer out = instruction(run, workflow, args, start);
-    const int64_t lsn = tfy__log_append_payload(loop->log, &task, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    const TfyTicket ticket = tfy__log_append_payload(loop->log, &task, TFY_R_INSTRUCTION_START, 0, 0, &out);
     tfy__log_forget_task(loop->log, &task);
     tfy__run_discard(loop, run);
-    if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
+    if (ticket < 0) tfy__loop_fail_log(loop, (int)ticket);
     loop->metrics.records[TFY_R_INSTRUCTION_START]++;
     loop->parked++;
-    return lsn < 0 ? (int)lsn : 0;
+    return ticket < 0 ? (int)ticket : 0;
 }
 
 int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const TfyStart *start,
@@ -463,10 +463,10 @@ void tfy__on_turns(TfyLoop *loop, void (*turned)(void *state, int64_t took_ns), 
 /* ---- the phases of a turn, in their order ---- */
 
 typedef struct Turn {
-    bool block;      /* it may sleep in the poller */
-    bool paused;     /* no task runs: the disk is full, or the process drains */
-    int happened;    /* things that this turn did */
-    int64_t durable; /* the durable lsn when it started */
+    bool block;        /* it may sleep in the poller */
+    bool paused;       /* no task runs: the disk is full, or the process drains */
+    int happened;      /* things that this turn did */
+    TfyTicket durable; /* the durable ticket when it started */
 } Turn;
 
 static bool ready(const TfyLoop *loop)
@@ -678,8 +678,9 @@ static int write_shutdown(TfyLoop *loop)
     tfy__put_begin(&out);
     tfy__put_text(&out, TFY_P_WHY, "interrupted");
     tfy__put_end(&out);
-    const int64_t lsn = tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, &out);
-    int code = lsn < 0 ? (int)lsn : tfy__log_sync(loop->log);
+    const TfyTicket ticket =
+        tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_SHUTDOWN_MARKER, 0, 0, &out);
+    int code = ticket < 0 ? (int)ticket : tfy__log_sync(loop->log);
     if (code >= 0) tfy__out_flush(loop);
     return code;
 }

@@ -1,6 +1,6 @@
 /* output.c: effects that do not suspend, and everything that leaves the process.
  *
- * Output commit: text, events and reports are in one queue, each with the lsn that must be durable before it
+ * Output commit: text, events and reports are in one queue, each with the ticket that must be durable before it
  * leaves. */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 /* ---- the queue ---- */
 
-void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t len)
+void tfy__out_push(TfyLoop *loop, int to, TfyTicket ticket, const char *text, size_t len)
 {
     Outgoing *out = malloc(sizeof *out);
     char *copy = malloc(len + 1);
@@ -30,9 +30,9 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
     }
     memcpy(copy, text, len);
     copy[len] = '\0';
-    *out = (Outgoing){.lsn = lsn, .text = copy, .len = len};
+    *out = (Outgoing){.ticket = ticket, .text = copy, .len = len};
     out->to = to;
-    CHECK(!loop->out.last || loop->out.last->lsn <= lsn);
+    CHECK(!loop->out.last || loop->out.last->ticket <= ticket);
     if (to == OUT_STDOUT || to == OUT_STDERR) loop->out_bytes += len;
     LIST_APPEND(&loop->out, out, next);
 }
@@ -40,7 +40,7 @@ void tfy__out_push(TfyLoop *loop, int to, int64_t lsn, const char *text, size_t 
 void tfy__out_push_event(TfyLoop *loop, const char *text, uint64_t seq, const TfyPalEvent *event)
 {
     Outgoing *before = loop->out.last;
-    tfy__out_push(loop, OUT_EVENT, tfy__out_lsn(loop), text, event->len);
+    tfy__out_push(loop, OUT_EVENT, tfy__out_ticket(loop), text, event->len);
     if (loop->out.last == before) return;
     loop->out.last->seq = seq;
     loop->out.last->event = *event;
@@ -345,9 +345,9 @@ static void out_one(TfyLoop *loop, Outgoing *out)
 
 void tfy__out_flush(TfyLoop *loop)
 {
-    int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
+    TfyTicket durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
     bool published = false;
-    while (loop->out.first && loop->out.first->lsn <= durable) {
+    while (loop->out.first && loop->out.first->ticket <= durable) {
         Outgoing *out = LIST_TAKE(&loop->out, next);
         published |= out->to == OUT_EVENT || out->to == OUT_NUDGE;
         if (out->to == OUT_STDOUT || out->to == OUT_STDERR) {
@@ -375,7 +375,7 @@ void tfy__out_free(TfyLoop *loop)
     free(loop->muffled);
 }
 
-int64_t tfy__out_lsn(const TfyLoop *loop)
+TfyTicket tfy__out_ticket(const TfyLoop *loop)
 {
     return loop->log ? tfy__log_last(loop->log) : 0;
 }
@@ -386,7 +386,7 @@ void tfy__out_let_go(TfyLoop *loop, const char *run_uuid, int64_t handle)
 {
     if (loop->replay_only || !loop->effect_slots[TFY_M_NET]) return;
     let_go(loop, run_uuid, handle, false);
-    tfy__out_push(loop, OUT_LET_GO, tfy__out_lsn(loop), run_uuid, strlen(run_uuid));
+    tfy__out_push(loop, OUT_LET_GO, tfy__out_ticket(loop), run_uuid, strlen(run_uuid));
     if (loop->out.last) loop->out.last->arg = handle;
 }
 
@@ -409,7 +409,7 @@ void tfy__report_text(TfyLoop *loop, const char *format, ...)
         if (loop->options.log_json)
             tfy__line_report(loop, out.data, out.len);
         else
-            tfy__out_push(loop, OUT_STDERR, tfy__out_lsn(loop), out.data, out.len);
+            tfy__out_push(loop, OUT_STDERR, tfy__out_ticket(loop), out.data, out.len);
     }
     tfy__buffer_free(&out);
 }
@@ -458,7 +458,8 @@ static void saying_out(TfyTask *task, const TfyPoint *point, const Saying *sayin
         TfyBuffer line = {0};
         tfy__buffer_add(&line, text->bytes, text->byte_len);
         tfy__buffer_char(&line, '\n');
-        if (!line.failed) tfy__out_push(loop, aside ? OUT_STDERR : OUT_STDOUT, tfy__out_lsn(loop), line.data, line.len);
+        if (!line.failed)
+            tfy__out_push(loop, aside ? OUT_STDERR : OUT_STDOUT, tfy__out_ticket(loop), line.data, line.len);
         tfy__out_charge(task, aside ? STDERR_FILENO : STDOUT_FILENO);
         tfy__buffer_free(&line);
     }

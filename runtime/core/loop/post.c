@@ -14,7 +14,7 @@ struct Post {
     struct Post *next;
     TfyPosted call;
     void *arg;
-    int64_t lsn; /* that must be durable before */
+    TfyTicket ticket; /* that must be durable before */
 };
 
 int tfy__post(TfyLoop *loop, TfyPosted call, void *arg)
@@ -63,7 +63,7 @@ int tfy__when_durable(TfyLoop *loop, TfyPosted call, void *arg)
 {
     Post *post = malloc(sizeof *post);
     if (!post) return TFY_E_NOMEM;
-    *post = (Post){.call = call, .arg = arg, .lsn = tfy__out_lsn(loop)};
+    *post = (Post){.call = call, .arg = arg, .ticket = tfy__out_ticket(loop)};
     LIST_APPEND(&loop->posts.undurable, post, next);
     return TFY_OK;
 }
@@ -85,11 +85,11 @@ void tfy__off_durable(TfyLoop *loop, const void *arg)
 
 void tfy__posts_durable(TfyLoop *loop)
 {
-    const int64_t durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
+    const TfyTicket durable = loop->log ? tfy__log_durable(loop->log) : INT64_MAX;
     for (int at = 0; durable != loop->posts.seen && at < TFY_ON_DURABLE_MOST; at++)
         if (loop->posts.moved[at].call) loop->posts.moved[at].call(loop, loop->posts.moved[at].arg);
     loop->posts.seen = durable;
-    while (loop->posts.undurable.first && loop->posts.undurable.first->lsn <= durable) {
+    while (loop->posts.undurable.first && loop->posts.undurable.first->ticket <= durable) {
         Post *post = LIST_TAKE(&loop->posts.undurable, next);
         post->call(loop, post->arg);
         free(post);

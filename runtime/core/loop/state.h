@@ -104,7 +104,7 @@ struct TfyLoop {
             TfyPosted call; /* NULL: nothing */
             void *arg;
         } moved[TFY_ON_DURABLE_MOST]; /* … when any are */
-        int64_t seen;                 /* the durable lsn at the last call */
+        TfyTicket seen;               /* the durable ticket at the last call */
     } posts;                          /* by other threads (post.c) */
 
     TfyRunsSeen runs_seen;                        /* by a server */
@@ -116,7 +116,7 @@ struct TfyLoop {
     uint32_t watch_cap, watch_free;
     uint32_t watch_count; /* descriptors watched now */
 
-    LIST(Step) sync; /* ascending sync_lsn */
+    LIST(Step) sync; /* ascending sync_ticket */
     LIST(Step) work; /* to advance in the next turn */
     Step *free_steps;
     uint32_t in_flight;           /* calls a performer has */

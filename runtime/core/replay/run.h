@@ -26,11 +26,11 @@ typedef struct Root {
 typedef struct Loaded {
     TfyLoop *loop;
     const TfyProgram *program;
-    Root *root;     /* where its runs work; NULL: a replay, which has none */
+    Root *root;          /* where its runs work; NULL: a replay, which has none */
     const char *secrets; /* where the values of its secrets are; NULL: as TfyOptions says */
-    int64_t row;    /* its row in the log; 0: not known yet */
-    bool snapshots; /* its runs can be written to a snapshot, and restored */
-    bool parks;     /* … and leave memory: it opens no descriptors */
+    int64_t row;         /* its row in the log; 0: not known yet */
+    bool snapshots;      /* its runs can be written to a snapshot, and restored */
+    bool parks;          /* … and leave memory: it opens no descriptors */
     struct Loaded *next;
 } Loaded;
 
@@ -99,7 +99,7 @@ void tfy__run_release(TfyLoop *loop, Run *run); /* all its data; the caller free
 TaskRest *tfy__run_begin_root(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args, int64_t tid);
 
 /* step.c: appends a record about the whole run, which a replay passes over: the root's passages go on counting */
-int64_t tfy__run_note(Run *run, TfyRecordType type, const TfyBuffer *payload);
+TfyTicket tfy__run_note(Run *run, TfyRecordType type, const TfyBuffer *payload);
 
 /* replay.c: the history of a run as the source of answers */
 const TfyLogRecord *tfy__history_peek(const TaskRest *rest); /* NULL: none left */

@@ -693,21 +693,21 @@ int tfy__snapshot_write(Run *run)
 {
     TfyLoop *loop = run->loop;
     Writer w = {.out = {.exact = true, .max = SNAPSHOT_MAX}, .loop = loop, .run = run};
-    int64_t lsn = TFY_E_STATE;
+    TfyTicket ticket = TFY_E_STATE;
     bool folded = false;
     run->since_records = 0;
     run->since_bytes = 0;
     if (can_have(run, &folded) && (!folded || tfy__unfold_run(run, UINT32_MAX)) && write_run(&w)) {
-        lsn =
+        ticket =
             tfy__log_append(loop->log, &run->root->log, TFY_R_SNAPSHOT, run->root->log.step, 0, w.out.data, w.out.len);
-        if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
+        if (ticket < 0) tfy__loop_fail_log(loop, (int)ticket);
         loop->metrics.records[TFY_R_SNAPSHOT]++;
     }
     if (folded) tfy__fold_run(run);
     /* also of one that failed: it is tried again when it is worthwhile */
     run->snapshot_bytes = w.out.len;
     writer_free(&w);
-    return lsn < 0 ? (int)lsn : 0;
+    return ticket < 0 ? (int)ticket : 0;
 }
 
 int tfy__snapshot_init(TfyLoop *loop, char *error_text)

@@ -110,9 +110,9 @@ static bool begin_deadline(Step *step, int64_t due_ms, bool bounded)
         if (!tfy__history_live(step->rest)) return tfy__history_defer(step), false;
         TfyBuffer out = {0};
         tfy__put_due(&out, due_ms, bounded ? "timeout" : "sleep");
-        int64_t lsn = tfy__step_append(step, TFY_R_TASK_YIELD, &out);
+        TfyTicket ticket = tfy__step_append(step, TFY_R_TASK_YIELD, &out);
         tfy__buffer_free(&out);
-        if (lsn < 0) return false;
+        if (ticket < 0) return false;
         step->due_ms = due_ms;
         step->due_kind = bounded ? DUE_TIMEOUT : DUE_SLEEP;
     }

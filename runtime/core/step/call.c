@@ -80,9 +80,9 @@ void tfy__call_wait(TfyCall *call, int64_t wait_ms, uint32_t tries, bool lost)
     tfy__put_int(&out, TFY_P_TRIES, tries);
     tfy__put_true(&out, TFY_P_LOST, lost);
     tfy__put_end(&out);
-    const int64_t lsn = tfy__step_append(step, TFY_R_TASK_YIELD, &out);
+    const TfyTicket ticket = tfy__step_append(step, TFY_R_TASK_YIELD, &out);
     tfy__buffer_free(&out);
-    if (lsn <= 0) return;
+    if (ticket <= 0) return;
     step->stage = STAGE_OUTCOME;
     tfy__step_queue(step);
 }

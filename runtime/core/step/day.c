@@ -92,9 +92,10 @@ static bool record_sum(TfyLoop *loop, const Day *day, const char *tool)
     tfy__put_text(&out, TFY_P_DAY, name);
     put_parts(&out, &day->spent);
     tfy__put_end(&out);
-    const int64_t lsn = tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_LLM_REQUEST, 0, 0, &out);
-    if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
-    return lsn > 0;
+    const TfyTicket ticket =
+        tfy__log_append_payload(loop->log, tfy__log_self(loop->log), TFY_R_LLM_REQUEST, 0, 0, &out);
+    if (ticket < 0) tfy__loop_fail_log(loop, (int)ticket);
+    return ticket > 0;
 }
 
 bool tfy__day_has_room(TfyLoop *loop, const TfyAmount *limit, BudgetHold *hold)

@@ -14,10 +14,10 @@ void tfy__step_wait_sync(Step *step)
 {
     TfyLoop *loop = step->call.loop;
     step->stage = STAGE_SYNC;
-    step->sync_lsn = tfy__log_last(loop->log);
+    step->sync_ticket = tfy__log_last(loop->log);
     CHECK(!(step->queued & IN_SYNC));
-    CHECK(step->sync_lsn >= tfy__log_durable(loop->log));
-    CHECK(!loop->sync.last || loop->sync.last->sync_lsn <= step->sync_lsn);
+    CHECK(step->sync_ticket >= tfy__log_durable(loop->log));
+    CHECK(!loop->sync.last || loop->sync.last->sync_ticket <= step->sync_ticket);
     step->queued |= IN_SYNC;
     LIST_APPEND(&loop->sync, step, sync_next);
 }
@@ -52,9 +52,9 @@ void tfy__step_timer_fired(void *arg)
     tfy__wait_leave(step);
     TfyBuffer out = {0};
     tfy__buffer_text(&out, "{}");
-    int64_t lsn = tfy__step_append(step, TFY_R_TIMER_FIRED, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_TIMER_FIRED, &out);
     tfy__buffer_free(&out);
-    if (lsn < 0) return;
+    if (ticket < 0) return;
     if (worked) tfy__count_call(step, true, true);
     if (worked) tfy__activity(step->call.task, "ToolExecutionComplete", "%s ran out of time", step->call.tool->name);
     if (step->due_kind != DUE_TIMEOUT) {
@@ -221,7 +221,7 @@ static void start_call(Step *step)
 
 bool tfy__step_is_synced(const TfyLoop *loop)
 {
-    return loop->sync.first && loop->sync.first->sync_lsn <= tfy__log_durable(loop->log);
+    return loop->sync.first && loop->sync.first->sync_ticket <= tfy__log_durable(loop->log);
 }
 
 /* Steps that one commit releases are started over several turns, so that the writer has the records of the first
@@ -331,7 +331,7 @@ void tfy__step_go_live(Step *step)
     } else if (puts_down(step)) {
         step->call.begun = step->started == START_FOUND;
         tfy__step_wait_sync(step);
-        if (tfy__log_durable(step->call.loop->log) >= step->sync_lsn) tfy__step_synced(step->call.loop);
+        if (tfy__log_durable(step->call.loop->log) >= step->sync_ticket) tfy__step_synced(step->call.loop);
     }
 }
 

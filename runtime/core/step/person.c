@@ -104,9 +104,9 @@ static bool record_approval(Step *step, const char *answer, const char *by, cons
     tfy__put_via(&out, call->loop);
     if (why) tfy__put_text(&out, TFY_P_WHY, why);
     tfy__put_end(&out);
-    int64_t lsn = tfy__step_append(step, TFY_R_APPROVAL, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_APPROVAL, &out);
     tfy__buffer_free(&out);
-    return lsn > 0;
+    return ticket > 0;
 }
 
 void tfy__person_gave(Step *step, TfyValue value)
@@ -258,9 +258,9 @@ static bool record_resolved(Step *step, const char *how, const char *value_json,
     tfy__put_text(&out, TFY_P_BY, by);
     tfy__put_via(&out, step->call.loop);
     tfy__put_end(&out);
-    int64_t lsn = tfy__step_append(step, TFY_R_RESOLVED, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_RESOLVED, &out);
     tfy__buffer_free(&out);
-    return lsn > 0;
+    return ticket > 0;
 }
 
 /* null: it was not done, so it is done now, or fails with its attempt's error; a value: it was done, and this is
@@ -308,9 +308,9 @@ void tfy__person_in_doubt(Step *step)
         tfy__put_text(&out, TFY_P_WHY, why);
         if (step->failure) tfy__put_json(&out, TFY_P_ERROR, step->failure, strlen(step->failure));
         tfy__put_end(&out);
-        int64_t lsn = tfy__step_append(step, TFY_R_IN_DOUBT, &out);
+        TfyTicket ticket = tfy__step_append(step, TFY_R_IN_DOUBT, &out);
         tfy__buffer_free(&out);
-        if (lsn < 0) return;
+        if (ticket < 0) return;
         step->doubt = DOUBT_RECORDED;
     }
     set_state(call->task, TFY_TASK_WAITING_APPROVAL);
@@ -318,7 +318,7 @@ void tfy__person_in_doubt(Step *step)
     tfy__activity(call->task, "AwaitingUserApproval", "step %lld (%s) may have happened: tfy resolve %s %lld --task %s",
                   (long long)call->step, call->tool->name, step->rest->run->uuid, (long long)call->step,
                   step->rest->log.path);
-    tfy__out_push(loop, OUT_DOUBT, tfy__out_lsn(loop), "", 0);
+    tfy__out_push(loop, OUT_DOUBT, tfy__out_ticket(loop), "", 0);
     if (loop->out.last) loop->out.last->arg = step->rest->log.tid;
 }
 

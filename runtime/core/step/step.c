@@ -273,7 +273,7 @@ void tfy__put_error(TfyBuffer *out, const TfyObj *error)
 
 /* ---- records ---- */
 
-int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
+TfyTicket tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
 {
     TfyLoop *loop = rest->run->loop;
     if (tfy__loop_starved(loop)) return loop->failure; /* its result may differ from what it would have been */
@@ -281,28 +281,28 @@ int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uin
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
         return TFY_E_NOMEM;
     }
-    int64_t lsn = tfy__log_append(loop->log, &rest->log, type, step, point, payload->data, payload->len);
-    if (lsn < 0) tfy__loop_fail_log(loop, (int)lsn);
+    TfyTicket ticket = tfy__log_append(loop->log, &rest->log, type, step, point, payload->data, payload->len);
+    if (ticket < 0) tfy__loop_fail_log(loop, (int)ticket);
     loop->metrics.records[type]++;
     if (rest->task) rest->task->passages = 0;
     tfy__snapshot_count(rest->run, payload->len);
-    return lsn;
+    return ticket;
 }
 
-int64_t tfy__run_note(Run *run, TfyRecordType type, const TfyBuffer *payload)
+TfyTicket tfy__run_note(Run *run, TfyRecordType type, const TfyBuffer *payload)
 {
     TfyTask *task = run->root->task;
     const uint32_t passages = task ? task->passages : 0;
-    const int64_t lsn = tfy__record_append(run->root, type, run->root->log.step, 0, payload);
+    const TfyTicket ticket = tfy__record_append(run->root, type, run->root->log.step, 0, payload);
     if (task) task->passages = passages;
-    return lsn;
+    return ticket;
 }
 
-int64_t tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload)
+TfyTicket tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload)
 {
-    int64_t lsn = tfy__record_append(step->rest, type, step->call.step, step->call.site->point->number, payload);
-    if (lsn < 0) tfy__sched_halt(step->call.task);
-    return lsn;
+    TfyTicket ticket = tfy__record_append(step->rest, type, step->call.step, step->call.site->point->number, payload);
+    if (ticket < 0) tfy__sched_halt(step->call.task);
+    return ticket;
 }
 
 void tfy__digest_text(uint64_t digest, char out[17])
@@ -386,10 +386,10 @@ static bool record_retry(Step *step)
     tfy__put_error(&out, step->call.task->error);
     tfy__put_int(&out, TFY_P_DUE, step->due_ms);
     tfy__put_end(&out);
-    int64_t lsn = tfy__step_append(step, TFY_R_RETRY, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_RETRY, &out);
     tfy__buffer_free(&out);
     if (!step->backoff_only) tfy__metrics_retry(&step->call.loop->metrics, step->call.tool->name);
-    return lsn > 0;
+    return ticket > 0;
 }
 
 /* A prompt's answer that does not fit its type is requested again: a step of its own each time. */

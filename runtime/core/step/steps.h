@@ -147,11 +147,11 @@ struct Step {
     struct Round *round;     /* its call takes several exchanges (round.h); owned; NULL: one so far */
     struct Aside *aside;     /* in_call: a person was asked about the call (aside.c); owned; NULL: nobody was */
     int64_t retry, backoff_ms, timeout_ms;
-    int64_t asks;     /* prompts: attempts left */
-    int64_t due_ms;   /* wall clock: the end of the timeout, the backoff or the sleep; 0: none */
-    int64_t again_ms; /* wall clock: when its performer may start again (tfy__call_wait); 0: at once */
-    int64_t begun_ns; /* in_call: when the performer received it */
-    int64_t sync_lsn; /* STAGE_SYNC: the lsn up to which the log must be durable */
+    int64_t asks;          /* prompts: attempts left */
+    int64_t due_ms;        /* wall clock: the end of the timeout, the backoff or the sleep; 0: none */
+    int64_t again_ms;      /* wall clock: when its performer may start again (tfy__call_wait); 0: at once */
+    int64_t begun_ns;      /* in_call: when the performer received it */
+    TfyTicket sync_ticket; /* STAGE_SYNC: the ticket up to which the log must be durable */
     uint64_t timer;
     TaskRest *target;   /* join: the task; NULL: unknown */
     TfyObj *model_call; /* the id of the model's call that it carries out, a string, kept; NULL: none */
@@ -167,8 +167,8 @@ struct Step {
 };
 
 /* step.c and its parts */
-void tfy__step_advance(Step *step);    /* continues as far as possible; completes or waits */
-void tfy__step_queue(Step *step);      /* the next turn advances it */
+void tfy__step_advance(Step *step); /* continues as far as possible; completes or waits */
+void tfy__step_queue(Step *step);   /* the next turn advances it */
 /* aborts the step under way and frees it; give_up: and nobody elsewhere need work for it */
 void tfy__step_cancel(TaskRest *rest), tfy__step_give_up(TaskRest *rest);
 void tfy__step_synced(TfyLoop *loop);              /* starts steps whose records are durable, SYNCED_STEPS at most */
@@ -185,7 +185,7 @@ void tfy__wait_leave(Step *step); /* leaves its queue, if it is in one */
 void tfy__step_free(Step *step);
 void tfy__step_drop_key(Step *step); /* releases the extra argument of a probe */
 void tfy__step_wait_sync(Step *step);
-int64_t tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload);
+TfyTicket tfy__step_append(Step *step, TfyRecordType type, const TfyBuffer *payload);
 void tfy__put_due(TfyBuffer *out, int64_t due_ms, const char *why); /* the payload of a TaskYield */
 int64_t tfy__due_from_now(const TfyLoop *loop, int64_t delay_ms);   /* wall clock; never overflows */
 /* The end of a recorded pause. If the clock was set back since, it shows an earlier time than at the start of the
@@ -199,7 +199,7 @@ void tfy__step_arm(Step *step);                           /* sets its timer, for
 void tfy__error_json(TfyBuffer *out, const TfyObj *error);
 void tfy__put_error(TfyBuffer *out, const TfyObj *error); /* writes the error as the member "error" */
 /* Appends a record to the chain of the task, and resets passages. */
-int64_t tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload);
+TfyTicket tfy__record_append(TaskRest *rest, TfyRecordType, int64_t step, uint32_t point, const TfyBuffer *payload);
 void tfy__step_timer_fired(void *step); /* its timer's handler */
 /* A sleep that has started, without its timer; NULL: no memory. */
 Step *tfy__step_asleep(TfyTask *task, const TfySite *site, int64_t number, int64_t due_ms);

@@ -332,9 +332,9 @@ static bool arm_scope(TaskRest *rest, const TfyPoint *point, int64_t timeout_ms,
     } else {
         TfyBuffer out = {0};
         tfy__put_due(&out, due_ms, why);
-        int64_t lsn = tfy__record_append(rest, TFY_R_TASK_YIELD, rest->log.step, point->number, &out);
+        TfyTicket ticket = tfy__record_append(rest, TFY_R_TASK_YIELD, rest->log.step, point->number, &out);
         tfy__buffer_free(&out);
-        if (lsn < 0) return tfy__sched_halt(task), false;
+        if (ticket < 0) return tfy__sched_halt(task), false;
     }
     if (loop->replay_only) return true;
     *timer = tfy__scope_arm(rest, due_ms);

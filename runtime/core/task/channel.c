@@ -227,11 +227,11 @@ static void send_now(Step *step, Channel *channel)
 {
     TfyBuffer out = {0};
     bool ok = write_send(&out, step, channel);
-    int64_t lsn =
+    TfyTicket ticket =
         reserve_message(step->call.loop, channel) ? tfy__step_append(step, TFY_R_CHANNEL_SEND, &out) : TFY_E_NOMEM;
     tfy__buffer_free(&out);
     tfy__wait_leave(step);
-    if (lsn < 0) return;
+    if (ticket < 0) return;
     if (ok) accept(step, channel);
     tfy__step_outcome(step, ok, tfy_of_int(0));
 }
@@ -245,10 +245,10 @@ static void recv_now(Step *step, Channel *channel)
         write_recv(&out, channel);
     else
         write_error(&out, channel, step->call.task->error);
-    int64_t lsn = tfy__step_append(step, TFY_R_CHANNEL_RECV, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_CHANNEL_RECV, &out);
     tfy__buffer_free(&out);
     tfy__wait_leave(step);
-    if (lsn < 0) return;
+    if (ticket < 0) return;
     if (ok)
         answer_recv(step, channel, answer);
     else

@@ -218,10 +218,10 @@ static void settle(Step *step, const Verdict *verdict)
         tfy__put_error(&out, step->call.task->error);
         tfy__put_end(&out);
     }
-    int64_t lsn = tfy__step_append(step, TFY_R_JOIN_RESULT, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
-    if (lsn > 0) tfy__step_outcome(step, ok, value);
-    if (lsn > 0) abandon(task, handles);
+    if (ticket > 0) tfy__step_outcome(step, ok, value);
+    if (ticket > 0) abandon(task, handles);
     tfy_drop(task, handles);
 }
 

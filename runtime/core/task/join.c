@@ -45,9 +45,9 @@ void tfy__step_join_ended(Step *step)
     }
     tfy__put_end(&out);
     if (target) target->joined = true;
-    int64_t lsn = tfy__step_append(step, TFY_R_JOIN_RESULT, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_JOIN_RESULT, &out);
     tfy__buffer_free(&out);
-    if (lsn < 0) return;
+    if (ticket < 0) return;
     tfy__step_outcome(step, ok, ok ? target->value : tfy_of_int(0));
 }
 

@@ -102,10 +102,10 @@ static bool record_grant(Step *step)
 {
     TfyBuffer out = {0};
     write_grant(&out, step);
-    int64_t lsn = tfy__step_append(step, TFY_R_LOCK_GRANTED, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_LOCK_GRANTED, &out);
     tfy__buffer_free(&out);
     tfy__wait_leave(step);
-    return lsn > 0;
+    return ticket > 0;
 }
 
 static void serve(TfyLoop *loop, Lock *lock)

@@ -118,10 +118,10 @@ static void wake(Step *step, Signal *signal, TfyValue value)
     TaskRest *rest = step->rest;
     if (tfy__loop_starved(step->call.loop)) return;
     write_woke(&out, signal);
-    int64_t lsn = tfy__step_append(step, TFY_R_WOKE, &out);
+    TfyTicket ticket = tfy__step_append(step, TFY_R_WOKE, &out);
     tfy__buffer_free(&out);
     tfy__wait_leave(step);
-    if (lsn < 0) return;
+    if (ticket < 0) return;
     const bool kept = LIST_REMOVE(&signal->name->kept, signal, next);
     CHECK(kept);
     tfy__step_outcome(step, true, value);
@@ -271,7 +271,7 @@ static bool write_value(TfyBuffer *out, const char *value_json)
     return ok;
 }
 
-static int64_t record_signal(Run *run, const char *name, const char *value, const char *id, const char *by)
+static TfyTicket record_signal(Run *run, const char *name, const char *value, const char *id, const char *by)
 {
     TaskRest *root = run->root;
     TfyBuffer out = {0};
@@ -283,9 +283,9 @@ static int64_t record_signal(Run *run, const char *name, const char *value, cons
     tfy__put_via(&out, run->loop);
     if (root->task) tfy__put_int(&out, TFY_P_PASSAGES, root->task->passages);
     tfy__put_end(&out);
-    int64_t lsn = tfy__record_append(root, TFY_R_SIGNAL, root->log.step, 0, &out);
+    TfyTicket ticket = tfy__record_append(root, TFY_R_SIGNAL, root->log.step, 0, &out);
     tfy__buffer_free(&out);
-    return lsn;
+    return ticket;
 }
 
 /* ---- does it fit? ---- */

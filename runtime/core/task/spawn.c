@@ -245,9 +245,9 @@ static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
     } else if (record && !out->failed) {
         take_spawn(rest, birth, record, out->data + request);
     } else if (!out->failed) {
-        const int64_t lsn = tfy__record_append(rest, TFY_R_TASK_SPAWN, rest->log.step, point->number, out);
-        birth->tid = lsn < 0 ? lsn : full ? TFY_E_FULL : tfy__log_next_tid(loop->log);
-        birth->born = full ? (int64_t)tfy__tasks_limit(loop) : lsn;
+        const TfyTicket ticket = tfy__record_append(rest, TFY_R_TASK_SPAWN, rest->log.step, point->number, out);
+        birth->tid = ticket < 0 ? ticket : full ? TFY_E_FULL : tfy__log_next_tid(loop->log);
+        birth->born = full ? (int64_t)tfy__tasks_limit(loop) : rest->log.head;
     }
 }
 

@@ -291,7 +291,7 @@ static bool follows(const TfyMcpHost *host)
 
 static int64_t durable(const TfyMcpHost *host)
 {
-    return tfy__log_durable(tfy__loop_log(host->server->loop));
+    return tfy__log_durable_lsn(tfy__loop_log(host->server->loop));
 }
 
 /* While nobody waits or listens, nothing is followed. */

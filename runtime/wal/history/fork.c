@@ -248,7 +248,7 @@ static bool bear_born(Copying *copying, const TfyLogRecord *record, int64_t lsn,
 /* ---- copying ---- */
 
 /* Also appends the gap if the record just behind it was not copied. */
-static int64_t append_copy(Copying *copying, uint32_t task, const TfyLogRecord *record)
+static TfyTicket append_copy(Copying *copying, uint32_t task, const TfyLogRecord *record)
 {
     const TfyStoreGap *gap = copying->gaps[task];
     copying->gaps[task] = NULL;
@@ -271,9 +271,10 @@ static int copy_records(Copying *copying)
         record.payload = payload.text;
         record.payload_len = (uint32_t)payload.len;
         const bool base = is_base(fork, &record);
-        const int64_t lsn = append_copy(copying, at, &record);
+        const TfyTicket ticket = append_copy(copying, at, &record);
         free(payload.owned);
-        if (lsn < 0) return (int)lsn;
+        if (ticket < 0) return (int)ticket;
+        const int64_t lsn = copying->tasks[at].head;
         if (tfy__record_is_move(&record)) copying->run->moved_lsn = lsn;
         if (base) copying->run->base_lsn = lsn;
         if (tfy__record_is_options(&record)) copying->run->options_lsn = lsn;
@@ -294,19 +295,19 @@ static int append_doubt(Copying *copying, TfyLogTask *task, const TfyLogRecord *
     tfy__record_key(copying->uuid, task->path, start->step, key);
     snprintf(why, sizeof why, "the run was forked while %.100s ran", tool ? tool : "it");
     const bool chosen = used && strcmp(used, own) != 0;
-    const int64_t lsn = tfy__in_flight_doubt(copying->log, task, start, chosen ? NULL : key, why);
+    const TfyTicket ticket = tfy__in_flight_doubt(copying->log, task, start, chosen ? NULL : key, why);
     tfy__payload_close(&begun);
-    return lsn < 0 ? (int)lsn : 0;
+    return ticket < 0 ? (int)ticket : 0;
 }
 
 static int append_resolution(Copying *copying)
 {
     const TfyFork *fork = copying->fork;
     const TfyLogRecord *last = &fork->from->records[fork->resolved];
-    const int64_t lsn =
+    const TfyTicket ticket =
         tfy__log_append(copying->log, &copying->tasks[fork->from->record_tasks[fork->resolved]], TFY_R_RESOLVED,
                         last->step, last->point, fork->resolution, strlen(fork->resolution));
-    return lsn < 0 ? (int)lsn : 0;
+    return ticket < 0 ? (int)ticket : 0;
 }
 
 /* The other run may have done the steps in flight, or may be doing them now. */

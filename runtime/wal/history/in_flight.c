@@ -20,7 +20,8 @@ const TfyLogRecord **tfy__in_flight(const TfyHistory *history, uint32_t records)
     return open;
 }
 
-int64_t tfy__in_flight_doubt(TfyLog *log, TfyLogTask *task, const TfyLogRecord *start, const char *key, const char *why)
+TfyTicket tfy__in_flight_doubt(TfyLog *log, TfyLogTask *task, const TfyLogRecord *start, const char *key,
+                               const char *why)
 {
     TfyPayload begun;
     TfyBuffer out = {0};
@@ -32,7 +33,7 @@ int64_t tfy__in_flight_doubt(TfyLog *log, TfyLogTask *task, const TfyLogRecord *
     tfy__put_text(&out, TFY_P_KEY, key ? key : "");
     tfy__put_text(&out, TFY_P_WHY, why);
     tfy__put_end(&out);
-    const int64_t lsn = tfy__log_append_payload(log, task, TFY_R_IN_DOUBT, start->step, start->point, &out);
+    const TfyTicket ticket = tfy__log_append_payload(log, task, TFY_R_IN_DOUBT, start->step, start->point, &out);
     tfy__payload_close(&begun);
-    return lsn;
+    return ticket;
 }

@@ -10,8 +10,8 @@
 /* By task (malloc'ed): the StepStart that is open after the first `records` records, or NULL. NULL: out of memory. */
 const TfyLogRecord **tfy__in_flight(const TfyHistory *history, uint32_t records);
 
-/* Appends the InDoubt of such a step. key NULL: the one it started with. Returns an lsn, or a negative code. */
-int64_t tfy__in_flight_doubt(TfyLog *log, TfyLogTask *task, const TfyLogRecord *start, const char *key,
-                             const char *why);
+/* Appends the InDoubt of such a step. key NULL: the one it started with. Returns its ticket, or a negative code. */
+TfyTicket tfy__in_flight_doubt(TfyLog *log, TfyLogTask *task, const TfyLogRecord *start, const char *key,
+                               const char *why);
 
 #endif

@@ -216,7 +216,7 @@ static void hash_text(const uint8_t hash[16], char out[33])
     for (int i = 0; i < 16; i++) sprintf(out + 2 * i, "%02x", hash[i]);
 }
 
-static int64_t append_moved(TfyLog *log, TfyLogTask *root, const char *from, const char *to)
+static TfyTicket append_moved(TfyLog *log, TfyLogTask *root, const char *from, const char *to)
 {
     TfyBuffer out = {0};
     tfy__put_begin(&out);
@@ -235,10 +235,10 @@ int tfy__move_write(TfyLog *log, TfyHistory *history, const TfyMoveTarget *to)
     if (program < 0) return (int)program;
     hash_text(history->program_hash, from_hash);
     hash_text(to->hash, to_hash);
-    const int64_t lsn = append_moved(log, root, from_hash, to_hash);
-    if (lsn < 0) return (int)lsn;
+    const TfyTicket ticket = append_moved(log, root, from_hash, to_hash);
+    if (ticket < 0) return (int)ticket;
     history->run.program = program;
-    history->run.moved_lsn = lsn;
+    history->run.moved_lsn = root->head;
     const int code = tfy__log_change_run(log, &history->run);
     tfy__log_forget_task(log, root);
     return code ? code : tfy__log_sync(log);
@@ -253,8 +253,8 @@ int tfy__root_move(TfyLog *log, TfyHistory *history, const TfyRoot *to)
     tfy__put(&out, TFY_P_ROOT);
     tfy__root_write(&out, to);
     tfy__put_end(&out);
-    const int64_t lsn = tfy__log_append_payload(log, root, TFY_R_MOVED, root->step, 0, &out);
-    if (lsn < 0) return (int)lsn;
+    const TfyTicket ticket = tfy__log_append_payload(log, root, TFY_R_MOVED, root->step, 0, &out);
+    if (ticket < 0) return (int)ticket;
     tfy__log_forget_task(log, root);
     return tfy__log_sync(log);
 }

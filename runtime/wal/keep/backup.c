@@ -156,8 +156,8 @@ int tfy__adopt(const char *path, const char *version, bool force, TfyAdopted *ad
     if (code) return code;
     adopted->epoch = tfy__log_epoch(log);
     /* One commit for all: a copy is adopted completely or not at all. */
-    const int64_t lsn = tfy__log_opened(log, version, "adopted");
-    code = lsn < 0 ? (int)lsn : doubt_runs(log, adopted, error_text);
+    const TfyTicket ticket = tfy__log_opened(log, version, "adopted");
+    code = ticket < 0 ? (int)ticket : doubt_runs(log, adopted, error_text);
     const int closed = tfy__log_close_saying(log, !code, error_text);
     return code ? code : closed;
 }

@@ -459,8 +459,8 @@ static int drop_programs(Gc *gc)
 
 static int seal(Gc *gc)
 {
-    const int64_t lsn = tfy__log_opened(gc->log, gc->options->version, "gc");
-    int code = lsn < 0 ? (int)lsn : tfy__mark_add(gc->log, false);
+    const TfyTicket ticket = tfy__log_opened(gc->log, gc->options->version, "gc");
+    int code = ticket < 0 ? (int)ticket : tfy__mark_add(gc->log, false);
     return code ? code : tfy__log_sync(gc->log);
 }
 

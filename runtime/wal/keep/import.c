@@ -82,9 +82,10 @@ static int append_records(Importing *importing)
         TfyLogTask *task = &importing->tasks[history->record_tasks[i]];
         const TfyStoreGap *gap = tfy__history_gap(history, record->lsn);
         if (record->type == TFY_R_INSTRUCTION_START) bear_task(importing, importing->log->last + 1);
-        const int64_t lsn = gap ? tfy__log_copy_behind_gap(importing->log, task, record, gap->chain)
-                                : tfy__log_copy(importing->log, task, record);
-        if (lsn < 0) return (int)lsn;
+        const TfyTicket ticket = gap ? tfy__log_copy_behind_gap(importing->log, task, record, gap->chain)
+                                     : tfy__log_copy(importing->log, task, record);
+        if (ticket < 0) return (int)ticket;
+        const int64_t lsn = task->head;
         if (record->lsn == history->run.base_lsn) importing->run.base_lsn = lsn;
         if (tfy__record_spawns(record)) bear_task(importing, lsn);
         if (tfy__record_is_move(record)) importing->run.moved_lsn = lsn;

@@ -198,7 +198,7 @@ static int thin(void *state, TfyStore *store)
     return code;
 }
 
-int64_t tfy__thin_announce(TfyLog *log, const char *why, const TfyLogRun *const *runs, uint32_t count)
+TfyTicket tfy__thin_announce(TfyLog *log, const char *why, const TfyLogRun *const *runs, uint32_t count)
 {
     TfyBuffer text = {0};
     char uuid[37];

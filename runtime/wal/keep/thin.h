@@ -26,7 +26,7 @@ enum { TFY_THIN_RECORDS = 1000 };
  * full; TFY_E_INVALID: it is not a part. */
 int tfy__thin(TfyLog *log, const json_t *part, int64_t *base, char *error_text);
 
-/* Appends a record to the database's own chain that says what is about to happen to runs. Returns its lsn. */
-int64_t tfy__thin_announce(TfyLog *log, const char *why, const TfyLogRun *const *runs, uint32_t count);
+/* Appends a record to the database's own chain that says what is about to happen to runs. Returns its ticket, or a negative code. */
+TfyTicket tfy__thin_announce(TfyLog *log, const char *why, const TfyLogRun *const *runs, uint32_t count);
 
 #endif

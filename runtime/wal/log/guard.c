@@ -179,7 +179,7 @@ static void explain_loss(TfyLog *log, const char *ending, bool replaced, bool mo
 {
     char *text = log->store->error;
     const size_t size = sizeof log->store->error;
-    const long long lsn = tfy__log_durable(log);
+    const long long lsn = tfy__log_durable_lsn(log);
     if (*ending)
         snprintf(text, size, "%s was %s while the database was written; records up to %lld were acknowledged, %s",
                  ending, replaced ? "replaced" : "removed", lsn,

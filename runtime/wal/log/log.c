@@ -345,7 +345,7 @@ void tfy__log_forget_task(TfyLog *log, TfyLogTask *task)
 /* ---- records ---- */
 
 /* Numbers and seals the record, and adds it to the batch. */
-static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
+static TfyTicket add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
 {
     int code = writable(log);
     if (code) return code;
@@ -369,18 +369,18 @@ static int64_t add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
     }
     log->last = task->head = record->lsn;
     log->last_ms = record->ts_ms;
-    CHECK(tfy__log_durable(log) <= log->last);
+    CHECK(tfy__log_durable_lsn(log) <= log->last);
     if (record->step > task->step) task->step = record->step;
-    return record->lsn;
+    return tfy__log_last(log);
 }
 
-int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
+TfyTicket tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
 {
     TfyLogRecord record = *from;
     return add_record(log, task, &record);
 }
 
-int64_t tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from, uint64_t chain)
+TfyTicket tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from, uint64_t chain)
 {
     const TfyStoreGap gap = {.lsn = log->last + 1, .below = task->head, .chain = chain};
     int code = writable(log);
@@ -390,8 +390,8 @@ int64_t tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogReco
     return tfy__log_copy(log, task, from);
 }
 
-int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
-                        const char *payload, size_t payload_len)
+TfyTicket tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                          const char *payload, size_t payload_len)
 {
     if (payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
     TfyLogRecord record = {.ts_ms = log->forgets ? 0 : log->wall_ms(log->clock_state),
@@ -404,16 +404,16 @@ int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64
     return add_record(log, task, &record);
 }
 
-int64_t tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
-                                TfyBuffer *payload)
+TfyTicket tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                                  TfyBuffer *payload)
 {
-    const int64_t lsn =
+    const TfyTicket ticket =
         payload->failed ? TFY_E_NOMEM : tfy__log_append(log, task, type, step, point, payload->data, payload->len);
     tfy__buffer_free(payload);
-    return lsn;
+    return ticket;
 }
 
-int64_t tfy__log_opened(TfyLog *log, const char *version, const char *how)
+TfyTicket tfy__log_opened(TfyLog *log, const char *version, const char *how)
 {
     TfyBuffer out = {0};
     tfy__put_begin(&out);
@@ -432,7 +432,23 @@ void tfy__log_give_up(TfyLog *log, const char *why)
     pthread_mutex_unlock(&log->mutex);
 }
 
-int64_t tfy__log_last(const TfyLog *log)
+#ifdef TFY_POISON
+static const TfyTicket apart = INT64_C(1) << 40;
+#else
+static const TfyTicket apart = 0;
+#endif
+
+TfyTicket tfy__log_last(const TfyLog *log)
+{
+    return log->last + apart;
+}
+
+TfyTicket tfy__log_durable(const TfyLog *log)
+{
+    return tfy__log_durable_lsn(log) + apart;
+}
+
+int64_t tfy__log_last_lsn(const TfyLog *log)
 {
     return log->last;
 }
@@ -442,7 +458,7 @@ int64_t tfy__log_last_ms(const TfyLog *log)
     return log->last_ms;
 }
 
-int64_t tfy__log_durable(const TfyLog *log)
+int64_t tfy__log_durable_lsn(const TfyLog *log)
 {
     return atomic_load(&((TfyLog *)log)->durable);
 }
@@ -461,7 +477,7 @@ void tfy__log_error_text(TfyLog *log, char *error_text)
     else
         tfy__log_refuse(error_text, 0, "the log %s could not be written (%s); the last record that is safe is %" PRId64,
                         log->path ? log->path : "in memory", full ? log->notice_text : log->error_text,
-                        tfy__log_durable(log));
+                        tfy__log_durable_lsn(log));
     pthread_mutex_unlock(&log->mutex);
 }
 

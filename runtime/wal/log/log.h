@@ -7,6 +7,10 @@
  *
  * Invariants
  *   - lsn is dense; append assigns the next one. append also computes prev and chain, from the TfyLogTask.
+ *   - A ticket is for waiting, in this process: tickets grow by one with each record that is appended, whichever run it
+ *     is of, and nothing that is stored holds one. An lsn is a record's number in its history: prev, head, born, and what
+ *     readers continue from. In a file all histories share their numbers, so that an lsn can stand for a ticket there;
+ *     test builds (TFY_POISON) number tickets apart, so that nothing takes one for the other.
  *   - Nothing that left the process depends on a record above tfy__log_durable().
  *   - A failed write or sync is final: tfy__log_error() stays set, tfy__log_durable() never moves again. */
 #ifndef WAL_LOG_LOG_H
@@ -17,6 +21,7 @@
 #include "wal/rows/row.h"
 
 typedef struct TfyLog TfyLog;
+typedef int64_t TfyTicket; /* above 0; where a call may fail, a negative code */
 
 typedef struct TfyLogOptions {
     const char *path; /* NULL: memory only */
@@ -101,26 +106,30 @@ void tfy__log_add_task(TfyLog *log, TfyLogTask *task);
 /* The struct is about to be freed: the log queues its last row, then drops every reference to it. */
 void tfy__log_forget_task(TfyLog *log, TfyLogTask *task);
 
-/* Appends a record; copies the payload. Returns the lsn, or a negative code after a failure. Not durable yet. */
-int64_t tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
-                        const char *payload, size_t payload_len);
+/* Appends a record; copies the payload. Returns its ticket, or a negative code after a failure. Its lsn is task->head then.
+ * Not durable yet. */
+TfyTicket tfy__log_append(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                          const char *payload, size_t payload_len);
 /* The same with a payload built in a buffer, which is released; TFY_E_NOMEM if the buffer has failed. */
-int64_t tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
-                                TfyBuffer *payload);
+TfyTicket tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType type, int64_t step, uint32_t point,
+                                  TfyBuffer *payload);
 
 /* Appends a record that was written elsewhere: with its own step, point, type, version and time, in the chain of this
  * task. */
-int64_t tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record);
+TfyTicket tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record);
 /* The same for a record behind a gap; chain is that of the last record that the run came without. */
-int64_t tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record, uint64_t chain);
+TfyTicket tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *record, uint64_t chain);
 
 /* Appends the record of an opening for writing. version: the runtime's; how: "adopted", "imports", …; NULL: none of these.
  * Returns as tfy__log_append does. */
-int64_t tfy__log_opened(TfyLog *log, const char *version, const char *how);
+TfyTicket tfy__log_opened(TfyLog *log, const char *version, const char *how);
 
-int64_t tfy__log_last(const TfyLog *log);    /* the newest appended lsn */
+TfyTicket tfy__log_last(const TfyLog *log);    /* of the newest appended record */
+TfyTicket tfy__log_durable(const TfyLog *log); /* of the newest synced record */
+/* The same as numbers in the file, for those who follow it record by record. */
+int64_t tfy__log_last_lsn(const TfyLog *log);
+int64_t tfy__log_durable_lsn(const TfyLog *log);
 int64_t tfy__log_last_ms(const TfyLog *log); /* when it was appended, by the record; 0: the log forgets, or has none */
-int64_t tfy__log_durable(const TfyLog *log); /* the newest synced lsn */
 int tfy__log_error(const TfyLog *log);       /* 0, or the final failure (TFY_E_IO) */
 /* The message of the failure, with the last durable lsn (TFY_ERROR_TEXT bytes). */
 void tfy__log_error_text(TfyLog *log, char *error_text);
@@ -140,7 +149,7 @@ void tfy__log_look(TfyLog *log);
 void tfy__log_flush(TfyLog *log);
 /* Discards everything not yet handed over: the log is in the state that killing the process here would leave. */
 void tfy__log_give_up(TfyLog *log, const char *why);
-/* Readable after the durable lsn moved or the writer failed; -1: none (inline). */
+/* Readable after the durable ticket moved or the writer failed; -1: none (inline). */
 int tfy__log_event_fd(const TfyLog *log);
 void tfy__log_event_clear(TfyLog *log);
 int tfy__log_sync(TfyLog *log); /* flushes and blocks until all is durable */

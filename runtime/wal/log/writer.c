@@ -148,8 +148,8 @@ static void settle(TfyLog *log, TfyBatches *batches, int code)
         recycle(log, batches->first);
     } else {
         const int64_t last = last_record(batches->first);
-        CHECK(!last || last > tfy__log_durable(log));
-        CHECK(!last || last - tfy__log_durable(log) == record_count(batches->first)); /* dense */
+        CHECK(!last || last > tfy__log_durable_lsn(log));
+        CHECK(!last || last - tfy__log_durable_lsn(log) == record_count(batches->first)); /* dense */
         if (last) atomic_store(&log->durable, last);
         atomic_store(&log->full, false);
         if (was_paused) give_notice(log, "the log can be written again: runs continue");
@@ -189,7 +189,7 @@ static void checkpoint(TfyLog *log)
  * store_mutex. */
 static void give_back(TfyLog *log)
 {
-    const int64_t durable = tfy__log_durable(log);
+    const int64_t durable = tfy__log_durable_lsn(log);
     if (durable != log->looked_lsn)
         log->gave_back = false;
     else if (!log->gave_back) {
