@@ -34,6 +34,14 @@ workflow pair(n: int) -> int {
     }
     return r.left + r.right
 }
+/// Says five million letters.
+workflow loud() -> string {
+    var text = "0123456789"
+    while text.len() < 5000000 { text = text + text }
+    print(text)
+    yield sleep(0ms)
+    return text
+}
 workflow counting(n: int) -> int {
     var i = 0
     while i < n { yield sleep(0ms); i += 1 }

@@ -192,6 +192,20 @@ await trial('what a program says is text', async () => {
     await page.context().close();
     return (!title.includes('pwned') && elements === 0 && !raw) || `${title} ${elements} ${raw}`;
 });
+await trial('a text of 5 MB is cut, and does not hold up the page', async () => {
+    const loud = await start('loud', {}), wrong = [];
+    if (loud.state !== 'completed') return JSON.stringify(loud).slice(0, 300);
+    const page = await open(`run/${loud.id}`);
+    for (const [tab, text] of [['output', '0123456789'], ['records', 'TaskComplete'], ['steps', 'sleep'], ['tasks', 'loud'], ['travel&at=record-2', '0123456789']]) {
+        const since = Date.now();
+        await page.evaluate((to) => { location.hash = to; }, `#/run/${loud.id}?tab=${tab}`);
+        await page.waitForFunction((wanted) => document.querySelector('main').innerText.includes(wanted), text);
+        const [took, letters] = [Date.now() - since, await page.evaluate(() => document.body.textContent.length)];
+        if (took > 10000 || letters > 200000) wrong.push(`${tab}: ${letters} letters in ${took} ms`);
+    }
+    await page.context().close();
+    return wrong.length === 0 || wrong.join('; ');
+});
 await trial('who comes too late learns who answered, and what', async () => {
     const [first, second] = [await open('inbox'), await open('inbox')];
     await Promise.all([first.waitForSelector('article.question'), second.waitForSelector('article.question')]);
@@ -448,6 +462,27 @@ await trial('in German', async () => {
     const cut = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), lang = await page.evaluate(() => document.documentElement.lang);
     await page.context().close();
     return (cut <= 0 && lang === 'de') || `${cut} ${lang}`;
+});
+await trial('in a language of longer words nothing is cut', async () => {
+    const accents = { a: 'å', e: 'é', i: 'î', o: 'ö', u: 'ü', n: 'ñ', s: 'š', c: 'ç' };
+    const longer = (text) => `[${text.split(/(\{\w+\})/).map((part) => (part.startsWith('{') ? part : part.replace(/[aeiounsc]/g, (one) => accents[one]))).join('')} ${'ôüé '.repeat(Math.ceil(text.length / 10))}]`;
+    const page = await open('programs', { width: 320 }), cut = [];
+    const texts = Object.fromEntries(Object.entries(JSON.parse(readFileSync(`${web}lang/en.json`, 'utf8'))).map(([key, text]) => [key, longer(text)]));
+    await page.route('**/web/lang/en.json', (asks) => asks.fulfill({ contentType: 'application/json', body: JSON.stringify(texts) }));
+    await page.reload();
+    await shows(page, '[Prögråmš');
+    for (const width of [320, 1280]) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const [name, hash] of Object.entries(screens)) {
+            await page.evaluate((to) => { location.hash = `#/${to}`; }, hash);
+            await page.waitForTimeout(100);
+            await page.waitForFunction(() => document.querySelector('main h1') && !document.querySelector('.skeleton'), null, { timeout: 60000 });
+            const more = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            if (more > 0) cut.push(`${name} at ${width}: ${more} px`);
+        }
+    }
+    await page.context().close();
+    return cut.length === 0 || cut.join('; ');
 });
 await trial('all files together have at most 120 kB', () => {
     const bytes = readdirSync(web, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
