@@ -1,8 +1,9 @@
 /* server.h: an OpenAI-compatible server on loopback that says what a script tells it to, for tests and for recording sessions.
  *
- * A script is a file of JSON lines. The first line not used up whose "match" occurs in the request's user texts answers:
+ * A script is a file of JSON lines. The first line not used up whose "match" and "told" occur in the request answers:
  *
  *   {"match": "substring of a user text",   absent: any request
+ *    "told": "substring of a tool's text",  absent: whether tools said anything or not
  *    "answer": "text",                      or any other JSON value: then its text is the answer
  *    "finish_reason": "length",             "stop" when absent
  *    "usage": {...},                        10 and some tokens when absent
@@ -86,19 +87,25 @@ static bool server_read(Server *server, const char *script)
     return true;
 }
 
-static bool matches(const json_t *line, const json_t *request)
+/* A message of the role has the part in its text. NULL: there is nothing to have. */
+static bool says(const json_t *request, const char *whose, const char *part)
 {
-    const char *match = json_string_value(json_object_get(line, "match"));
     const json_t *message;
     size_t i;
-    if (!match) return true;
+    if (!part) return true;
     json_array_foreach(json_object_get(request, "messages"), i, message)
     {
         const char *role = json_string_value(json_object_get(message, "role"));
         const char *content = json_string_value(json_object_get(message, "content"));
-        if (role && content && strcmp(role, "user") == 0 && strstr(content, match)) return true;
+        if (role && content && strcmp(role, whose) == 0 && strstr(content, part)) return true;
     }
     return false;
+}
+
+static bool matches(const json_t *line, const json_t *request)
+{
+    return says(request, "user", json_string_value(json_object_get(line, "match"))) &&
+           says(request, "tool", json_string_value(json_object_get(line, "told")));
 }
 
 /* Takes one use of the line that answers; NULL: none does. The caller owns a reference. */
