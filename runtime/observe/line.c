@@ -1,6 +1,7 @@
 #include "observe/line.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <xxhash.h>
@@ -101,6 +102,23 @@ uint64_t tfy__span_parent(const char *run, const char *task, int64_t step, uint3
     if (!task) return 0;
     if (!step) return parent_of_task(run, task);
     return tfy__span_id(run, task, attempt ? step : 0, 0);
+}
+
+bool tfy__trace_parent(const char *text, TfyTraceParent *parent)
+{
+    enum { VERSION = 2, TRACE = 32, SPAN = 16, FLAGS = 2 };
+    static const size_t digits[] = {VERSION, TRACE, SPAN, FLAGS};
+    const char *at = text;
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+        if (i && *at++ != '-') return false;
+        if (strspn(at, "0123456789abcdef") != digits[i]) return false;
+        at += digits[i];
+    }
+    const bool first = strncmp(text, "00", VERSION) == 0, none = strncmp(text, "ff", VERSION) == 0;
+    if (none || (*at && (first || *at != '-'))) return false;
+    snprintf(parent->trace, sizeof parent->trace, "%.*s", TRACE, text + VERSION + 1);
+    parent->span = strtoull(text + VERSION + 1 + TRACE + 1, NULL, 16);
+    return parent->span && strspn(parent->trace, "0") < TRACE;
 }
 
 /* ---- writing ---- */

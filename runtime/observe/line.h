@@ -3,7 +3,8 @@
  *
  * Spans nest: run, task (in the task that spawned it), step, effect (an attempt of a step). Their ids depend only on
  * the run's uuid, the task's path, and the numbers of step and attempt, so a resumed or replayed run has the same
- * ids. The run is the trace: the trace id is the uuid without dashes. As W3C's Trace Context requires, trace ids have
+ * ids. The run is the trace: the trace id is the uuid without dashes; only who exports spans may put a run into the trace
+ * of its caller (tfy__trace_parent). As W3C's Trace Context requires, trace ids have
  * 16 bytes, span ids have 8, and none is zero. */
 #ifndef OBSERVE_LINE_H
 #define OBSERVE_LINE_H
@@ -70,5 +71,17 @@ void tfy__trace_id(const char *run, char out[33]);
 uint64_t tfy__span_id(const char *run, const char *task, int64_t step, uint32_t attempt);
 /* The id of the enclosing span; 0: none (the span is a run's). */
 uint64_t tfy__span_parent(const char *run, const char *task, int64_t step, uint32_t attempt);
+
+enum { TFY_TRACE_PARENT_LEN = 55 };
+
+/* A span of somebody else, which called for a run. */
+typedef struct TfyTraceParent {
+    char trace[33]; /* the id of its trace */
+    uint64_t span;
+} TfyTraceParent;
+
+/* Reads W3C's traceparent, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". A later version may have more behind
+ * its first TFY_TRACE_PARENT_LEN bytes. False: it is malformed, and must be ignored. */
+bool tfy__trace_parent(const char *text, TfyTraceParent *parent);
 
 #endif

@@ -18,7 +18,8 @@ typedef struct Said {
     const json_t *event, *payload;
     const char *run, *task, *workflow;
     int64_t ts_ms, since_ms, step;
-    uint32_t attempt; /* of the step: the first one has the span of the step, and the others are below it */
+    uint32_t attempt;  /* of the step: the first one has the span of the step, and the others are below it */
+    TfyTraceParent in; /* the trace of the run, and the span that called for it; 0: nobody's did */
 } Said;
 
 static const char *text_of(const json_t *json, const char *name)
@@ -98,19 +99,18 @@ static const char *error_type(const json_t *payload)
 /* Adds a span that the record ends. Takes the attributes. */
 static void add_span(TfyOtlp *otlp, const Said *said, const char *task, const char *name, int kind, json_t *attributes)
 {
-    char trace[33], id[17], parent[17] = "";
+    char id[17], parent[17] = "";
     const int64_t step = task ? said->step : 0, from = said->since_ms ? said->since_ms : said->ts_ms;
     const uint32_t attempt = step && said->attempt > 1 ? said->attempt : 0;
-    const uint64_t above = tfy__span_parent(said->run, task, step, attempt);
+    const uint64_t above = task ? tfy__span_parent(said->run, task, step, attempt) : said->in.span;
     const char *error = error_type(said->payload);
-    tfy__trace_id(said->run, trace);
     snprintf(id, sizeof id, "%016" PRIx64, tfy__span_id(said->run, task, step, attempt));
     if (above) snprintf(parent, sizeof parent, "%016" PRIx64, above);
     add_place(attributes, said);
     add_text(attributes, OTLP_ERROR_TYPE, error);
     json_t *span =
-        json_pack("{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "traceId", trace, "spanId", id, "parentSpanId", parent, "name",
-                  name, "kind", kind, "startTimeUnixNano", nanoseconds(from < said->ts_ms ? from : said->ts_ms),
+        json_pack("{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "traceId", said->in.trace, "spanId", id, "parentSpanId", parent,
+                  "name", name, "kind", kind, "startTimeUnixNano", nanoseconds(from < said->ts_ms ? from : said->ts_ms),
                   "endTimeUnixNano", nanoseconds(said->ts_ms), "attributes", attributes);
     if (*error) {
         const char *why = otlp->content ? text_of(json_object_get(said->payload, "error"), "message") : "";
@@ -252,10 +252,9 @@ static void add_log(TfyOtlp *otlp, const Said *said)
         json_pack("{s:o,s:i,s:s,s:s,s:o}", "timeUnixNano", nanoseconds(said->ts_ms), "severityNumber", severity,
                   "severityText", severity_name(severity), "eventName", name, "attributes", attributes);
     if (*said->run) {
-        char trace[33], id[17];
-        tfy__trace_id(said->run, trace);
+        char id[17];
         snprintf(id, sizeof id, "%016" PRIx64, tfy__span_id(said->run, said->task, 0, 0));
-        json_object_set_new(log, "traceId", json_string(trace));
+        json_object_set_new(log, "traceId", json_string(said->in.trace));
         json_object_set_new(log, "spanId", json_string(id));
     }
     char *body = otlp->content || !said->message->type
@@ -318,6 +317,16 @@ static void add_one(TfyOtlp *otlp, Said *said)
     }
 }
 
+/* A run is part of its caller's trace if its label says so, which is in its first record; else it is a trace of its own. */
+static void find_trace(Said *said)
+{
+    const TfyEventRun *run = said->message->run;
+    const char *caller = run ? json_string_value(json_object_get(run->labels, "traceparent")) : NULL;
+    if (caller && tfy__trace_parent(caller, &said->in)) return;
+    said->in.span = 0;
+    tfy__trace_id(said->run, said->in.trace);
+}
+
 void tfy__otlp_add(TfyOtlp *otlp, const TfyMessage *message, const char *text)
 {
     json_t *event = json_loadb(text, message->len, JSON_ALLOW_NUL, NULL);
@@ -332,6 +341,7 @@ void tfy__otlp_add(TfyOtlp *otlp, const TfyMessage *message, const char *text)
                  .step = json_integer_value(json_object_get(event, "step")),
                  .attempt = (uint32_t)json_integer_value(json_object_get(event, "attempt"))};
     if (!said.since_ms) said.since_ms = said.ts_ms;
+    find_trace(&said);
     if (event) add_one(otlp, &said);
     json_decref(event);
 }

@@ -5,7 +5,8 @@
  *   what else a step did  span "tfy.WHAT"               all other records      a log record "tfy.record.TYPE"
  *
  * A span is made of the record that ends it, so it is sent when it is over. Its ids are those of observe/line.h: a repeat, a
- * resume and a replay have the same. */
+ * resume and a replay have the same. A run with the label "traceparent" is in the trace of its caller, below the span that
+ * the label names; its own spans have the ids that they always have. */
 #ifndef PUBLISH_OTLP_FORM_H
 #define PUBLISH_OTLP_FORM_H
 

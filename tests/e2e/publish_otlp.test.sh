@@ -27,6 +27,30 @@ END
 tfy run desk.tfy --yes >/dev/null 2>&1
 cp "$EXAMPLES/research/research.tfy" "$EXAMPLES/research/session.jsonl" .
 tfy run research.tfy --llm cassette:session.jsonl >/dev/null
+# calls TRACEPARENT: another agent calls a workflow in the middle of a span of its own.
+calls()
+{
+    {
+        echo '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}'
+        echo '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "other", "arguments": {"n": 7},
+               "_meta": {"traceparent": "'"$1"'"}}}' | tr -d '\n'
+        echo
+        within 20 grep -q '"id":2' called
+    } | tfy mcp serve desk.tfy --tool other >called 2>>err
+}
+caller=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
+malformed=00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01
+: >called
+calls "$caller"
+check "another agent's call is a run" grep -q '"result":7' called
+: >called
+calls "$malformed"
+tfy serve desk.tfy --no-tcp >served 2>&1 &
+server=$!
+within 20 grep -q "^tfy serve: serving" served
+tfy start desk.other --n 8 --label "traceparent=$malformed" --wait >/dev/null
+kill $server
+wait $server
 follows --to "$to/base/"
 check "everything is sent" within 20 reaches_head otlp
 unfollows
@@ -74,11 +98,20 @@ for line in open("sent"):
         for resource in body["resourceLogs"]:
             scope(resource)
             logs += resource["scopeLogs"][0]["logRecords"]
+# The run of a call is below the span that called; others are traces of their own.
+caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+called = {span["attributes"]["tfy.run"] for (trace, id), span in spans.items() if trace == caller[0]}
+assert len(called) == 1, called
 for (trace, id), span in spans.items():
-    assert not span["parentSpanId"] or (trace, span["parentSpanId"]) in spans, span
-    assert bool(span["parentSpanId"]) != span["name"].startswith("invoke_workflow"), span
-runs = {row[0].hex() for row in sqlite3.connect("file:runs.db?mode=ro", uri=True).execute("select uuid from run")}
-assert {trace for trace, id in spans} == runs, (runs, spans.keys())
+    run = span["attributes"]["tfy.run"]
+    assert trace == (caller[0] if run in called else run.replace("-", "")), span
+    if span["name"].startswith("invoke_workflow"):
+        assert span["parentSpanId"] == (caller[1] if run in called else ""), span
+    else:
+        assert (trace, span["parentSpanId"]) in spans, span
+runs = {str(uuid.UUID(bytes=row[0])) for row in sqlite3.connect("file:runs.db?mode=ro", uri=True).execute("select uuid from run")}
+assert {span["attributes"]["tfy.run"] for span in spans.values()} == runs, (runs, spans.keys())
+assert caller[0] in {log.get("traceId") for log in logs}
 json.dump([list(spans.values()), points, logs], open("found", "w"))
 END
 check "spans have parents, and ids of their own" python3 shape.py /base
@@ -91,6 +124,10 @@ main, = [span for span in named('invoke_workflow main') if span['attributes']['t
 assert main['attributes']['gen_ai.operation.name'] == 'invoke_workflow' and main['attributes']['gen_ai.workflow.name'] == 'main'
 assert main['status'] == {'code': 2, 'message': ''} and main['attributes']['error.type'] == 'ToolError', main
 assert len(main['attributes']['tfy.version']) == 12"
+check "... in the trace of its caller, if another agent called for it" found "
+one, = [span for span in spans if span['parentSpanId'] == 'b7ad6b7169203331']
+assert len(named('invoke_workflow other')) == 3 and one in named('invoke_workflow other') and one['attributes']['gen_ai.workflow.name'] == 'other'
+assert {span['name'] for span in spans if span['traceId'] == one['traceId']} == {'invoke_workflow other', 'tfy.sleep', 'tfy.task'}"
 check "a tool has its name and its key" found "
 charge, = named('execute_tool charge')
 assert charge['attributes']['gen_ai.tool.name'] == 'charge' and charge['attributes']['gen_ai.tool.call.id'].endswith(charge['attributes']['tfy.task'] + '/' + charge['attributes']['tfy.step'])

@@ -74,6 +74,42 @@ static const char *text_of(const json_t *json, const char *name)
     return json_string_value(json_object_get(json, name));
 }
 
+static void a_caller_is_a_span_or_ignored(void **state)
+{
+    (void)state;
+    const char *const callers[] = {
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
+        "fe-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+    };
+    const char *const malformed[] = {
+        "",
+        "00",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-011",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+        "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01.more",
+        "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319-bb7ad6b7169203331-01",
+        "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+        "00_0af7651916cd43dd8448eb211c80319c_b7ad6b7169203331_01",
+    };
+    TfyTraceParent parent;
+    for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
+        parent = (TfyTraceParent){.span = 0};
+        assert_true(tfy__trace_parent(callers[i], &parent));
+        assert_string_equal(parent.trace, "0af7651916cd43dd8448eb211c80319c");
+        assert_true(parent.span == 0xb7ad6b7169203331);
+    }
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
+        assert_false(tfy__trace_parent(malformed[i], &parent));
+}
+
 static void a_line_as_json(void **state)
 {
     (void)state;
@@ -141,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_are_chosen_for_all_and_for_some),
         cmocka_unit_test(spans_nest_and_stay_the_same),
+        cmocka_unit_test(a_caller_is_a_span_or_ignored),
         cmocka_unit_test(a_line_as_json),
         cmocka_unit_test(a_line_as_text),
     };

@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "mcp/server/content.h"
 #include "mcp/server/question.h"
+#include "observe/line.h"
 #include "serve/mcp/turn.h"
 #include "value/json.h"
 #include "wal/log/run_id.h"
@@ -366,24 +367,14 @@ static void on_started(TfyMcpTurn *turn, TfyRequest *request)
         tfy__call_go_on(turn);
 }
 
-/* "00-<trace>-<span>-01": the span of the client that the call is part of, which people can find the run by. */
-static bool is_trace(const char *text)
-{
-    static const size_t dashes[] = {2, 35, 52};
-    enum { LEN = 55 };
-    size_t at = 0;
-    for (size_t i = 0; i < sizeof dashes / sizeof *dashes; i++, at++) {
-        at += strspn(text + at, "0123456789abcdef");
-        if (at != dashes[i] || text[at] != '-') return false;
-    }
-    return at + strspn(text + at, "0123456789abcdef") == LEN && !text[LEN];
-}
-
+/* The span of the client that the call is part of is a label of the run: people find the run by it, and so does its trace. */
 static json_t *body_of(const json_t *args, const json_t *meta)
 {
-    json_t *body = json_pack("{s:O}", "args", args), *trace = json_object_get(meta, "traceparent");
-    if (json_is_string(trace) && is_trace(json_string_value(trace)))
-        json_object_set_new(body, "labels", json_pack("{s:O}", "traceparent", trace));
+    json_t *body = json_pack("{s:O}", "args", args);
+    const char *text = json_string_value(json_object_get(meta, "traceparent"));
+    TfyTraceParent parent;
+    if (text && tfy__trace_parent(text, &parent))
+        json_object_set_new(body, "labels", json_pack("{s:s#}", "traceparent", text, (int)TFY_TRACE_PARENT_LEN));
     return body;
 }
 
