@@ -4,6 +4,7 @@
 #define CORE_EXCHANGE_H
 
 #include "core/effect.h"
+#include "observe/line.h"
 
 /* What is known of a call that takes several exchanges. */
 typedef struct TfyRound {
@@ -41,5 +42,8 @@ void tfy__call_away(TfyCall *call, json_t *away, int64_t wait_ms);
 void tfy__call_poll(TfyCall *call, int64_t wait_ms);
 /* It has ended. The exchange goes on. */
 void tfy__call_back(TfyCall *call);
+
+/* Writes the span of an attempt as W3C's traceparent, for whoever is called. It is in the trace of its run (observe/line.h). */
+void tfy__call_trace(const TfyCall *call, char out[TFY_TRACE_PARENT_LEN + 1]);
 
 #endif

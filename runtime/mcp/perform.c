@@ -411,9 +411,11 @@ static bool send_request(Job *job, const char *method, json_t *params, json_t *m
     return job->asked || starve(call);
 }
 
-static json_t *key_of(const TfyCall *call)
+static json_t *meta_of(const TfyCall *call)
 {
-    return json_pack("{s:s}", TFY_MCP_CALL_KEY, call->key);
+    char trace[TFY_TRACE_PARENT_LEN + 1];
+    tfy__call_trace(call, trace);
+    return json_pack("{s:s, s:s}", TFY_MCP_CALL_KEY, call->key, "traceparent", trace);
 }
 
 /* Does the server still know calls by their keys, if it did? False after the call has failed. */
@@ -458,7 +460,7 @@ static void go_on(Job *job)
     const bool away = call->round && call->round->away;
     const bool sent = away ? send_of_task(job)
                            : is_same(job->server, call) && knows_keys(job->server, call) &&
-                                 send_request(job, "tools/call", call_params(call), key_of(call), on_answer);
+                                 send_request(job, "tools/call", call_params(call), meta_of(call), on_answer);
     if (!sent) (void)leave(job);
 }
 

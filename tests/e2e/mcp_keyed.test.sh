@@ -57,3 +57,30 @@ for moment in before after; do
     done
 done
 check "the client was killed each time, but behind its end" [ "$kills" -ge 6 ]
+
+# Who calls says in which span, and whoever is called hands the trace on.
+cat >chain.sh <<'SH'
+exec tfy mcp serve "$1.tfy" --db "$1.db"
+SH
+cat >depot.tfy <<'TFY'
+/// Fetches an article.
+workflow fetch(article: string) -> string { return "fetched ${article}" }
+TFY
+cat >counter.tfy <<'TFY'
+mcp depot = exec ["sh", "chain.sh", "depot"] sandbox open { fetch: once }
+/// Sells an article.
+workflow sell(article: string) -> string { return yield depot.fetch(article) }
+TFY
+cat >buyer.tfy <<'TFY'
+mcp counter = exec ["sh", "chain.sh", "counter"] sandbox open { sell: once }
+workflow main() -> string { return yield counter.sell("tea") }
+TFY
+run tfy mcp pull counter.tfy
+run tfy mcp pull buyer.tfy
+run tfy run buyer.tfy --db buyer.db
+check "a call that calls" printed_exactly '"fetched tea"'
+label() { sqlite3 "$1.db" "SELECT payload->>'$.labels.traceparent' FROM wal WHERE type = 1"; }
+run_id() { sqlite3 buyer.db "SELECT lower(hex(uuid)) FROM run"; }
+check "the run that is called has the caller's span" sh -c 'echo "$1" | grep -qx "00-$2-[0-9a-f]\{16\}-01"' sh "$(label counter)" "$(run_id)"
+check "... and so does the run that this one calls" sh -c 'echo "$1" | grep -qx "00-$2-[0-9a-f]\{16\}-01"' sh "$(label depot)" "$(run_id)"
+check "... whose span is another one" [ "$(label depot)" != "$(label counter)" ]

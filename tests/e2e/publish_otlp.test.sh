@@ -51,6 +51,18 @@ within 20 grep -q "^tfy serve: serving" served
 tfy start desk.other --n 8 --label "traceparent=$malformed" --wait >/dev/null
 kill $server
 wait $server
+# A run of ours calls another one, which knows the span of the call.
+cat >depot.tfy <<'END'
+/// Fetches an article.
+workflow fetch(article: string) -> string { return "fetched ${article}" }
+END
+cat >buyer.tfy <<'END'
+mcp depot = exec ["tfy", "mcp", "serve", "depot.tfy", "--db", "depot.db"] sandbox open { fetch: pure }
+workflow buy() -> string { return yield depot.fetch("tea") }
+END
+tfy mcp pull buyer.tfy >/dev/null 2>&1
+tfy run buyer.tfy >/dev/null 2>>err
+called_in=$(sqlite3 depot.db "SELECT payload->>'$.labels.traceparent' FROM wal WHERE type = 1")
 follows --to "$to/base/"
 check "everything is sent" within 20 reaches_head otlp
 unfollows
@@ -128,6 +140,9 @@ check "... in the trace of its caller, if another agent called for it" found "
 one, = [span for span in spans if span['parentSpanId'] == 'b7ad6b7169203331']
 assert len(named('invoke_workflow other')) == 3 and one in named('invoke_workflow other') and one['attributes']['gen_ai.workflow.name'] == 'other'
 assert {span['name'] for span in spans if span['traceId'] == one['traceId']} == {'invoke_workflow other', 'tfy.sleep', 'tfy.task'}"
+check "a call of ours is the span that the called run is told" found "
+one, = [span for span in spans if span['name'].startswith('execute_tool') and 'fetch' in span['name']]
+assert '$called_in' == f'00-{one[\"traceId\"]}-{one[\"spanId\"]}-01', one"
 check "a tool has its name and its key" found "
 charge, = named('execute_tool charge')
 assert charge['attributes']['gen_ai.tool.name'] == 'charge' and charge['attributes']['gen_ai.tool.call.id'].endswith(charge['attributes']['tfy.task'] + '/' + charge['attributes']['tfy.step'])

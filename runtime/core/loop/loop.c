@@ -399,8 +399,14 @@ static int submit_now(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, cons
     tfy__log_add_task(loop->log, &root->log);
     TfyBuffer out = instruction(run, workflow, args, start);
     const TfyTicket ticket = tfy__record_append(root, TFY_R_INSTRUCTION_START, 0, 0, &out);
+    const bool noted = out.failed || !start->facts ||
+                       tfy__trace_note(run, &(TfyLogRecord){.payload = out.data, .payload_len = (uint32_t)out.len});
     tfy__buffer_free(&out);
     if (ticket < 0) return (int)ticket;
+    if (!noted) {
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a run");
+        return TFY_E_NOMEM;
+    }
     root->log.born = root->log.head;
     tfy__activity(root->task, "ReceivedInstruction", "%s", workflow->name);
     return 0;

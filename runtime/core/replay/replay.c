@@ -385,7 +385,9 @@ static int begin_from_history(TfyLoop *loop, Run *run, TfyHistory *history, char
     run->max_queue = tfy__payload_int(&begin, TFY_P_MAX_QUEUE);
     run->digests_only = tfy__is_digests_only(tfy__payload_text(&begin, TFY_P_PROMPTS));
     run->yolo = tfy__payload_flag(&begin, TFY_P_YOLO);
-    int code = tfy__ceiling_read(run, tfy__payload_get(&begin, TFY_P_CEILING)) ? TFY_OK : TFY_E_NOMEM;
+    int code = tfy__trace_note(run, first) && tfy__ceiling_read(run, tfy__payload_get(&begin, TFY_P_CEILING))
+                   ? TFY_OK
+                   : TFY_E_NOMEM;
     if (code != TFY_OK) {
         /* nothing of it is begun */
     } else if (!workflow) {

@@ -56,6 +56,7 @@ struct Run {
     Lock **locks;          /* by name: LOCK_BUCKETS lists; NULL before the first use */
     Fork *forks;           /* the run is a fork, perhaps of a fork: oldest first */
     uint32_t fork_count;
+    char *trace; /* the id of its caller's trace, which it is part of; owned; NULL: it is a trace of its own */
     bool ended;
     bool rooted;             /* its records say that it works in its program's root */
     char *result;            /* JSON of the root's value, or NULL */
@@ -112,6 +113,8 @@ bool tfy__history_arrives_later(const TfyTask *task);
 bool tfy__record_fact(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyBuffer *payload);
 /* For records written without suspending: true and *record set: recorded; true and NULL: live; false: diverged. */
 bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyLogRecord **record);
+/* Takes the trace of its caller from its first record. False: no memory. */
+bool tfy__trace_note(Run *run, const TfyLogRecord *birth);
 void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char *now_format, ...)
     __attribute__((format(printf, 3, 4)));
 const char *tfy__kill_reason(const char *why);          /* the static text that equals this one */

@@ -55,6 +55,7 @@ void tfy__run_release(TfyLoop *loop, Run *run)
     free(run->forks);
     free(run->result);
     free(run->error);
+    free(run->trace);
 }
 
 /* Performers that keep things together have the same function. */
