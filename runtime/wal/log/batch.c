@@ -173,29 +173,28 @@ static int put_task(TfyStore *store, TfyStoreTask *task, bool birth)
     return store->ops->put_task(store, task, birth);
 }
 
+enum { WAITING_MOST = 64 };
+
 /* Consecutive records, until they are put. */
 typedef struct Records {
-    const TfyLogRecord *waiting[STORE_MANY];
-    int count;
+    const TfyLogRecord *waiting[WAITING_MOST];
+    uint32_t count;
 } Records;
 
 static int put_waiting(Records *records, TfyStore *store)
 {
-    const int count = records->count;
-    int code = 0;
+    const uint32_t count = records->count;
     records->count = 0;
-    if (count == STORE_MANY) return store->ops->put_many(store, records->waiting);
-    for (int i = 0; !code && i < count; i++) code = store->ops->put_record(store, records->waiting[i]);
-    return code;
+    return count ? store->ops->put_records(store, records->waiting, count) : 0;
 }
 
 static int take_record(Records *records, TfyStore *store, TfyLogRecord *record)
 {
     record->payload = (const char *)(record + 1);
-    CHECK(records->count < STORE_MANY);
+    CHECK(records->count < WAITING_MOST);
     CHECK(!records->count || records->waiting[records->count - 1]->lsn + 1 == record->lsn);
     records->waiting[records->count++] = record;
-    return records->count == STORE_MANY ? put_waiting(records, store) : 0;
+    return records->count == WAITING_MOST ? put_waiting(records, store) : 0;
 }
 
 /* Rows are in the block in the order of their addition, aligned to 16 bytes. */
@@ -233,6 +232,6 @@ int tfy__batch_put(const TfyBatch *batch, TfyStore *store)
         if (!code) code = put_row(&records, store, (TfyBatchKind)head->kind, head + 1);
         at += head->size;
     }
-    CHECK(records.count < STORE_MANY);
+    CHECK(records.count < WAITING_MOST);
     return code ? code : put_waiting(&records, store);
 }

@@ -107,14 +107,11 @@ typedef int TfyStoreSeeMark(void *state, const TfyStoreMark *mark);
  * time and the sum. */
 typedef enum TfyRunPut { TFY_RUN_BEGINS, TFY_RUN_CHANGES, TFY_RUN_ENDS } TfyRunPut;
 
-enum { STORE_MANY = 16 }; /* records that one call puts */
-
 /* All return 0 or a negative code; a look-up of one row returns TFY_E_ABSENT if there is none. */
 typedef struct TfyStoreOps {
     int (*begin)(TfyStore *store);
-    int (*put_record)(TfyStore *store, const TfyLogRecord *record);
-    /* The same for STORE_MANY records, in half the time. */
-    int (*put_many)(TfyStore *store, const TfyLogRecord *const records[STORE_MANY]);
+    /* In the order of their lsn; many at once are put in half the time. */
+    int (*put_records)(TfyStore *store, const TfyLogRecord *const *records, uint32_t count);
     int (*put_task)(TfyStore *store, const TfyStoreTask *task, bool birth);
     int (*put_run)(TfyStore *store, const TfyLogRun *run, TfyRunPut put);
     int (*put_program)(TfyStore *store, const TfyStoreProgram *program);
@@ -150,9 +147,9 @@ typedef struct TfyStoreOps {
     int (*see_records)(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state); /* lsn ascending */
     int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);      /* tid ascending */
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
-    /* Visits runs of a program that are parked and due by then, the earliest first. */
+    /* Visits runs of a program that are parked and due by then, the earliest first; runs of the same time by their ids. */
     int (*see_parked)(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state);
-    /* Visits runs that were parked when the clock showed more than `after`. */
+    /* Visits runs that were parked when the clock showed more than `after`, in the order of that time, then of their ids. */
     int (*see_ahead)(TfyStore *store, int64_t program, int64_t after_ms, TfyStoreSeeRun *see, void *state);
     int (*see_marks)(TfyStore *store, TfyStoreSeeMark *see, void *state); /* lsn ascending */
     /* Visits the columns of a saved table. TFY_E_ABSENT: no such table; TFY_E_DATA: the name belongs to something

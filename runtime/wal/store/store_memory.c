@@ -97,10 +97,10 @@ static int put_record(TfyStore *store, const TfyLogRecord *record)
     return 0;
 }
 
-static int put_many(TfyStore *store, const TfyLogRecord *const records[STORE_MANY])
+static int put_records(TfyStore *store, const TfyLogRecord *const *records, uint32_t count)
 {
     int code = 0;
-    for (int i = 0; !code && i < STORE_MANY; i++) code = put_record(store, records[i]);
+    for (uint32_t i = 0; !code && i < count; i++) code = put_record(store, records[i]);
     return code;
 }
 
@@ -403,37 +403,51 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
     return code;
 }
 
-static int see_parked(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state)
+/* Visits the runs of a program whose time is above `after`, up to `upto`, by time and then by id. */
+static int see_by_time(TfyStore *store, int64_t program, int64_t (*time_of)(const TfyLogRun *run), int64_t after,
+                       int64_t upto, TfyStoreSeeRun *see, void *state)
 {
     const Rows *runs = &inside(store)->runs;
     int code = 0;
     /* A few at a time: the earliest of those that are later than the last one. */
-    for (int64_t after = 0; !code;) {
-        const TfyLogRun *next = NULL;
+    while (!code) {
+        int64_t next = INT64_MAX;
+        bool found = false;
         for (size_t i = 0; i < runs->count; i++) {
             const TfyLogRun *run = at(runs, i);
-            if (run->program != program || run->parked_ms <= after || run->parked_ms > upto_ms) continue;
-            if (!next || run->parked_ms < next->parked_ms) next = run;
+            const int64_t time = time_of(run);
+            if (run->program != program || time <= after || time > upto) continue;
+            if (time <= next) next = time;
+            found = true;
         }
-        if (!next) break;
-        after = next->parked_ms;
+        if (!found) break;
+        after = next;
         for (size_t i = 0; !code && i < runs->count; i++) {
             const TfyLogRun *run = at(runs, i);
-            if (run->program == program && run->parked_ms == after) code = see(state, run);
+            if (run->program == program && time_of(run) == next) code = see(state, run);
         }
     }
     return code;
 }
 
+static int64_t parked_ms(const TfyLogRun *run)
+{
+    return run->parked_ms;
+}
+
+static int64_t parked_at_ms(const TfyLogRun *run)
+{
+    return run->parked_at_ms;
+}
+
+static int see_parked(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state)
+{
+    return see_by_time(store, program, parked_ms, 0, upto_ms, see, state);
+}
+
 static int see_ahead(TfyStore *store, int64_t program, int64_t after_ms, TfyStoreSeeRun *see, void *state)
 {
-    const Rows *runs = &inside(store)->runs;
-    int code = 0;
-    for (size_t i = 0; !code && i < runs->count; i++) {
-        const TfyLogRun *run = at(runs, i);
-        if (run->program == program && run->parked_at_ms > after_ms) code = see(state, run);
-    }
-    return code;
+    return see_by_time(store, program, parked_at_ms, after_ms, INT64_MAX, see, state);
 }
 
 static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
@@ -471,8 +485,7 @@ static void close_store(TfyStore *store, bool clean)
 
 static const TfyStoreOps memory_ops = {
     .begin = begin,
-    .put_record = put_record,
-    .put_many = put_many,
+    .put_records = put_records,
     .put_task = put_task,
     .put_run = put_run,
     .put_program = put_program,

@@ -17,6 +17,8 @@
 #define PROGRAM_COLUMNS "id,hash,tfyc,source,layout,sum"
 #define MARK_COLUMNS    "lsn,epoch,rows,sum,chain,gone_rows,gone_sum"
 
+enum { MANY = 16 }; /* records that S_PUT_MANY has places for */
+
 static const char *const texts[S_COUNT] = {
     [S_BEGIN] = "BEGIN IMMEDIATE",
     [S_COMMIT] = "COMMIT",
@@ -55,9 +57,11 @@ static const char *const texts[S_COUNT] = {
     [S_SEE_RUNS] = "SELECT " RUN_COLUMNS " FROM run ORDER BY id",
     [S_SEE_MARKS] = "SELECT " MARK_COLUMNS " FROM mark ORDER BY lsn",
     [S_SEE_UNFINISHED] = "SELECT " RUN_COLUMNS " FROM run WHERE state<12 AND parked=0 ORDER BY id",
-    [S_SEE_PARKED] = "SELECT " RUN_COLUMNS " FROM run WHERE parked>0 AND parked<=?2 AND program=?1 ORDER BY parked",
+    [S_SEE_PARKED] = "SELECT " RUN_COLUMNS " FROM run WHERE parked>0 AND parked<=?2 AND program=?1 ORDER BY "
+                     "parked,id",
     /* SQLite starts at the first of two lower bounds; the other one only shows that the partial index suffices. */
-    [S_SEE_AHEAD] = "SELECT " RUN_COLUMNS " FROM run WHERE parked_at>?2 AND parked_at>0 AND program=?1",
+    [S_SEE_AHEAD] = "SELECT " RUN_COLUMNS " FROM run WHERE parked_at>?2 AND parked_at>0 AND program=?1 "
+                    "ORDER BY parked_at,id",
     [S_LAST_IDS] = "SELECT (SELECT max(id) FROM run),(SELECT max(id) FROM program),(SELECT max(tid) FROM task)",
 };
 
@@ -257,13 +261,25 @@ static int put_record(TfyStore *store, const TfyLogRecord *record)
     return finish(inside(store), to);
 }
 
-static int put_many(TfyStore *store, const TfyLogRecord *const records[STORE_MANY])
+static int put_many(TfyStore *store, const TfyLogRecord *const records[MANY])
 {
     sqlite3_stmt *to;
     const int code = prepared(inside(store), S_PUT_MANY, &to);
     if (code) return code;
-    for (int i = 0; i < STORE_MANY; i++) bind_record(to, i * RECORD_WORDS, records[i]);
+    for (int i = 0; i < MANY; i++) bind_record(to, i * RECORD_WORDS, records[i]);
     return finish(inside(store), to);
+}
+
+static int put_records(TfyStore *store, const TfyLogRecord *const *records, uint32_t count)
+{
+    int code = 0;
+    while (!code && count) {
+        const uint32_t put = count >= MANY ? MANY : 1;
+        code = put == MANY ? put_many(store, records) : put_record(store, *records);
+        records += put;
+        count -= put;
+    }
+    return code;
 }
 
 static void bind_words(sqlite3_stmt *to, int first, const int64_t *words, int count)
@@ -801,8 +817,7 @@ static void close_store(TfyStore *store, bool clean)
 
 const TfyStoreOps tfy__store_sqlite_ops = {
     .begin = begin,
-    .put_record = put_record,
-    .put_many = put_many,
+    .put_records = put_records,
     .put_task = put_task,
     .put_run = put_run,
     .put_program = put_program,
