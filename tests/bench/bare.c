@@ -7,11 +7,15 @@
 
 /* ---- counting commits ---- */
 
-static atomic_llong commits; /* of our own loop: the writer's thread makes them */
+enum { TIMES = 1 << 12 };
+
+static atomic_llong commits;         /* of our own loop: the writer's thread makes them */
+static _Atomic(double) times[TIMES]; /* of the newest ones, by their number */
 
 static int count_commit(void *state)
 {
     (void)state;
+    atomic_store(&times[atomic_load(&commits) % TIMES], bench_seconds());
     atomic_fetch_add(&commits, 1);
     return 0;
 }
@@ -31,6 +35,15 @@ void bare_count_commits(void)
 int64_t bare_commits(void)
 {
     return atomic_load(&commits);
+}
+
+size_t bare_between_commits(int64_t first, double *between)
+{
+    const int64_t count = bare_commits() - first - 1;
+    if (count < 1 || count >= TIMES) bench_die("there were %lld commits", (long long)count + 1);
+    for (int64_t i = first; i < first + count; i++)
+        *between++ = atomic_load(&times[(i + 1) % TIMES]) - atomic_load(&times[i % TIMES]);
+    return (size_t)count;
 }
 
 /* ---- rows ---- */
@@ -110,12 +123,18 @@ static void step(sqlite3 *db, sqlite3_stmt *statement)
     sqlite3_reset(statement);
 }
 
-double bare_insert(const BareRows *rows, const char *path, int64_t commit_count)
-{
-    static const char *const texts[] = {"BEGIN IMMEDIATE", "INSERT INTO wal VALUES(?,?,?,?,?,?,?,?,?,?)", "COMMIT"};
+struct BareLoop {
+    const BareRows *rows;
     sqlite3 *db;
-    sqlite3_stmt *statements[3];
-    if (sqlite3_open(path, &db) != SQLITE_OK) bench_die("%s cannot be opened", path);
+    sqlite3_stmt *begin, *insert, *commit;
+    int64_t at, done, commits;
+};
+
+BareLoop *bare_open(const BareRows *rows, const char *path, int64_t commit_count)
+{
+    BareLoop *loop = calloc(1, sizeof *loop);
+    if (!loop || sqlite3_open(path, &loop->db) != SQLITE_OK) bench_die("%s cannot be opened", path);
+    sqlite3 *db = loop->db;
     check(db,
           sqlite3_exec(
               db,
@@ -123,17 +142,37 @@ double bare_insert(const BareRows *rows, const char *path, int64_t commit_count)
               "CREATE TABLE wal(lsn INTEGER PRIMARY KEY, tid INT, prev INT, v INT, ts INT, type INT, step INT, point "
               "INT, payload TEXT, chain INT)",
               NULL, NULL, NULL));
-    for (int i = 0; i < 3; i++) check(db, sqlite3_prepare_v2(db, texts[i], -1, &statements[i], NULL));
-    double begin = bench_seconds();
-    int64_t at = 0;
-    for (int64_t commit = 1; commit <= commit_count; commit++) {
-        int64_t end = rows->count * commit / commit_count;
-        step(db, statements[0]);
-        while (at < end) insert_row(db, statements[1], &rows->rows[at++]);
-        step(db, statements[2]);
-    }
-    double took = bench_seconds() - begin;
-    for (int i = 0; i < 3; i++) sqlite3_finalize(statements[i]);
-    sqlite3_close(db);
+    check(db, sqlite3_prepare_v2(db, "BEGIN IMMEDIATE", -1, &loop->begin, NULL));
+    check(db, sqlite3_prepare_v2(db, "INSERT INTO wal VALUES(?,?,?,?,?,?,?,?,?,?)", -1, &loop->insert, NULL));
+    check(db, sqlite3_prepare_v2(db, "COMMIT", -1, &loop->commit, NULL));
+    loop->rows = rows;
+    loop->commits = commit_count;
+    return loop;
+}
+
+void bare_commit(BareLoop *loop)
+{
+    const int64_t end = loop->rows->count * ++loop->done / loop->commits;
+    step(loop->db, loop->begin);
+    while (loop->at < end) insert_row(loop->db, loop->insert, &loop->rows->rows[loop->at++]);
+    step(loop->db, loop->commit);
+}
+
+void bare_close(BareLoop *loop)
+{
+    sqlite3_finalize(loop->begin);
+    sqlite3_finalize(loop->insert);
+    sqlite3_finalize(loop->commit);
+    sqlite3_close(loop->db);
+    free(loop);
+}
+
+double bare_insert(const BareRows *rows, const char *path, int64_t commit_count)
+{
+    BareLoop *loop = bare_open(rows, path, commit_count);
+    const double begin = bench_seconds();
+    for (int64_t i = 0; i < commit_count; i++) bare_commit(loop);
+    const double took = bench_seconds() - begin;
+    bare_close(loop);
     return took;
 }

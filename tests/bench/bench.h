@@ -57,12 +57,18 @@ static inline int bench_by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts them. */
+static inline double bench_median_of(double *times, size_t count)
+{
+    qsort(times, count, sizeof *times, bench_by_size);
+    return times[count / 2];
+}
+
 static inline double bench_median(const double rounds[BENCH_ROUNDS])
 {
     double sorted[BENCH_ROUNDS];
     memcpy(sorted, rounds, sizeof sorted);
-    qsort(sorted, BENCH_ROUNDS, sizeof *sorted, bench_by_size);
-    return sorted[BENCH_ROUNDS / 2];
+    return bench_median_of(sorted, BENCH_ROUNDS);
 }
 
 /* relation: "<=" or ">=". */
