@@ -133,10 +133,12 @@ static const char *why_paused(const TfyStore *store, int code)
                           : "the disk is full: runs pause, and continue when there is room";
 }
 
-/* Handles the result of a commit of these batches. The caller holds mutex. */
-static void settle(TfyLog *log, TfyBatches *batches, int code)
+/* Handles the result of a commit of these batches. The caller holds mutex. A loop that has committed records itself sees
+ * that `durable` has moved; of everything else it is told. */
+static void settle(TfyLog *log, TfyBatches *batches, int code, bool by_thread)
 {
     const bool paused = code == TFY_STORE_FULL || code == TFY_STORE_HELD, was_paused = atomic_load(&log->full);
+    const bool told = by_thread || code || was_paused || !last_record(batches->first);
     if (paused) {
         put_back(log, batches);
         log->full_ms = now_ms(log);
@@ -155,7 +157,7 @@ static void settle(TfyLog *log, TfyBatches *batches, int code)
         if (was_paused) give_notice(log, "the log can be written again: runs continue");
         recycle(log, batches->first);
     }
-    notify(log);
+    if (told) notify(log);
     pthread_cond_broadcast(&log->rest);
 }
 
@@ -229,7 +231,7 @@ static void drain(TfyLog *log, bool by_thread)
     const int code = commit_batches(log, batches.first);
     const bool due = !code && log->store->ops->checkpoint_due(log->store);
     pthread_mutex_lock(&log->mutex);
-    settle(log, &batches, code);
+    settle(log, &batches, code, by_thread);
     if (due && by_thread) {
         pthread_mutex_unlock(&log->mutex);
         checkpoint(log);
