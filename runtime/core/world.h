@@ -23,8 +23,8 @@ typedef struct TfyFdEvent {
     uint32_t events; /* TFY_FD_… */
 } TfyFdEvent;
 
-/* Waits for descriptors. Registration is persistent and edge-triggered: a watcher reads until EAGAIN. del comes
- * before close. */
+/* Waits for descriptors. Registration is persistent and edge-triggered: a watcher reads until EAGAIN; of a pipe or a
+ * stream it may stop when it gets less than it wanted, unless TFY_FD_HANGUP was reported. del comes before close. */
 typedef struct TfyPoller {
     const char *name;
     int (*open)(void **poller);

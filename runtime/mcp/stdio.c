@@ -36,7 +36,7 @@ struct TfyMcpPipe {
     TfyMcpPipeTakes takes;
     TfyProcess *process; /* NULL: it has exited */
     int in;              /* to its stdin; -1: closed */
-    int64_t in_watch;    /* valid while `in` is open */
+    int64_t in_watch;    /* while something is unsent; -1: none */
     TfyBuffer unsent;
     size_t sent; /* bytes of it that have left */
     uint64_t given, written;
@@ -63,10 +63,16 @@ static void close_lines(Lines *lines)
     lines->fd = -1;
 }
 
+static void watch_in_no_more(TfyMcpPipe *pipe)
+{
+    if (pipe->in_watch >= 0) tfy__watch_del(pipe->loop, pipe->in_watch);
+    pipe->in_watch = -1;
+}
+
 static void close_in(TfyMcpPipe *pipe)
 {
     if (pipe->in < 0) return;
-    tfy__watch_del(pipe->loop, pipe->in_watch);
+    watch_in_no_more(pipe);
     close(pipe->in);
     pipe->in = -1;
 }
@@ -187,8 +193,9 @@ static bool cut(Lines *lines, const char *bytes, size_t len)
 
 static void read_again(void *arg);
 
-/* Reads what is there, up to so many chunks. False: the pipe is gone. */
-static bool read_lines(Lines *lines, int chunks)
+/* Reads what is there, up to so many chunks. Less than a chunk was all that there was: whatever comes behind it is an
+ * event of its own, but for an end that was reported already. False: the pipe is gone. */
+static bool read_lines(Lines *lines, int chunks, bool to_end)
 {
     char chunk[READ_CHUNK];
     TfyLoop *loop = lines->pipe->loop;
@@ -197,6 +204,7 @@ static bool read_lines(Lines *lines, int chunks)
         if (len < 0 && errno == EINTR) continue;
         if (len < 0 && errno == EAGAIN) return true;
         if (len > 0 && !cut(lines, chunk, (size_t)len)) return false;
+        if (len > 0 && (size_t)len < sizeof chunk && !to_end) return true;
         if (len > 0) continue;
         close_lines(lines);
         if (lines == &lines->pipe->out) await_exit(lines->pipe, "closed its standard output");
@@ -211,16 +219,31 @@ static void read_again(void *arg)
 {
     Lines *lines = arg;
     lines->again = 0;
-    read_lines(lines, READS_PER_TURN);
+    read_lines(lines, READS_PER_TURN, true);
 }
 
 static void on_output(void *arg, uint32_t events)
 {
-    (void)events;
-    read_lines(arg, READS_PER_TURN);
+    read_lines(arg, READS_PER_TURN, events & TFY_FD_HANGUP);
 }
 
 /* ---- writing ---- */
+
+static void on_writable(void *arg, uint32_t events)
+{
+    (void)events;
+    write_some(arg);
+}
+
+/* Only while it takes no more: a server that reads would wake the loop with each line otherwise. */
+static void watch_in(TfyMcpPipe *pipe)
+{
+    const bool waits = pipe->in >= 0 && pipe->sent < pipe->unsent.len && !pipe->exit;
+    if (!waits) watch_in_no_more(pipe);
+    if (!waits || pipe->in_watch >= 0) return;
+    pipe->in_watch = tfy__watch_add(pipe->loop, pipe->in, TFY_FD_WRITE, on_writable, pipe);
+    if (pipe->in_watch < 0) await_exit(pipe, "does not read, and cannot be waited for");
+}
 
 static void write_some(TfyMcpPipe *pipe)
 {
@@ -234,16 +257,11 @@ static void write_some(TfyMcpPipe *pipe)
         pipe->sent += (size_t)n;
         pipe->written += (size_t)n;
     }
+    watch_in(pipe);
     if (pipe->sent < unsent->len / 2) return;
     unsent->len -= pipe->sent;
     memmove(unsent->data, unsent->data + pipe->sent, unsent->len);
     pipe->sent = 0;
-}
-
-static void on_writable(void *arg, uint32_t events)
-{
-    (void)events;
-    write_some(arg);
 }
 
 bool tfy__mcp_pipe_send(TfyMcpPipe *pipe, const char *text, size_t len)
@@ -278,7 +296,7 @@ static void on_process_end(void *arg, const TfyProcessEnd *ended)
         end(pipe, &(TfyMcpPipeEnd){.why = ended->message, .no_room = ended->no_room});
         return;
     }
-    if (!read_lines(&pipe->err, READS_AT_END) || !read_lines(&pipe->out, READS_AT_END)) return;
+    if (!read_lines(&pipe->err, READS_AT_END, true) || !read_lines(&pipe->out, READS_AT_END, true)) return;
     const char *refused = *ended->refused ? "; its sandbox refused " : "";
     if (*ended->passed)
         snprintf(why, sizeof why, "was ended: it %s", ended->passed);
@@ -310,11 +328,6 @@ static int open_in(TfyMcpPipe *pipe, int *theirs)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return errno;
     *theirs = ends[1];
-    pipe->in_watch = tfy__watch_add(pipe->loop, ends[0], TFY_FD_WRITE, on_writable, pipe);
-    if (pipe->in_watch < 0) {
-        close(ends[0]);
-        return ENOMEM;
-    }
     pipe->in = ends[0];
     return 0;
 }
@@ -347,7 +360,7 @@ TfyMcpPipe *tfy__mcp_pipe_start(TfyLoop *loop, const TfyMcpSpec *spec, const Tfy
 {
     TfyMcpPipe *pipe = tfy__sys_calloc(1, sizeof *pipe);
     if (!pipe) return NULL;
-    *pipe = (TfyMcpPipe){.loop = loop, .takes = *takes, .in = -1};
+    *pipe = (TfyMcpPipe){.loop = loop, .takes = *takes, .in = -1, .in_watch = -1};
     pipe->out = (Lines){.pipe = pipe, .fd = -1, .most = TFY_MCP_MESSAGE_MOST};
     pipe->err = (Lines){.pipe = pipe, .fd = -1, .most = TFY_MCP_STDERR_MOST};
     const int error = start(pipe, spec);

@@ -359,7 +359,8 @@ static inline void turn(TfyLoop *loop)
     int count = epoll_wait(loop->epoll, events, 64, next_timeout_ms(loop));
     for (int i = 0; i < count; i++) {
         Watch *watch = &loop->watches[events[i].data.u64 & UINT32_MAX];
-        if (watch->handler && watch->generation == events[i].data.u64 >> 32) watch->handler(watch->arg, TFY_FD_READ);
+        const uint32_t told = TFY_FD_READ | (events[i].events & EPOLLHUP ? TFY_FD_HANGUP : 0u);
+        if (watch->handler && watch->generation == events[i].data.u64 >> 32) watch->handler(watch->arg, told);
     }
     run_timers(loop);
 }
