@@ -211,6 +211,7 @@ static int commit(TfyStore *store)
     const int code = execute(self, S_COMMIT);
     if (code) return code;
     self->writing = false;
+    self->data_version = data_version(self); /* our own change counts, too; nobody else can have written since begin */
     self->owns |= self->next_epoch != self->epoch;
     self->epoch = self->next_epoch;
     if (self->wal_pages < self->moved_pages) {
