@@ -135,9 +135,23 @@ static void tell_line(const TaskRest *rest, const TfyPoint *point, const char *s
 
 /* ---- live events ---- */
 
+/* Steps are told one by one, so what is told is put together without formats. */
+static void add_name(TfyBuffer *out, const char *name)
+{
+    tfy__buffer_text(out, ",\"");
+    tfy__buffer_text(out, name);
+    tfy__buffer_text(out, "\":");
+}
+
+static void add_int(TfyBuffer *out, const char *name, int64_t value)
+{
+    add_name(out, name);
+    tfy__buffer_int(out, value);
+}
+
 static void add_string(TfyBuffer *out, const char *name, const char *text)
 {
-    tfy__buffer_printf(out, ",\"%s\":", name);
+    add_name(out, name);
     tfy__buffer_json_string(out, text, strlen(text));
 }
 
@@ -147,8 +161,8 @@ static void add_place(TfyBuffer *out, const TaskRest *rest, const TfyPoint *poin
     set_place(&place, rest, point);
     add_string(out, "workflow", place.workflow);
     if (place.file) add_string(out, "file", place.file);
-    if (place.line) tfy__buffer_printf(out, ",\"line\":%u", place.line);
-    tfy__buffer_printf(out, ",\"step\":%lld", (long long)rest->log.step);
+    if (place.line) add_int(out, "line", place.line);
+    add_int(out, "step", rest->log.step);
 }
 
 /* more: name and text of a further member, without a text `true`; NULL: none. */
@@ -159,11 +173,15 @@ static void tell_event(const TaskRest *rest, const TfyPoint *point, const char *
     TfyBuffer out = {0};
     TfyPalEvent event = {0};
     uint64_t seq = ++loop->events;
-    tfy__buffer_printf(&out, "{\"seq\":%llu,\"ts\":\"", (unsigned long long)seq);
+    tfy__buffer_text(&out, "{\"seq\":");
+    tfy__buffer_int(&out, (int64_t)seq);
+    tfy__buffer_text(&out, ",\"ts\":\"");
     tfy__write_time(&out, loop->now_ms);
     tfy__buffer_text(&out, "\",\"task_id\":\"");
     event.task_at = (uint32_t)out.len;
-    tfy__buffer_printf(&out, "%s/%s", rest->run->uuid, rest->log.path);
+    tfy__buffer_text(&out, rest->run->uuid);
+    tfy__buffer_char(&out, '/');
+    tfy__buffer_text(&out, rest->log.path);
     event.task_len = (uint32_t)out.len - event.task_at;
     tfy__buffer_text(&out, "\",\"stage\":");
     tfy__buffer_json_string(&out, stage, strlen(stage));
@@ -171,7 +189,8 @@ static void tell_event(const TaskRest *rest, const TfyPoint *point, const char *
     tfy__buffer_json_string(&out, message->data ? message->data : "", message->len);
     add_place(&out, rest, point);
     if (text) add_string(&out, more, text);
-    if (more && !text) tfy__buffer_printf(&out, ",\"%s\":true", more);
+    if (more && !text) add_name(&out, more);
+    if (more && !text) tfy__buffer_text(&out, "true");
     if (loop->replay_only) tfy__buffer_text(&out, ",\"ghost\":true");
     tfy__buffer_char(&out, '}');
     event.len = (uint32_t)out.len;
