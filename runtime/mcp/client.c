@@ -19,6 +19,7 @@
 #include "mcp/http.h"
 #include "mcp/message.h"
 #include "mcp/stdio.h"
+#include "value/json.h"
 
 #define NS_PER_MS     INT64_C(1000000)
 #define PROBE_MS      5000 /* a process that says nothing to server/discover is an older one */
@@ -65,6 +66,7 @@ struct TfyMcp {
     bool corrected;       /* it was probed twice, since it named our revision */
     const char *revision; /* NULL: not known yet */
     json_t *server, *capabilities;
+    TfyBuffer self;   /* what it says of itself to a server of 2026-07-28: an object; empty: it has said nothing */
     TfyMcpPipe *pipe; /* NULL: none */
     TfyMcpHttp *http; /* NULL: none yet */
     LIST(TfyMcpCall) calls;
@@ -189,30 +191,54 @@ static void set_new(json_t *object, const char *name, json_t *value)
     json_object_set_new(object, name, value);
 }
 
-/* What each request of 2026-07-28 says about its client. */
-static void add_self(const TfyMcp *client, json_t *meta)
+/* What each request of 2026-07-28 says about its client. It stays the same, and is written once. */
+static const TfyBuffer *self_of(TfyMcp *client)
 {
-    set_new(meta, "io.modelcontextprotocol/protocolVersion", json_string(TFY_MCP_MODERN));
-    set_new(meta, "io.modelcontextprotocol/clientInfo", json_pack("{s:s, s:s}", "name", "tfy", "version", TFY_VERSION));
-    set_new(meta, "io.modelcontextprotocol/clientCapabilities",
-            client->spec.capabilities ? json_copy((json_t *)client->spec.capabilities) : json_object());
-    if (client->spec.log_level) set_new(meta, "io.modelcontextprotocol/logLevel", json_string(client->spec.log_level));
+    if (client->self.len && !client->self.failed) return &client->self;
+    json_t *self = json_object();
+    set_new(self, "io.modelcontextprotocol/protocolVersion", json_string(TFY_MCP_MODERN));
+    set_new(self, "io.modelcontextprotocol/clientInfo", json_pack("{s:s, s:s}", "name", "tfy", "version", TFY_VERSION));
+    set_new(self, "io.modelcontextprotocol/clientCapabilities",
+            client->spec.capabilities ? json_incref((json_t *)client->spec.capabilities) : json_object());
+    if (client->spec.log_level) set_new(self, "io.modelcontextprotocol/logLevel", json_string(client->spec.log_level));
+    tfy__buffer_free(&client->self);
+    tfy__encode_json(&client->self, self);
+    json_decref(self);
+    return &client->self;
 }
 
-/* The params as they are sent; NULL: there are none. */
-static json_t *params_of(const TfyMcpCall *call, bool modern)
+/* The "_meta" of a request. */
+static void put_meta(TfyBuffer *out, const TfyMcpCall *call, bool modern)
 {
-    json_t *params = call->params ? json_copy(call->params) : json_object();
-    json_t *meta = call->meta ? json_copy(call->meta) : json_object();
-    if (call->progress) set_new(meta, "progressToken", json_integer(call->id));
-    if (modern) add_self(call->client, meta);
-    if (json_object_size(meta))
-        set_new(params, "_meta", meta);
+    if (call->meta)
+        tfy__encode_json(out, call->meta);
     else
-        json_decref(meta);
-    if (json_object_size(params)) return params;
-    json_decref(params);
-    return NULL;
+        tfy__buffer_text(out, "{}");
+    if (call->progress) {
+        tfy__mcp_reopen(out);
+        tfy__buffer_text(out, "\"progressToken\":");
+        tfy__buffer_int(out, call->id);
+        tfy__buffer_char(out, '}');
+    }
+    if (!modern) return;
+    const TfyBuffer *self = self_of(call->client);
+    tfy__mcp_reopen(out);
+    if (self->failed)
+        out->failed = true;
+    else
+        tfy__buffer_add(out, self->data + 1, self->len - 1);
+}
+
+/* Appends a request as it is sent. */
+static void put_request(TfyBuffer *out, const TfyMcpCall *call, bool modern)
+{
+    TfyBuffer meta = {0};
+    put_meta(&meta, call, modern);
+    const bool some = meta.len > strlen("{}");
+    tfy__mcp_write_request(out, call->id, call->method, json_object_size(call->params) ? call->params : NULL,
+                           some ? &meta : NULL);
+    out->failed |= meta.failed;
+    tfy__buffer_free(&meta);
 }
 
 static void fail_unsent(void *arg)
@@ -233,15 +259,14 @@ static void send_call(TfyMcpCall *call)
     TfyMcp *client = call->client;
     TfyBuffer text = {0};
     const bool modern = call == client->probe || (call != client->greeting && is_modern(client));
-    json_t *params = params_of(call, modern);
     bool ok = true;
-    tfy__mcp_write_request(&text, call->id, call->method, params);
+    put_request(&text, call, modern);
     if (!text.failed && client->http) {
         call->post = tfy__mcp_post(client->http, &(TfyMcpPosted){.text = text.data,
                                                                  .len = text.len,
                                                                  .modern = modern,
                                                                  .method = call->method,
-                                                                 .params = params,
+                                                                 .params = call->params,
                                                                  .schema = call->schema,
                                                                  .once = call->once,
                                                                  .call = call});
@@ -250,7 +275,6 @@ static void send_call(TfyMcpCall *call)
         ok = !text.failed && client->pipe && tfy__mcp_pipe_send(client->pipe, text.data, text.len);
         if (ok) call->upto = tfy__mcp_pipe_given(client->pipe);
     }
-    json_decref(params);
     tfy__buffer_free(&text);
     call->stage = ok ? SENT : UNSENT;
     if (!ok && !client->soon)
@@ -789,6 +813,7 @@ void tfy__mcp_close(TfyMcp *client)
     tfy__mcp_http_free(client->http);
     json_decref(client->server);
     json_decref(client->capabilities);
+    tfy__buffer_free(&client->self);
     free(client);
 }
 

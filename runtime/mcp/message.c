@@ -142,25 +142,48 @@ static void put_text(TfyBuffer *out, const char *text)
     tfy__buffer_json_string(out, text, strlen(text));
 }
 
-static void put_call(TfyBuffer *out, const char *method, const json_t *params)
+void tfy__mcp_reopen(TfyBuffer *out)
 {
-    tfy__buffer_text(out, "\"method\":");
-    put_text(out, method);
-    if (params) tfy__buffer_text(out, ",\"params\":");
-    if (params) tfy__encode_json(out, params);
+    if (out->failed) return;
+    out->len--;
+    if (out->data[out->len - 1] != '{') tfy__buffer_char(out, ',');
+}
+
+static void put_params(TfyBuffer *out, const json_t *params, const TfyBuffer *meta)
+{
+    if (!params && !meta) return;
+    tfy__buffer_text(out, ",\"params\":");
+    if (params)
+        tfy__encode_json(out, params);
+    else
+        tfy__buffer_text(out, "{}");
+    if (!meta) return;
+    tfy__mcp_reopen(out);
+    tfy__buffer_text(out, "\"_meta\":");
+    tfy__buffer_add(out, meta->data, meta->len);
     tfy__buffer_char(out, '}');
 }
 
-void tfy__mcp_write_request(TfyBuffer *out, int64_t id, const char *method, const json_t *params)
+static void put_call(TfyBuffer *out, const char *method, const json_t *params, const TfyBuffer *meta)
 {
-    tfy__buffer_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":%lld,", (long long)id);
-    put_call(out, method, params);
+    tfy__buffer_text(out, "\"method\":");
+    put_text(out, method);
+    put_params(out, params, meta);
+    tfy__buffer_char(out, '}');
+}
+
+void tfy__mcp_write_request(TfyBuffer *out, int64_t id, const char *method, const json_t *params, const TfyBuffer *meta)
+{
+    tfy__buffer_text(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    tfy__buffer_int(out, id);
+    tfy__buffer_char(out, ',');
+    put_call(out, method, params, meta);
 }
 
 void tfy__mcp_write_notification(TfyBuffer *out, const char *method, const json_t *params)
 {
     tfy__buffer_text(out, "{\"jsonrpc\":\"2.0\",");
-    put_call(out, method, params);
+    put_call(out, method, params, NULL);
 }
 
 static void put_answer(TfyBuffer *out, const json_t *id)

@@ -58,9 +58,14 @@ void tfy__mcp_message_free(TfyMcpMessage *message);
 bool tfy__mcp_is_id(const json_t *id, int64_t number);
 
 /* Each appends one message, without a line feed, to a buffer, which fails without memory. */
-void tfy__mcp_write_request(TfyBuffer *out, int64_t id, const char *method, const json_t *params);
+/* params and meta may be NULL; meta: the object "_meta" as text, for params that have none. */
+void tfy__mcp_write_request(TfyBuffer *out, int64_t id, const char *method, const json_t *params,
+                            const TfyBuffer *meta);
 void tfy__mcp_write_notification(TfyBuffer *out, const char *method, const json_t *params); /* params may be NULL */
 void tfy__mcp_write_result(TfyBuffer *out, const json_t *id, const json_t *result);
 void tfy__mcp_write_error(TfyBuffer *out, const json_t *id, int64_t code, const char *message);
+
+/* Opens the object that a buffer ends with again: more members may follow, and then its '}'. */
+void tfy__mcp_reopen(TfyBuffer *out);
 
 #endif

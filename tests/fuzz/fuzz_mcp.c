@@ -22,7 +22,7 @@ static void check_fields(const TfyMcpMessage *message)
 
 static void write_again(TfyBuffer *out, const TfyMcpMessage *message)
 {
-    if (message->kind == TFY_MCP_REQUEST) tfy__mcp_write_request(out, 7, message->method, message->params);
+    if (message->kind == TFY_MCP_REQUEST) tfy__mcp_write_request(out, 7, message->method, message->params, NULL);
     if (message->kind == TFY_MCP_NOTIFICATION) tfy__mcp_write_notification(out, message->method, message->params);
     if (message->kind == TFY_MCP_RESULT) tfy__mcp_write_result(out, message->id, message->result);
     if (message->kind == TFY_MCP_ERROR && message->id)

@@ -101,11 +101,26 @@ static void a_number_that_is_too_big(void **state)
 
 static void what_is_written(void **state)
 {
-    TfyBuffer out = {0};
+    TfyBuffer out = {0}, meta = {0};
     json_t *params = json_pack("{s:s}", "b", "x\ny"), *id = json_string("q");
-    tfy__mcp_write_request(&out, 5, "tools/call", params);
+    tfy__mcp_write_request(&out, 5, "tools/call", params, NULL);
     assert_string_equal(out.data,
                         "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{\"b\":\"x\\ny\"}}");
+    tfy__buffer_reset(&out);
+    tfy__buffer_text(&meta, "{}");
+    tfy__mcp_reopen(&meta);
+    tfy__buffer_text(&meta, "\"k\":1}");
+    tfy__mcp_write_request(&out, -6, "tools/list", NULL, &meta);
+    assert_string_equal(out.data,
+                        "{\"jsonrpc\":\"2.0\",\"id\":-6,\"method\":\"tools/list\",\"params\":{\"_meta\":{\"k\":1}}}");
+    tfy__buffer_reset(&out);
+    tfy__mcp_reopen(&meta);
+    tfy__buffer_text(&meta, "\"l\":2}");
+    tfy__mcp_write_request(&out, 7, "a", params, &meta);
+    assert_string_equal(out.data,
+                        "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\",\"params\":{\"b\":\"x\\ny\",\"_meta\":"
+                        "{\"k\":1,\"l\":2}}}");
+    tfy__buffer_free(&meta);
     tfy__buffer_reset(&out);
     tfy__mcp_write_notification(&out, "notifications/initialized", NULL);
     assert_string_equal(out.data, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
