@@ -33,7 +33,8 @@ static json_t *as_json(const TfyType *type, TfyValue value)
 {
     TfyBuffer text = {0};
     json_t *json = NULL;
-    if (tfy__encode(&text, type, value)) json = json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (tfy__encode(&text, type, value))
+        json = tfy__json_read(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     tfy__buffer_free(&text);
     if (json) leave_out(type, json);
     return json;

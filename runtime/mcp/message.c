@@ -37,7 +37,7 @@ static bool is_shallow(const char *text, size_t len)
 static json_t *parse(const char *text, size_t len)
 {
     json_error_t error;
-    json_t *json = json_loadb(text, len, JSON_ALLOW_NUL, &error);
+    json_t *json = tfy__json_read(text, len, JSON_ALLOW_NUL, &error);
     if (!json && json_error_code(&error) == json_error_numeric_overflow)
         json = json_loadb(text, len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error);
     return json;
