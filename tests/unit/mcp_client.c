@@ -347,6 +347,31 @@ static void what_was_not_read_was_not_done(void **state)
     close_client();
 }
 
+static void what_waits_is_sent_later(void **state)
+{
+    enum { BIG = 4 << 20 };
+    Wanted first, big, more;
+    char *text = malloc(BIG + 1);
+    memset(text, 'x', BIG);
+    text[BIG] = '\0';
+    open_client("modern");
+    ask(&first, "pid", NULL);
+    await_end(&first);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(kill(atoi(first.text), SIGSTOP), 0);
+        ask(&big, "hold", text);
+        ask(&more, "release", NULL);
+        run_for(client.loop, 20);
+        assert_int_equal(big.ended + more.ended, 0);
+        assert_int_equal(kill(atoi(first.text), SIGCONT), 0);
+        await_end(&more);
+        assert_int_equal(big.end.how, TFY_MCP_ANSWERED);
+        assert_string_equal(more.text, "released");
+    }
+    free(text);
+    close_client();
+}
+
 static void too_much_is_refused(void **state)
 {
     enum { BIG = 20 << 20 };
@@ -463,13 +488,14 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--serve") == 0) return serve(argv[2]);
     if (!realpath("/proc/self/exe", self)) return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_kinds_answer),         cmocka_unit_test(many_at_once_in_any_order),
-        cmocka_unit_test(progress_is_told),          cmocka_unit_test(a_call_is_cancelled),
-        cmocka_unit_test(a_question_is_taken_back),  cmocka_unit_test(a_server_that_dies_is_started_again),
-        cmocka_unit_test(it_waits_longer_each_time), cmocka_unit_test(what_was_not_read_was_not_done),
-        cmocka_unit_test(too_much_is_refused),       cmocka_unit_test(a_server_that_is_not_there),
-        cmocka_unit_test(closed_while_it_works),     cmocka_unit_test(a_long_line_comes_in_parts),
-        cmocka_unit_test(a_server_in_a_cell),        cmocka_unit_test(headers_of_schemas),
+        cmocka_unit_test(both_kinds_answer),          cmocka_unit_test(many_at_once_in_any_order),
+        cmocka_unit_test(progress_is_told),           cmocka_unit_test(a_call_is_cancelled),
+        cmocka_unit_test(a_question_is_taken_back),   cmocka_unit_test(a_server_that_dies_is_started_again),
+        cmocka_unit_test(it_waits_longer_each_time),  cmocka_unit_test(what_was_not_read_was_not_done),
+        cmocka_unit_test(what_waits_is_sent_later),   cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(a_server_that_is_not_there), cmocka_unit_test(closed_while_it_works),
+        cmocka_unit_test(a_long_line_comes_in_parts), cmocka_unit_test(a_server_in_a_cell),
+        cmocka_unit_test(headers_of_schemas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
