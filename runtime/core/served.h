@@ -63,6 +63,15 @@ typedef struct TfyRunsSeen {
     void *state;
 } TfyRunsSeen;
 void tfy__on_runs(TfyLoop *loop, const TfyRunsSeen *seen);
+/* From now on a run that differs from its log does not fail the loop: it is set aside, and the others go on. In the log it is
+ * unfinished, and the next opening, a tfy__resume or a tfy__move_to tries it again. Arrivals for it are refused with
+ * TFY_E_STATE, but a kill by force ends it. told: on the loop's thread; run: its uuid; why: a sentence with what people can
+ * do; NULL: it is set aside no longer. */
+typedef void (*TfyDivergedTold)(void *state, const char *run, const char *why);
+void tfy__set_aside(TfyLoop *loop, TfyDivergedTold told, void *state);
+const char *tfy__diverged_why(const TfyLoop *loop, const char *run); /* run: its uuid; NULL: it is not set aside */
+void tfy__see_diverged(const TfyLoop *loop, TfyDivergedTold see, void *state); /* shows all that are */
+
 /* Sets a callback on the loop's thread after each turn of tfy_run: how long it took, without the time that it slept. */
 void tfy__on_turns(TfyLoop *loop, void (*turned)(void *state, int64_t took_ns), void *state);
 

@@ -70,6 +70,7 @@ int tfy_close(TfyLoop *loop)
     tfy__metrics_free(&loop->metrics);
     tfy__folded_free(loop);
     free_runs(loop);
+    tfy__diverged_free(loop);
     free_steps(loop);
     tfy__answers_free(loop);
     tfy__limits_free(loop);

@@ -197,6 +197,7 @@ static bool bring_back(TfyLoop *loop, const TfyLogRun *parked)
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)parked->id);
     int code = tfy__resume(loop, which, text);
+    if (code == TFY_E_DIVERGED && !loop->failure) return false; /* it is set aside */
     if (code < 0) {
         tfy__loop_fail(loop, code, "a parked run cannot be resumed: %.400s", text);
         return false;

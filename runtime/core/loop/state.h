@@ -29,6 +29,7 @@
 #include "core/served.h"
 #include "core/loop/leaving.h"
 #include "core/loop/test.h"
+#include "core/replay/diverged.h"
 #include "core/replay/run.h"
 #include "core/step/steps.h"
 #include "core/task/folded.h"
@@ -89,7 +90,8 @@ struct TfyLoop {
 
     LIST(Run) runs; /* oldest first */
     uint32_t runs_live;
-    LIST(Run) runs_over; /* that have ended and leave memory at the end of the turn (TfyOptions.stay) */
+    LIST(Diverged) diverged; /* runs that are set aside (replay/diverged.h), oldest first */
+    LIST(Run) runs_over;     /* that have ended and leave memory at the end of the turn (TfyOptions.stay) */
 
     Timers timers;
     int64_t now_ns, now_ms;
@@ -107,7 +109,9 @@ struct TfyLoop {
         TfyTicket seen;               /* the durable ticket at the last call */
     } posts;                          /* by other threads (post.c) */
 
-    TfyRunsSeen runs_seen;                        /* by a server */
+    TfyRunsSeen runs_seen;       /* by a server */
+    TfyDivergedTold on_diverged; /* NULL: a run that differs from its log fails the loop */
+    void *diverged_state;
     void (*turned)(void *state, int64_t took_ns); /* NULL: nobody wants to know */
     void *turned_state;
 

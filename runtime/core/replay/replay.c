@@ -190,6 +190,7 @@ void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char
     va_list args;
     if (rest->task) tfy__sched_halt(rest->task);
     if (tfy__loop_starved(loop)) return; /* a task that lacks memory for a value takes another path */
+    if (rest->run->difference) return;
     va_start(args, now_format);
     vsnprintf(now, sizeof now, now_format, args);
     va_end(args);
@@ -202,8 +203,13 @@ void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char
     const char *file = tfy__line_file(program, &line);
     if (line) snprintf(where, sizeof where, file ? " (line %u of %.80s)" : " (line %u)", line, file);
     if (loop->report) loop->report->divergences++;
-    tfy__loop_fail(loop, TFY_E_DIVERGED, "task %s of %s differs from its log. recorded: %s. now%s: %s", rest->log.path,
-                   rest->run->uuid, recorded, where, now);
+    char text[sizeof recorded + sizeof now + sizeof where + 256];
+    snprintf(text, sizeof text, "task %s of %s differs from its log. recorded: %s. now%s: %s", rest->log.path,
+             rest->run->uuid, recorded, where, now);
+    if (!loop->on_diverged)
+        tfy__loop_fail(loop, TFY_E_DIVERGED, "%s", text);
+    else if (!(rest->run->difference = strdup(text)))
+        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to set a run aside");
 }
 
 /* ---- input from outside ---- */
@@ -279,6 +285,7 @@ bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, con
 {
     *record = NULL;
     if (tfy__history_live(rest)) return true;
+    if (rest->run->difference) return false;
     /* a task that killed itself, or a kill after a crash in mid-slice */
     if (rest->task) take_arrivals(rest->task, true);
     const TfyLogRecord *next = tfy__history_peek(rest);
@@ -524,7 +531,7 @@ static bool replay_turns(TfyLoop *loop, Run *run)
     bool ok = true;
     loop->heap.block_limit = (size_t)run->max_memory; /* a block that was refused then is refused now */
     while (ok && run->cursor < run->history->record_count && !tfy__loop_starved(loop) && !loop->stepped_away) {
-        ok = advance_owner(run);
+        ok = advance_owner(run) && !run->difference;
         if (loop->out.first) tfy__out_flush(loop); /* a replay's ghosts */
     }
     loop->heap.block_limit = block_limit;
@@ -611,6 +618,8 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
     if (code < 0) return code;
     tfy__park_resumed(run);
     if (!replay_turns(loop, run) && !tfy__loop_starved(loop)) say_stuck(run);
+    if (!loop->failure && run->difference) return tfy__diverged_add(run, error_text);
+    tfy__diverged_drop(loop, run->uuid);
     if (!loop->failure && !run->ended) code = tfy__ceiling_resume(run);
     if (code < 0) return code;
     if (tfy__loop_starved(loop)) snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
@@ -642,7 +651,10 @@ static int resume_ours(TfyLoop *loop, TfyHistory *history, char *error_text)
 {
     const Loaded *loaded = tfy__loaded_of(loop, history);
     const bool ours = loaded && !lives_here(loop, history);
-    if (ours && tfy__root_serves(loaded, &history->root)) return resume_history(loop, history, error_text);
+    if (ours && tfy__root_serves(loaded, &history->root)) {
+        const int code = resume_history(loop, history, error_text);
+        return code == TFY_E_DIVERGED && loop->on_diverged ? 0 : code;
+    }
     loop->left_elsewhere += ours;
     tfy__history_free(history);
     return 0;

@@ -61,6 +61,7 @@ struct Run {
     bool rooted;             /* its records say that it works in its program's root */
     char *result;            /* JSON of the root's value, or NULL */
     char *error;             /* the root's error, for people */
+    char *difference;        /* where it differs from its log (diverged.h), owned; NULL: nowhere so far */
     struct Run *prev, *next; /* all runs of the loop, oldest first */
     struct Run *over_next;   /* in loop->runs_over */
     /* snapshots */

@@ -399,6 +399,14 @@ Run *tfy__run_named(TfyLoop *loop, const char *name)
     return reach(loop, name, false);
 }
 
+int tfy__arrive_nowhere(const TfyLoop *loop, const char *name, char *error_text)
+{
+    const Diverged *diverged = tfy__diverged_named(loop, name);
+    if (diverged) return tfy__diverged_refuse(diverged, error_text);
+    snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", name);
+    return TFY_E_ABSENT;
+}
+
 int tfy__arrive_refused(TfyLoop *loop, char *error_text)
 {
     if (!loop->failure) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");
@@ -426,8 +434,7 @@ static Step *find_asking(TfyLoop *loop, const char *run_name, const char *path, 
 {
     Run *run = tfy__run_named(loop, run_name);
     if (!run) {
-        snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", run_name);
-        *code = TFY_E_ABSENT;
+        *code = tfy__arrive_nowhere(loop, run_name, error_text);
         return NULL;
     }
     Step *found = NULL, *other = NULL;
@@ -517,11 +524,12 @@ int tfy__arrive_kill(TfyLoop *loop, const char *run_name, const char *path, bool
                      char *error_text)
 {
     Run *run = reach(loop, run_name, true);
-    TaskRest *target = run ? run->root : NULL;
-    if (run && path) target = tfy__task_by_path(run, path);
+    const Diverged *diverged = run ? NULL : tfy__diverged_named(loop, run_name);
+    if (diverged && (!path || strcmp(path, "1") == 0)) return tfy__diverged_kill(loop, diverged, force, by, error_text);
+    if (!run) return tfy__arrive_nowhere(loop, run_name, error_text);
+    TaskRest *target = path ? tfy__task_by_path(run, path) : run->root;
     if (!target) {
-        snprintf(error_text, TFY_ERROR_TEXT,
-                 run ? "run '%s' has no such task, or it has ended" : "no run '%s' is live here", run_name);
+        snprintf(error_text, TFY_ERROR_TEXT, "run '%s' has no such task, or it has ended", run_name);
         return TFY_E_ABSENT;
     }
     if (target->end_state) {

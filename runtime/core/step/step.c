@@ -276,6 +276,7 @@ void tfy__put_error(TfyBuffer *out, const TfyObj *error)
 TfyTicket tfy__record_append(TaskRest *rest, TfyRecordType type, int64_t step, uint32_t point, const TfyBuffer *payload)
 {
     TfyLoop *loop = rest->run->loop;
+    if (rest->run->difference) return TFY_E_DIVERGED;
     if (tfy__loop_starved(loop)) return loop->failure; /* its result may differ from what it would have been */
     if (payload->failed) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to write a record");

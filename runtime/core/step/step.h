@@ -104,6 +104,8 @@ struct Aside {
 };
 
 /* person.c */
+/* No such run is at hand: TFY_E_ABSENT, or TFY_E_STATE where it is set aside, with a sentence. */
+int tfy__arrive_nowhere(const TfyLoop *loop, const char *name, char *error_text);
 int tfy__arrived(TfyLoop *loop); /* waits until an arrival is durable, unless its sender does; a code */
 
 /* live.c */

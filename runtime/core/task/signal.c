@@ -340,10 +340,7 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run_name, const char *name, co
                        const char *by, char *error_text)
 {
     Run *run = tfy__run_named(loop, run_name);
-    if (!run) {
-        snprintf(error_text, TFY_ERROR_TEXT, "no run '%s' is live here", run_name);
-        return TFY_E_ABSENT;
-    }
+    if (!run) return tfy__arrive_nowhere(loop, run_name, error_text);
     if (run->ended) {
         snprintf(error_text, TFY_ERROR_TEXT, "run %s has already ended", run->uuid);
         return TFY_E_STATE;

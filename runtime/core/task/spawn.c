@@ -56,6 +56,7 @@ void tfy__run_release(TfyLoop *loop, Run *run)
     free(run->result);
     free(run->error);
     free(run->trace);
+    free(run->difference);
 }
 
 /* Performers that keep things together have the same function. */
