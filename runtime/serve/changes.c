@@ -49,6 +49,7 @@ static void ask_reader(TfyRequest *request, void (*then)(TfyRequest *request))
 static TfyProblemKind kind_of(const TfyRequest *request, int code, TfyProblemKind state)
 {
     if (tfy__queue_holds(request->server->queue, request->run->id)) return TFY_PROBLEM_QUEUED;
+    if (tfy__diverged_why(request->server->loop, request->run->id)) return TFY_PROBLEM_DIVERGED;
     switch (code) {
     case TFY_E_ABSENT: return request->run->ended ? TFY_PROBLEM_ENDED : TFY_PROBLEM_NOT_FOUND;
     case TFY_E_STATE: return state;
@@ -282,6 +283,8 @@ void tfy__serve_answer(TfyRequest *request)
         changed(request);
     } else if (request->problem.kind) {
         tfy__request_done(request);
+    } else if (tfy__diverged_why(request->server->loop, request->run->id)) {
+        refused(request, code, TFY_PROBLEM_DIVERGED, error);
     } else if (code == TFY_E_STATE || code == TFY_E_ABSENT) {
         ask_reader(request, tfy__serve_unready);
     } else if (code == TFY_E_DIVERGED) {
@@ -318,7 +321,7 @@ static int fork_it(TfyRequest *request, char *error)
                              .run = made,
                              .lsn = tfy__log_last_lsn(log)};
     if (code == TFY_OK) tfy__queue_add(request->server->queue, &begun, TFY_ADMIT_NOW);
-    return code;
+    return code == TFY_E_DIVERGED ? TFY_OK : code; /* it is made, and set aside */
 }
 
 void tfy__serve_fork(TfyRequest *request)

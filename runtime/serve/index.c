@@ -29,13 +29,14 @@ static const char schema[] =
     "CREATE TABLE run(id INTEGER PRIMARY KEY,uuid TEXT NOT NULL UNIQUE,root INT NOT NULL,program TEXT NOT NULL,"
     "version TEXT NOT NULL,workflow TEXT NOT NULL,started_by TEXT NOT NULL,labels TEXT,state TEXT NOT NULL,"
     "questions INT NOT NULL DEFAULT 0,doubts INT NOT NULL DEFAULT 0,stuck INT NOT NULL DEFAULT 0,"
+    "diverged INT NOT NULL DEFAULT 0,difference TEXT,"
     "started_ms INT NOT NULL,ended_ms INT NOT NULL DEFAULT 0,tokens_in INT NOT NULL DEFAULT 0,"
     "tokens_out INT NOT NULL DEFAULT 0,cost INT NOT NULL DEFAULT -1,records INT NOT NULL DEFAULT 0,"
     "lsn INT NOT NULL DEFAULT 0,result TEXT,error TEXT,"
     "took INT AS(ended_ms-started_ms),tokens INT AS(tokens_in+tokens_out));"
     "CREATE INDEX run_state ON run(state,id);"
     "CREATE INDEX run_workflow ON run(workflow,state,id);"
-    "CREATE INDEX run_attention ON run(id) WHERE questions+doubts+stuck>0;"
+    "CREATE INDEX run_attention ON run(id) WHERE questions+doubts+stuck+diverged>0;"
     "CREATE INDEX run_ended ON run(ended_ms)WHERE ended_ms>0;"
     "CREATE INDEX run_took ON run(took)WHERE ended_ms>0;"
     "CREATE INDEX run_tokens ON run(tokens)WHERE tokens>0;"
@@ -65,6 +66,7 @@ typedef enum Statement {
     HAS_ENDED,
     OF_RUN,
     BEGINS,
+    DIVERGED,
     MOVED,
     STATEMENTS
 } Statement;
@@ -75,17 +77,19 @@ static const char *const texts[STATEMENTS] = {
     [SEE_RECORDS] = "UPDATE run SET records=records+?2,lsn=max(lsn,?3)WHERE id=?1",
     [SPENT] = ("UPDATE run SET tokens_in=tokens_in+?2,tokens_out=tokens_out+?3,"
                "cost=CASE WHEN ?4<0 THEN cost WHEN cost<0 THEN ?4 ELSE cost+?4 END WHERE id=?1"),
-    [END_RUN] = "UPDATE run SET state=?2,ended_ms=?3,result=?4,error=?5,questions=0,doubts=0,stuck=0 WHERE id=?1",
+    [END_RUN] = ("UPDATE run SET state=?2,ended_ms=?3,result=?4,error=?5,questions=0,doubts=0,stuck=0,"
+                 "diverged=0,difference=NULL WHERE id=?1"),
     [ADD_WAIT] = "INSERT OR REPLACE INTO waits VALUES(?1,?2,?3,?4)",
     [END_WAIT] = "DELETE FROM waits WHERE tid=?1 RETURNING doubt",
     [COUNT_WAIT] = "UPDATE run SET questions=max(0,questions+?2),doubts=max(0,doubts+?3)WHERE id=?1",
     [STUCK] = "UPDATE run SET stuck=?2 WHERE id=?1 AND stuck<>?2",
-    [COUNT_STUCK] = "SELECT count(*)FROM run WHERE questions+doubts+stuck>0 AND stuck>0",
+    [COUNT_STUCK] = "SELECT count(*)FROM run WHERE questions+doubts+stuck+diverged>0 AND stuck>0",
     [ADD_AUDIT] = "INSERT OR REPLACE INTO audit VALUES(?1,?2)",
     [DROP_LABELS] = "DELETE FROM label WHERE run=?1",
     [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
     [KEEP_CURSOR] = "UPDATE meta SET cursor=?1",
     [BEGINS] = "UPDATE run SET state='running' WHERE uuid=?1 AND state='queued'",
+    [DIVERGED] = "UPDATE run SET diverged=?2 IS NOT NULL,difference=?2 WHERE uuid=?1 AND ended_ms=0",
     [MOVED] = "UPDATE run SET version=?2 WHERE id=?1",
     [HAS_ENDED] = "SELECT 1 FROM run WHERE uuid=?1 AND ended_ms>0",
     [OF_RUN] = "SELECT program,version,workflow FROM run WHERE id=?1",
@@ -724,6 +728,17 @@ bool tfy__indexer_begins(TfyIndexer *indexer, const char *uuid)
     return !indexer->code;
 }
 
+bool tfy__indexer_diverged(TfyIndexer *indexer, const char *uuid, const char *why)
+{
+    sqlite3_stmt *stmt = statement(indexer, DIVERGED);
+    if (!stmt) return false;
+    text(stmt, 1, uuid);
+    text(stmt, 2, why);
+    indexer->code = 0;
+    run(indexer, DIVERGED, NULL);
+    return !indexer->code;
+}
+
 int64_t tfy__indexer_cursor(const TfyIndexer *indexer)
 {
     return indexer->cursor;
@@ -752,6 +767,14 @@ static bool make(TfyIndexer *indexer, const char *path)
     return ok;
 }
 
+/* Which runs are set aside is known to this process alone. */
+static bool forget_diverged(TfyIndexer *indexer)
+{
+    static const char converge[] =
+        "UPDATE run SET diverged=0,difference=NULL WHERE questions+doubts+stuck+diverged>0 AND diverged>0";
+    return sqlite3_exec(indexer->db, converge, NULL, NULL, NULL) == SQLITE_OK;
+}
+
 /* A file that is whole, and of this log and version, and not ahead of it. */
 static bool take(TfyIndexer *indexer, const char *path)
 {
@@ -761,7 +784,7 @@ static bool take(TfyIndexer *indexer, const char *path)
     indexer->cursor = meta.cursor;
     return meta.version == (indexer->words ? TFY_INDEX_VERSION : -TFY_INDEX_VERSION) &&
            memcmp(meta.db, tfy__log_uuid(indexer->log), 16) == 0 && meta.cursor <= tfy__log_last_lsn(indexer->log) &&
-           tfy__index_file_is_whole(indexer->db, &meta);
+           tfy__index_file_is_whole(indexer->db, &meta) && forget_diverged(indexer);
 }
 
 static void remove_files(const char *path)

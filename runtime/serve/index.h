@@ -29,15 +29,19 @@ int tfy__indexer_follow(TfyIndexer *indexer);
 bool tfy__indexer_has_ended(TfyIndexer *indexer, const char *uuid);
 /* A run that was queued has begun. False: the index cannot be written now. */
 bool tfy__indexer_begins(TfyIndexer *indexer, const char *uuid);
+/* A run is set aside, since it differs from its log (core/served.h); why NULL: it is no longer. Of a file that is opened, none
+ * is. False: the index cannot be written now. */
+bool tfy__indexer_diverged(TfyIndexer *indexer, const char *uuid, const char *why);
 int64_t tfy__indexer_cursor(const TfyIndexer *indexer); /* the newest record that is in it */
-void tfy__indexer_rest(TfyIndexer *indexer); /* gives back memory that only speeds up what follows */
+void tfy__indexer_rest(TfyIndexer *indexer);            /* gives back memory that only speeds up what follows */
 void tfy__indexer_close(TfyIndexer *indexer);
 
 /* A run, as lists show it. */
 typedef struct TfyRunShown {
     const char *id, *program, *version, *workflow, *by; /* by, program: "" where the log does not say */
     const char *state;                                  /* "queued", "running", "completed", "failed", "cancelled" */
-    const char *attention;                              /* "question", "in_doubt", "deadlock"; NULL: none */
+    const char *attention;                              /* "diverged", "question", "in_doubt", "deadlock"; NULL: none */
+    const char *difference;                             /* of a diverged one: a sentence; NULL: it is none */
     int64_t started_ms, ended_ms;                       /* ended_ms 0: it has not */
     const json_t *labels;                               /* NULL: none */
     int64_t tokens_in, tokens_out;

@@ -36,8 +36,9 @@ sqlite3_stmt *tfy__query_open(TfyIndexReader *reader, const TfyQuery *query, int
 /* What a run r is shown from: these columns, from the first on. */
 #define TFY_RUN_COLUMNS                                                                                                \
     "r.id,r.uuid,r.program,r.version,r.workflow,r.started_by,r.labels,r.state,r.questions,r.doubts,r.stuck,"           \
-    "r.started_ms,r.ended_ms,r.tokens_in,r.tokens_out,r.cost,r.records,r.lsn,r.result,r.error"
-enum { TFY_RUN_COLUMN_COUNT = 20 };
+    "r.started_ms,r.ended_ms,r.tokens_in,r.tokens_out,r.cost,r.records,r.lsn,r.result,r.error,"                        \
+    "r.difference"
+enum { TFY_RUN_COLUMN_COUNT = 21 };
 
 void tfy__query_show_run(sqlite3_stmt *row, void (*show)(void *arg, const TfyRunShown *run), void *arg);
 

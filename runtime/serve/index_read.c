@@ -26,10 +26,11 @@ void tfy__query_show_run(sqlite3_stmt *row, void (*show)(void *arg, const TfyRun
         .by = column_text(row, 5),
         .labels = json,
         .state = column_text(row, 7),
-        .attention = sqlite3_column_int64(row, 8)    ? "question"
-                     : sqlite3_column_int64(row, 9)  ? "in_doubt"
-                     : sqlite3_column_int64(row, 10) ? "deadlock"
-                                                     : NULL,
+        .attention = sqlite3_column_type(row, 20) != SQLITE_NULL ? "diverged"
+                     : sqlite3_column_int64(row, 8)              ? "question"
+                     : sqlite3_column_int64(row, 9)              ? "in_doubt"
+                     : sqlite3_column_int64(row, 10)             ? "deadlock"
+                                                                 : NULL,
         .started_ms = sqlite3_column_int64(row, 11),
         .ended_ms = sqlite3_column_int64(row, 12),
         .tokens_in = sqlite3_column_int64(row, 13),
@@ -39,6 +40,7 @@ void tfy__query_show_run(sqlite3_stmt *row, void (*show)(void *arg, const TfyRun
         .lsn = sqlite3_column_int64(row, 17),
         .result = column_text(row, 18),
         .error = column_text(row, 19),
+        .difference = column_text(row, 20),
     };
     show(arg, &shown);
     json_decref(json);

@@ -44,10 +44,11 @@ typedef struct Listing {
 /* What the index of runs that wait for somebody holds, and which of them. */
 static const char *attention_condition(const char *attention)
 {
-#define WAITS " AND r.questions+r.doubts+r.stuck>0"
+#define WAITS " AND r.questions+r.doubts+r.stuck+r.diverged>0"
     if (strcmp(attention, "question") == 0) return WAITS " AND r.questions>0";
     if (strcmp(attention, "in_doubt") == 0) return WAITS " AND r.doubts>0";
     if (strcmp(attention, "deadlock") == 0) return WAITS " AND r.stuck>0";
+    if (strcmp(attention, "diverged") == 0) return WAITS " AND r.diverged>0";
     return WAITS;
 #undef WAITS
 }

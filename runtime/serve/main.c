@@ -209,6 +209,20 @@ static void on_event(void *arg, const char *json, size_t len)
     tfy__hub_tell(server->hub, json, len);
 }
 
+/* A run differs from its log (core/served.h): people are told, lists show it, and it keeps nobody waiting. */
+static void on_diverged(void *arg, const char *run, const char *why)
+{
+    const TfyServer *server = arg;
+    if (why) tfy__say("set aside: %s", why);
+    if (server->queue) tfy__queue_diverged(server->queue, run, why);
+    if (server->tail) tfy__tail_diverged(server->tail, run, why);
+}
+
+static void show_diverged(void *arg, const char *run, const char *why)
+{
+    tfy__tail_diverged(arg, run, why);
+}
+
 /* 0, or a negative code with a sentence. */
 static int open_loop(Main *it)
 {
@@ -229,6 +243,7 @@ static int open_loop(Main *it)
     if (code) return code;
     if (!tfy__versions_open(&it->server, it->error)) return TFY_E_IO;
     tfy__leave_rootless(it->server.loop);
+    tfy__set_aside(it->server.loop, on_diverged, &it->server);
     return tfy__resume_all(it->server.loop, it->error);
 }
 
@@ -276,6 +291,7 @@ static bool open_server(Main *it, const Words *words)
     if (!tfy__hooks_fit(server, server->config, it->error)) return false;
     if (!(server->figures = tfy__http_figures_new())) return false;
     if (!(server->tail = tfy__tail_open(server, it->error))) return false;
+    tfy__see_diverged(server->loop, show_diverged, server->tail); /* found when the runs were resumed */
     if (!(server->queue = tfy__queue_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
     if (!(server->children = tfy__children_open())) return false;

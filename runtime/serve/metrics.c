@@ -10,8 +10,19 @@
 #include "serve/serve.h"
 #include "serve/stream.h"
 
+static void count_one(void *count, const char *run, const char *why)
+{
+    ++*(int *)count;
+}
+
 static void add_own(TfyServer *server, TfyBuffer *out)
 {
+    int diverged = 0;
+    tfy__see_diverged(server->loop, count_one, &diverged);
+    tfy__buffer_printf(out,
+                       "# HELP tfy_runs_diverged Runs that differ from their log and are set aside.\n"
+                       "# TYPE tfy_runs_diverged gauge\ntfy_runs_diverged %d\n",
+                       diverged);
     tfy__buffer_printf(out,
                        "# HELP tfy_index_lag_records Records that lists do not have yet.\n"
                        "# TYPE tfy_index_lag_records gauge\ntfy_index_lag_records %lld\n",

@@ -20,6 +20,7 @@
     P(IN_USE, 409, "in-use", "Runs still need it")                                                                     \
     P(QUEUED, 409, "queued", "It has not begun")                                                                       \
     P(TAKEN, 409, "taken", "There is one of this name")                                                                \
+    P(DIVERGED, 409, "diverged", "It differs from its log")                                                            \
     P(AMBIGUOUS, 409, "ambiguous", "Several fit")                                                                      \
     P(COMPACTED, 410, "compacted", "It is gone: compacted, or removed")                                                \
     P(CHANGED, 412, "changed", "It is another one now")                                                                \

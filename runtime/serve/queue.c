@@ -33,7 +33,7 @@ typedef struct Entry {
     Key *key;                       /* NULL: none */
     int64_t per_key, lsn, asked_ms; /* asked_ms: wall clock: when it was recorded */
     int32_t priority;
-    bool waits;
+    bool waits, aside; /* aside: it differs from its log, and gives its place to others; its key stays taken */
     char run[37];
 } Entry;
 
@@ -192,7 +192,7 @@ static void forget(struct TfyQueue *queue, Entry *entry)
     if (entry->waits) {
         leave_lane(entry);
     } else {
-        entry->lane->running--;
+        entry->lane->running -= !entry->aside;
         if (entry->key) entry->key->running--;
     }
     key_leave(entry->lane, entry->key);
@@ -304,6 +304,15 @@ static void run_ends(void *arg, const char *run)
     forget(queue, entry);
 }
 
+void tfy__queue_diverged(struct TfyQueue *queue, const char *run, bool aside)
+{
+    Entry *entry = entry_of(queue, run);
+    if (!entry || entry->waits || entry->aside == aside) return;
+    entry->aside = aside;
+    entry->lane->running += aside ? -1 : 1;
+    if (aside && entry->lane->queued) look_soon(queue);
+}
+
 /* ---- starts ---- */
 
 TfyAdmission tfy__queue_ask(struct TfyQueue *queue, const TfyQueued *start)
@@ -390,6 +399,11 @@ static void see(void *arg, const TfyLogRun *run, const TfyLogRecord *birth)
     tfy__payload_close(&payload);
 }
 
+static void see_diverged(void *arg, const char *run, const char *why)
+{
+    tfy__queue_diverged(arg, run, why);
+}
+
 static int by_lsn(const void *a, const void *b)
 {
     const Entry *one = *(Entry *const *)a, *other = *(Entry *const *)b;
@@ -404,6 +418,7 @@ static int read_log(struct TfyQueue *queue)
     free(queue->found);
     queue->found = NULL;
     queue->found_count = queue->found_room = 0;
+    tfy__see_diverged(queue->server->loop, see_diverged, queue);
     if (queue->entries.count) look_soon(queue);
     return code;
 }

@@ -40,6 +40,8 @@ TfyAdmission tfy__queue_ask(struct TfyQueue *queue, const TfyQueued *start);
 void tfy__queue_add(struct TfyQueue *queue, const TfyQueued *start, TfyAdmission admission);
 bool tfy__queue_holds(struct TfyQueue *queue, const char *run); /* it has not begun */
 
+/* A run is set aside (core/served.h), or is no longer. */
+void tfy__queue_diverged(struct TfyQueue *queue, const char *run, bool aside);
 int64_t tfy__queue_place(struct TfyQueue *queue, const char *run); /* its place in the queue, from 1; 0: it has begun */
 
 /* From any thread: time has passed, so that a rate may let somebody in. */

@@ -112,8 +112,10 @@ static void print_row(const json_t *run, int columns)
     const int64_t from = time_of(run, "started");
     const char *attention = tfy__json_text(run, "attention");
     tfy__db_time(from, started);
-    tfy__buffer_printf(&line, "%-36s  %-9s  %-19s", tfy__json_text(run, "id"),
-                       strcmp(attention, "in_doubt") == 0 ? "doubt" : tfy__json_text(run, "state"), started);
+    const char *state = strcmp(attention, "in_doubt") == 0   ? "doubt"
+                        : strcmp(attention, "diverged") == 0 ? attention
+                                                             : tfy__json_text(run, "state");
+    tfy__buffer_printf(&line, "%-36s  %-9s  %-19s", tfy__json_text(run, "id"), state, started);
     tfy__db_add_took(&line, from, time_of(run, "ended"));
     tfy__buffer_text(&line, "  ");
     tfy__buffer_printf(&what, "%s.%s", tfy__json_text(run, "program"), tfy__json_text(run, "workflow"));

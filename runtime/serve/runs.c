@@ -62,6 +62,7 @@ void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out)
     tfy__buffer_printf(out, ",\"records\":%lld", (long long)run->records);
     if (run->result) tfy__buffer_printf(out, ",\"result\":%s", run->result);
     if (run->error) tfy__buffer_printf(out, ",\"error\":%s", run->error);
+    if (run->difference) tfy__answer_text(out, "difference", run->difference);
     tfy__buffer_char(out, '}');
 }
 
@@ -152,7 +153,7 @@ static void show_run(void *arg, const TfyRunShown *run)
     request->ended = run->ended_ms;
     if (strcmp(run->state, "queued") == 0) snprintf(request->queued, sizeof request->queued, "%s", run->id);
     tfy__run_shown(run, &request->answer);
-    snprintf(request->etag, sizeof request->etag, "\"%lld\"", (long long)run->lsn);
+    snprintf(request->etag, sizeof request->etag, "\"%lld%s\"", (long long)run->lsn, run->difference ? "d" : "");
 }
 
 bool tfy__run_answer(TfyRequest *request, const char *id)
@@ -315,7 +316,7 @@ static void show_in_page(void *arg, const TfyRunShown *run)
 bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted)
 {
     static const char *const states[] = {"queued", "running", "completed", "failed", "cancelled", NULL};
-    static const char *const attentions[] = {"any", "question", "in_doubt", "deadlock", NULL};
+    static const char *const attentions[] = {"any", "question", "in_doubt", "deadlock", "diverged", NULL};
     int64_t limit;
     *wanted = (TfyRunsWanted){.words = tfy__request_parameter(request, "q"),
                               .state = tfy__request_parameter(request, "state"),

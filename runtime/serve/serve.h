@@ -79,11 +79,11 @@ typedef struct TfyRequest {
     const char *type; /* of the answer; static; NULL: application/json */
     char etag[32], location[128], cookie[192];
     char mcp_session[40]; /* Mcp-Session-Id; "": none */
-    int64_t lsn;       /* Tfy-Lsn; 0: none */
-    int retry_after_s; /* 0: none */
-    bool replayed;     /* Idempotency-Replayed: true */
-    bool ours;         /* the server chose the labels of the start, which may be "tfy.…" */
-    bool packed;       /* the answer is a file of the page, by gzip */
+    int64_t lsn;          /* Tfy-Lsn; 0: none */
+    int retry_after_s;    /* 0: none */
+    bool replayed;        /* Idempotency-Replayed: true */
+    bool ours;            /* the server chose the labels of the start, which may be "tfy.…" */
+    bool packed;          /* the answer is a file of the page, by gzip */
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
@@ -192,6 +192,8 @@ bool tfy__tail_await(struct TfyTail *tail, int64_t lsn);
 void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request);
 /* A run that was queued, with that record, has begun: lists say so. */
 void tfy__tail_begun(struct TfyTail *tail, const char *run, int64_t lsn);
+/* On the loop's thread: a run is set aside (core/served.h); why NULL: it is no longer. Lists say so. */
+void tfy__tail_diverged(struct TfyTail *tail, const char *run, const char *why);
 int64_t tfy__tail_cursor(struct TfyTail *tail); /* the newest record that the index has */
 int64_t tfy__tail_behind(struct TfyTail *tail); /* durable records that it lacks */
 void tfy__tail_quit(struct TfyTail *tail);      /* follows no more; nothing waits any longer */

@@ -13,12 +13,14 @@
 
 enum { LOOK_MS = 1000, FAULT_MS = 200, AWAIT_MS = 5000, RESTED = 2 };
 
-/* A run that was queued has begun, which is in no record. */
-typedef struct Begun {
-    struct Begun *next;
-    int64_t lsn; /* of its InstructionStart */
+/* What is in no record: a run that was queued has begun, or a run is set aside, or is no longer. */
+typedef struct Noted {
+    struct Noted *next;
+    int64_t lsn; /* a record that the index must have before: of its InstructionStart, or a later one */
+    bool begun;
+    char *why; /* it is set aside; owned; NULL: it is not */
     char run[37];
-} Begun;
+} Noted;
 
 struct TfyTail {
     TfyServer *server;
@@ -33,39 +35,71 @@ struct TfyTail {
     int still;  /* the thread's own: looks in a row at nothing, RESTED at most */
     int64_t cursor;
     LIST(TfyRequest) held;
-    LIST(Begun) begun;
+    LIST(Noted) noted;
 };
 
-void tfy__tail_begun(struct TfyTail *tail, const char *run, int64_t lsn)
+static void free_noted(Noted *noted)
 {
-    Begun *begun = calloc(1, sizeof *begun);
-    if (!begun) return; /* lists show it as queued until it ends */
-    begun->lsn = lsn;
-    snprintf(begun->run, sizeof begun->run, "%s", run);
+    free(noted->why);
+    free(noted);
+}
+
+static void note(struct TfyTail *tail, Noted *noted, const char *run)
+{
+    snprintf(noted->run, sizeof noted->run, "%s", run);
     pthread_mutex_lock(&tail->mutex);
-    LIST_APPEND(&tail->begun, begun, next);
+    LIST_APPEND(&tail->noted, noted, next);
     tail->woken = true;
     pthread_cond_signal(&tail->more);
     pthread_mutex_unlock(&tail->mutex);
 }
 
-/* Notes those that the index has. They come in no order, but few of them come before the index has them. */
-static void note_begun(struct TfyTail *tail)
+void tfy__tail_begun(struct TfyTail *tail, const char *run, int64_t lsn)
 {
-    LIST(Begun) left = {NULL, NULL};
+    Noted *noted = calloc(1, sizeof *noted);
+    if (!noted) return; /* lists show it as queued until it ends */
+    noted->lsn = lsn;
+    noted->begun = true;
+    note(tail, noted, run);
+}
+
+void tfy__tail_diverged(struct TfyTail *tail, const char *run, const char *why)
+{
+    Noted *noted = calloc(1, sizeof *noted);
+    if (!noted) return; /* lists do not show it */
+    noted->lsn = tfy__log_durable(tfy__loop_log(tail->server->loop));
+    noted->why = why ? strdup(why) : NULL;
+    note(tail, noted, run);
+}
+
+static bool keep_noted(TfyIndexer *indexer, const Noted *noted)
+{
+    if (noted->lsn > tfy__indexer_cursor(indexer)) return false;
+    return noted->begun ? tfy__indexer_begins(indexer, noted->run)
+                        : tfy__indexer_diverged(indexer, noted->run, noted->why);
+}
+
+/* Keeps those whose records the index has. They come in no order, but few of them come before the index has them. */
+static void keep_all_noted(struct TfyTail *tail)
+{
+    LIST(Noted) left = {NULL, NULL};
     pthread_mutex_lock(&tail->mutex);
-    Begun *begun = tail->begun.first;
-    tail->begun.first = tail->begun.last = NULL;
+    Noted *noted = tail->noted.first;
+    tail->noted.first = tail->noted.last = NULL;
     pthread_mutex_unlock(&tail->mutex);
-    for (Begun *next; begun; begun = next) {
-        next = begun->next;
-        if (begun->lsn > tfy__indexer_cursor(tail->indexer) || !tfy__indexer_begins(tail->indexer, begun->run))
-            LIST_APPEND(&left, begun, next);
+    for (Noted *next; noted; noted = next) {
+        next = noted->next;
+        if (keep_noted(tail->indexer, noted))
+            free_noted(noted);
         else
-            free(begun);
+            LIST_APPEND(&left, noted, next);
     }
     pthread_mutex_lock(&tail->mutex);
-    for (; (begun = LIST_TAKE(&left, next));) LIST_APPEND(&tail->begun, begun, next);
+    while (left.last && tail->noted.first) { /* those that came meanwhile are newer */
+        noted = LIST_TAKE(&tail->noted, next);
+        LIST_APPEND(&left, noted, next);
+    }
+    for (; (noted = LIST_TAKE(&left, next));) LIST_APPEND(&tail->noted, noted, next);
     pthread_mutex_unlock(&tail->mutex);
 }
 
@@ -86,7 +120,7 @@ static bool follow(struct TfyTail *tail)
     int count;
     do {
         count = tfy__indexer_follow(tail->indexer);
-        note_begun(tail);
+        keep_all_noted(tail);
         pthread_mutex_lock(&tail->mutex);
         tail->cursor = tfy__indexer_cursor(tail->indexer);
         pthread_cond_broadcast(&tail->moved);
@@ -220,7 +254,7 @@ void tfy__tail_close(struct TfyTail *tail)
 {
     if (!tail) return;
     tfy__tail_quit(tail);
-    for (Begun *begun; (begun = LIST_TAKE(&tail->begun, next));) free(begun);
+    for (Noted *noted; (noted = LIST_TAKE(&tail->noted, next));) free_noted(noted);
     tfy__indexer_close(tail->indexer);
     pthread_mutex_destroy(&tail->mutex);
     pthread_cond_destroy(&tail->more);

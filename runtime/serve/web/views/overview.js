@@ -62,7 +62,7 @@ function Now() {
     if (!value) return html`<${ProblemBox} problem=${problem} again=${again} />`;
     const one = (name) => (samples(value.figures, name)[0] || ['', 0])[1], queues = samples(value.figures, 'tfy_queue_length').filter(([, n]) => n);
     const facts = [[t('overview.queued'), number(sum(queues, ([, n]) => n))], [t('overview.questions'), number(one('tfy_questions_open'))],
-        [t('overview.oldest'), duration(1000 * one('tfy_question_oldest_seconds'))], [t('overview.doubts'), number(one('tfy_in_doubt'))], [t('overview.behind'), number(one('tfy_index_lag_records'))]];
+        [t('overview.oldest'), duration(1000 * one('tfy_question_oldest_seconds'))], [t('overview.doubts'), number(one('tfy_in_doubt'))], [t('overview.diverged'), number(one('tfy_runs_diverged'))], [t('overview.behind'), number(one('tfy_index_lag_records'))]];
     return html`<${ProblemBox} problem=${problem} again=${again} /><h2>${t('overview.now')}</h2><dl class="facts large now">${facts.map(([what, of]) => html`<div key=${what}><dt>${what}</dt><dd>${of}</dd></div>`)}</dl>
         ${queues.length > 0 && html`<${Table} title=${t('overview.queue')} head=${[t('runs.workflow'), t('overview.queued')]} rows=${queues.map(([labels, n]) => {
         const [, program, workflow] = /workflow="([^".]*)\.([^"]*)"/.exec(labels) || ['', '', labels];

@@ -26,8 +26,8 @@ function useActions(run, reload) {
             await post(`${base}/signals`, { name: form.get('name'), value: text ? JSON.parse(text) : null });
             reload();
         }, html`<label>${t('signal.name')} <input name="name" required /></label> <label>${t('signal.value')} <input name="value" placeholder="null" /></label>`),
-        cancel: () => sure('cancel', async () => {
-            await post(`${base}/cancel`);
+        cancel: () => sure(run.difference ? 'force' : 'cancel', async () => {
+            await post(`${base}/cancel`, run.difference ? { force: true } : undefined);
             reload();
         }),
         again: () => sure('again', () => opens(post(`${base}/again`))),
@@ -56,6 +56,7 @@ function Head({ run, actions }) {
         <dl class="facts">${facts.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
         <p><${Labels} of=${run.labels} /></p>
         ${run.attention === 'question' && html`<p class="note"><a href="#/inbox?run=${run.id}">${t('run.asks')}</a></p>`}
+        ${run.difference && html`<div class="problem"><strong>${t('run.differs')}</strong><p><bdi>${plain(run.difference)}</bdi></p></div>`}
         ${run.error && html`<${Failure} of=${run.error} />`}
         ${run.result !== undefined && run.result !== null && html`<details open=${JSON.stringify(run.result).length < 400}><summary>${t('run.result')}</summary><${Value} of=${typeof run.result === 'string' ? plain(run.result) : run.result} /></details>`}`;
 }

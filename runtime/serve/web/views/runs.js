@@ -23,8 +23,8 @@ function wanted(query) {
 /** What a run says: what it asks, its error, or its result. */
 function Says({ run }) {
     if (run.attention === 'question') return html`<a href="#/inbox?run=${run.id}">${t('runs.asks')}</a>`;
-    const text = run.error ? `${run.error.error}: ${run.error.message || ''}` : run.result === undefined ? '' :
-        typeof run.result === 'string' ? run.result : JSON.stringify(run.result);
+    const text = run.difference || (run.error ? `${run.error.error}: ${run.error.message || ''}` : run.result === undefined ? '' :
+        typeof run.result === 'string' ? run.result : JSON.stringify(run.result));
     const shown = plain(text);
     return html`<span class="says" title=${shown.slice(0, 300)}><bdi>${shown.slice(0, 120)}</bdi></span>`;
 }
@@ -44,7 +44,7 @@ function Filters({ query, programs }) {
     return html`<form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
         ${input('q', t('runs.search'), 24)}
         ${select('state', ['queued', 'running', 'completed', 'failed', 'cancelled'].map((one) => [one, t(`state.${one}`)]), t('runs.state'))}
-        ${select('attention', ['any', 'question', 'in_doubt', 'deadlock'].map((one) => [one, t(`attention.${one}`)]), t('runs.attention'))}
+        ${select('attention', ['any', 'question', 'in_doubt', 'deadlock', 'diverged'].map((one) => [one, t(`attention.${one}`)]), t('runs.attention'))}
         ${select('program', programs.map((one) => [one.name, one.name]), t('runs.program'))}
         ${select('workflow', workflows.map((one) => [one, one]), t('runs.workflow'))}
         ${select('since', Object.keys(spans).map((one) => [one, t(`since.${one}`)]), t('runs.since'))}
