@@ -45,7 +45,7 @@ int tfy__diverged_add(Run *run, char *error_text)
                                  "'tfy replay %s' shows the place, and 'tfy kill %s --force' ends it";
     const size_t size = strlen(run->difference) + sizeof advice + 2 * sizeof run->uuid;
     Diverged *diverged = malloc(sizeof *diverged + size);
-    CHECK(run->history && !run->ended); /* nothing of it went live */
+    CHECK(run->history); /* nothing of it went live */
     if (!diverged) {
         tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to set a run aside");
         snprintf(error_text, TFY_ERROR_TEXT, "%.500s", loop->failure_text);
@@ -55,6 +55,8 @@ int tfy__diverged_add(Run *run, char *error_text)
     const int len = snprintf(diverged->why, size, "%s", run->difference);
     snprintf(diverged->why + len, size - (size_t)len, advice, run->uuid, run->uuid);
     snprintf(error_text, TFY_ERROR_TEXT, "%.500s", run->difference);
+    tfy__cut(&loop->heap, loop->temp_floor);             /* what the statement at fault has made */
+    (void)LIST_REMOVE(&loop->runs_over, run, over_next); /* where it ends sooner than its log */
     tfy__run_discard(loop, run);
     (void)forget(loop, diverged->uuid); /* it was tried again */
     LIST_APPEND(&loop->diverged, diverged, next);

@@ -2,7 +2,8 @@
  *
  * A difference can be found only while a run replays, that is within tfy__resume. None of its calls is under way then:
  * nothing goes live before the whole history was taken. So the run is ended as at a closing, and leaves memory as one
- * that parks does; only the sentence about the difference is kept.
+ * that parks does; only the sentence about the difference is kept. A run that its program cannot even begin with, since
+ * it lacks the workflow or cannot read the arguments or the snapshot, is set aside in the same way.
  *
  * Invariants
  *   - Run.difference is set while the difference unwinds: from then on no record is taken, and none is appended, for

@@ -86,6 +86,12 @@ static void history_finished(Run *run)
     if (run->loop->park_after_ms >= 0) tfy__park_consider(run); /* its tasks started to wait in another process */
 }
 
+/* It may have arrived while no process ran the task, between two records of one slice. */
+static bool is_from_outside(const TfyLogRecord *record)
+{
+    return record->type == TFY_R_SIGNAL || record->type == TFY_R_APPROVAL || record->type == TFY_R_RESOLVED;
+}
+
 void tfy__history_take(TaskRest *rest)
 {
     Run *run = rest->run;
@@ -96,6 +102,7 @@ void tfy__history_take(TaskRest *rest)
     CHECK(!run->taken[index]);
     CHECK(run->next_of_task[index] > index);
     run->taken[index] = true;
+    if (!is_from_outside(&run->history->records[index])) run->own_left--;
     rest->next_record = run->next_of_task[index];
     if (rest->task) {
         rest->task->passages = 0;
@@ -281,6 +288,15 @@ bool tfy__history_arrives_later(const TfyTask *task)
     return is_arrival(task, tfy__history_peek(rest_of(task)), false, &arrival);
 }
 
+/* A resumed task is past its last record, and within a slice: it continues where its process was killed, or where it was
+ * copied to, and nothing that the run did by itself can come after. A record of a program that differs would spoil the log
+ * for the right one. */
+static bool goes_on_too_early(const TaskRest *rest)
+{
+    const Run *run = rest->run;
+    return run->history && run->own_left && !run->fork_count && !run->loop->replay_only;
+}
+
 bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
 {
     *record = NULL;
@@ -289,6 +305,10 @@ bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, con
     /* a task that killed itself, or a kill after a crash in mid-slice */
     if (rest->task) take_arrivals(rest->task, true);
     const TfyLogRecord *next = tfy__history_peek(rest);
+    if (!next && goes_on_too_early(rest)) {
+        tfy__history_diverge(rest, NULL, "it continues with %s", tfy__record_type_name(type));
+        return false;
+    }
     if (!next) {
         if (!rest->run->loop->replay_only || !rest->run->history) return true;
         if (rest->run->history->run.state >= TFY_TASK_COMPLETED)
@@ -367,6 +387,7 @@ static bool index_history(Run *run, TfyHistory *history)
         run->next_of_task[i] = NO_INDEX;
         run->taken[i] = is_passed_over(history, &history->records[i]);
         if (run->taken[i]) continue;
+        run->own_left += !is_from_outside(&history->records[i]);
         run->next_of_task[i] = last[task];
         last[task] = i;
     }
@@ -585,6 +606,19 @@ static int refuse_history(const TfyLoop *loop, const TfyHistory *history, char *
 
 static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text);
 
+/* The program cannot even begin with it, for the reason in error_text. Returns the code of that, or TFY_E_DIVERGED where such
+ * a run is set aside; then it has left memory. */
+static int refuse_run(Run *run, int code, char *error_text)
+{
+    TfyLoop *loop = run->loop;
+    if (!loop->on_diverged || (code != TFY_E_DATA && code != TFY_E_ABSENT)) return code;
+    tfy__park_resumed(run); /* else it would be due again at once */
+    run->difference = strdup(error_text);
+    if (run->difference) return tfy__diverged_add(run, error_text);
+    tfy__loop_fail(loop, TFY_E_NOMEM, "no memory to set a run aside");
+    return TFY_E_NOMEM;
+}
+
 /* Its snapshot could not be restored. Nothing is lost by that, since all records before it are there; unless the
  * run was compacted, which happens only after its own program was seen to restore the snapshot. */
 static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
@@ -597,8 +631,9 @@ static int resume_from_start(TfyLoop *loop, Run *run, char *error_text)
             error_text, TFY_ERROR_TEXT,
             "%.300s, and the records before it were dropped: continue with the program that wrote it, 'tfy resume %s'",
             why, run->uuid);
-        tfy__run_discard(loop, run);
-        return TFY_E_DATA;
+        const int code = refuse_run(run, TFY_E_DATA, error_text);
+        if (code == TFY_E_DATA) tfy__run_discard(loop, run);
+        return code;
     }
     snprintf(which, sizeof which, "%lld", (long long)run->log.id);
     tfy__run_discard(loop, run);
@@ -615,7 +650,7 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
     int code = attach_run(loop, tfy__loaded_of(loop, history), history, true, &run, error_text);
     if (code < 0 && !run) tfy__history_free(history);
     if (code == TFY_E_DATA && !whole) return resume_from_start(loop, run, error_text);
-    if (code < 0) return code;
+    if (code < 0) return run ? refuse_run(run, code, error_text) : code;
     tfy__park_resumed(run);
     if (!replay_turns(loop, run) && !tfy__loop_starved(loop)) say_stuck(run);
     if (!loop->failure && run->difference) return tfy__diverged_add(run, error_text);
