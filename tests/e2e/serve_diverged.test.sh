@@ -10,6 +10,11 @@ workflow order(who: string) -> string {
     return "${who} ${size}"
 }
 
+workflow plain() -> string {
+    let size: string = yield signal("size")
+    return "plain ${size}"
+}
+
 /// Asks somebody, beside a child.
 workflow asks(who: string) -> string {
     print("an order of ${who}")
@@ -26,6 +31,9 @@ workflow main() -> string {
 }
 END
 CC=${CC:-cc}
+# A library with sanitizers wants programs with them.
+if nm "$build/runtime/libtfy.a" 2>/dev/null | grep -q __asan_init; then export CFLAGS="${CFLAGS:-} -fsanitize=address,undefined" CC=clang; fi
+if nm "$build/runtime/libtfy.a" 2>/dev/null | grep -q __sanitizer_cov; then CFLAGS="$CFLAGS,fuzzer-no-link"; fi
 # A compiler that makes other code of a program that prints an order.
 cat >other_cc <<END
 #!/bin/sh
@@ -170,3 +178,9 @@ run ./shop run --workflow order --who fay --db own.db
 CC=$PWD/other_cc tfy build shop.tfy -o shop
 run ./shop resume last --db own.db
 check "a process of one run ends with it" ended 65 "differs from its log. recorded: record"
+check "... and says no more" sh -c "! grep -q 'set aside' err"
+run ./shop run --workflow plain --db own.db
+run tfy signal last size '"big"' --db own.db
+run ./shop resume --all --db own.db
+check "one that continues many sets it aside" ended 65 "set aside: task 1 of"
+check "... and continues the others" sh -c "tfy result last --db own.db | grep -q 'plain big'"

@@ -20,6 +20,7 @@
 #include "cli/program/worktree.h"
 #include "core/effect.h"
 #include "core/loop.h"
+#include "core/served.h"
 #include "core/world.h"
 #include "tfy.h"
 #include "value/json.h"
@@ -52,6 +53,7 @@ typedef struct Session {
     TfyAsker *asker;
     TfyLiveLine *live; /* NULL: there is no terminal for it */
     char *grants;      /* of the command line; owned; NULL: none */
+    bool diverged;     /* one of many runs differs from its log */
 } Session;
 
 /* ---- signals ---- */
@@ -669,11 +671,21 @@ static void say_left(const Session *session)
              count == 1 ? " is" : "s are", session->command);
 }
 
+static void say_diverged(void *state, const char *run, const char *why)
+{
+    Session *session = state;
+    if (!why) return;
+    session->diverged = true;
+    tfy__say("set aside: %s", why);
+}
+
+/* A run that differs from its log does not keep the others from continuing. */
 static int resume_all(Session *session)
 {
     char error[TFY_ERROR_TEXT] = "";
     int status = open_session(session);
     if (status != EXIT_DONE) return status;
+    tfy__set_aside(session->loop, say_diverged, session);
     if (session->root) tfy__leave_rootless(session->loop);
     int code = tfy__resume_all(session->loop, error);
     if (code != TFY_OK) {
@@ -684,7 +696,8 @@ static int resume_all(Session *session)
     code = tfy_run(session->loop);
     if (code != TFY_OK) return close_session(session, report_stop(session, code, "--all"));
     bool waits = tfy__waiting_for_people(session->loop, NULL, NULL) > 0 || tfy__any_parked(session->loop);
-    return close_session(session, waits ? report_waiting(session, "--all") : EXIT_DONE);
+    status = close_session(session, waits ? report_waiting(session, "--all") : EXIT_DONE);
+    return session->diverged && status == EXIT_DONE ? EXIT_DATA : status;
 }
 
 static int command_resume(Session *session)
