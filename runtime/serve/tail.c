@@ -67,7 +67,7 @@ void tfy__tail_diverged(struct TfyTail *tail, const char *run, const char *why)
 {
     Noted *noted = calloc(1, sizeof *noted);
     if (!noted) return; /* lists do not show it */
-    noted->lsn = tfy__log_durable(tfy__loop_log(tail->server->loop));
+    noted->lsn = tfy__log_durable_lsn(tfy__loop_log(tail->server->loop));
     noted->why = why ? strdup(why) : NULL;
     note(tail, noted, run);
 }

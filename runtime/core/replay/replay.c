@@ -86,12 +86,6 @@ static void history_finished(Run *run)
     if (run->loop->park_after_ms >= 0) tfy__park_consider(run); /* its tasks started to wait in another process */
 }
 
-/* It may have arrived while no process ran the task, between two records of one slice. */
-static bool is_from_outside(const TfyLogRecord *record)
-{
-    return record->type == TFY_R_SIGNAL || record->type == TFY_R_APPROVAL || record->type == TFY_R_RESOLVED;
-}
-
 void tfy__history_take(TaskRest *rest)
 {
     Run *run = rest->run;
@@ -102,7 +96,6 @@ void tfy__history_take(TaskRest *rest)
     CHECK(!run->taken[index]);
     CHECK(run->next_of_task[index] > index);
     run->taken[index] = true;
-    if (!is_from_outside(&run->history->records[index])) run->own_left--;
     rest->next_record = run->next_of_task[index];
     if (rest->task) {
         rest->task->passages = 0;
@@ -288,15 +281,6 @@ bool tfy__history_arrives_later(const TfyTask *task)
     return is_arrival(task, tfy__history_peek(rest_of(task)), false, &arrival);
 }
 
-/* A resumed task is past its last record, and within a slice: it continues where its process was killed, or where it was
- * copied to, and nothing that the run did by itself can come after. A record of a program that differs would spoil the log
- * for the right one. */
-static bool goes_on_too_early(const TaskRest *rest)
-{
-    const Run *run = rest->run;
-    return run->history && run->own_left && !run->fork_count && !run->loop->replay_only;
-}
-
 bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, const TfyLogRecord **record)
 {
     *record = NULL;
@@ -305,10 +289,6 @@ bool tfy__history_expect(TaskRest *rest, TfyRecordType type, uint32_t point, con
     /* a task that killed itself, or a kill after a crash in mid-slice */
     if (rest->task) take_arrivals(rest->task, true);
     const TfyLogRecord *next = tfy__history_peek(rest);
-    if (!next && goes_on_too_early(rest)) {
-        tfy__history_diverge(rest, NULL, "it continues with %s", tfy__record_type_name(type));
-        return false;
-    }
     if (!next) {
         if (!rest->run->loop->replay_only || !rest->run->history) return true;
         if (rest->run->history->run.state >= TFY_TASK_COMPLETED)
@@ -387,7 +367,6 @@ static bool index_history(Run *run, TfyHistory *history)
         run->next_of_task[i] = NO_INDEX;
         run->taken[i] = is_passed_over(history, &history->records[i]);
         if (run->taken[i]) continue;
-        run->own_left += !is_from_outside(&history->records[i]);
         run->next_of_task[i] = last[task];
         last[task] = i;
     }

@@ -83,7 +83,6 @@ struct Run {
     uint32_t *next_of_task;  /* per record: index of the same task's next record, or NO_INDEX */
     uint32_t *first_of_task; /* per task of the history: index of its first record */
     uint32_t cursor;         /* the lowest record that is not taken */
-    uint32_t own_left;       /* records not taken that the run made by itself */
     LIST(Step) deferred;     /* steps that will go live once the cursor has reached the end */
     /* tasks that are ready meanwhile (T_FOLLOWING and T_QUEUED), in order */
     LIST(TaskRest) turns;
