@@ -7,7 +7,8 @@
  *
  * Invariants
  *   - Run.difference is set while the difference unwinds: from then on no record is taken, and none is appended, for
- *     any task of the run. The task at fault is halted (T_HALTED), and no other runs, since the replay stops.
+ *     any task of the run. (A task that is past its last record may have appended before what it did within its slice, as
+ *     in any resume.) The task at fault is halted (T_HALTED), and no other runs, since the replay stops.
  *   - A run is in loop->runs or in loop->diverged, never in both, from one turn to the next.
  *   - The log says nothing of it: there the run is unfinished, as after a kill. Each resume tries it again: at the
  *     next opening, or when it is moved to another program. A run that then continues is set aside no longer.
