@@ -574,7 +574,7 @@ int tfy_timeout_ms(TfyLoop *loop)
 {
     if (loop->failure || (loop->interrupted && !loop->draining)) return 0;
     tfy__loop_clock(loop);
-    const int64_t durable = tfy__log_durable(loop->log);
+    const TfyTicket durable = tfy__log_durable(loop->log);
     if (!ready(loop)) tfy__log_flush(loop->log); /* see run_prepare; a step may have to follow */
     const int64_t ns = poll_timeout(loop, tfy__log_durable(loop->log) == durable),
                   ms = ns / 1000000 + (ns % 1000000 != 0);

@@ -114,9 +114,9 @@ typedef struct Ending {
 static void append(Ending *ending, TfyLogTask *task, TfyRecordType type, TfyBuffer *payload)
 {
     tfy__put_end(payload);
-    const int64_t lsn = tfy__log_append_payload(ending->loop->log, task, type, task->step, 0, payload);
-    if (lsn < 0 && !ending->code) ending->code = (int)lsn;
-    if (lsn > 0) ending->loop->metrics.records[type]++;
+    const TfyTicket ticket = tfy__log_append_payload(ending->loop->log, task, type, task->step, 0, payload);
+    if (ticket < 0 && !ending->code) ending->code = (int)ticket;
+    if (ticket > 0) ending->loop->metrics.records[type]++;
 }
 
 /* As a kill that arrived while no process ran the task: it comes right after the record before it. */
