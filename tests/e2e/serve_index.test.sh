@@ -34,7 +34,9 @@ def ask(method, path, body=None, **headers):
     answer = client.getresponse()
     return answer.status, json.loads(answer.read()), answer.headers
 
-def told(name, good, answer): print("%s\t%s" % (name, "yes" if good else "no: %d %s" % answer[:2]), flush=True)
+telling = threading.Lock()
+def told(name, good, answer):
+    with telling: print("%s\t%s" % (name, "yes" if good else "no: %d %s" % answer[:2]), flush=True)
 def is_behind(answer): return answer[0] == 503 and answer[1]["type"] == "/problems/index-behind"
 
 answer = ask("POST", "/v1/programs/shop/workflows/order/runs", {"args": {"n": 2}}, Prefer="wait=1")
