@@ -66,9 +66,12 @@ void tfy__tail_begun(struct TfyTail *tail, const char *run, int64_t lsn)
 void tfy__tail_diverged(struct TfyTail *tail, const char *run, const char *why)
 {
     Noted *noted = calloc(1, sizeof *noted);
+    if (noted && why && !(noted->why = strdup(why))) {
+        free(noted);
+        noted = NULL;
+    }
     if (!noted) return; /* lists do not show it */
     noted->lsn = tfy__log_durable_lsn(tfy__loop_log(tail->server->loop));
-    noted->why = why ? strdup(why) : NULL;
     note(tail, noted, run);
 }
 
@@ -95,11 +98,9 @@ static void keep_all_noted(struct TfyTail *tail)
             LIST_APPEND(&left, noted, next);
     }
     pthread_mutex_lock(&tail->mutex);
-    while (left.last && tail->noted.first) { /* those that came meanwhile are newer */
-        noted = LIST_TAKE(&tail->noted, next);
-        LIST_APPEND(&left, noted, next);
-    }
-    for (; (noted = LIST_TAKE(&left, next));) LIST_APPEND(&tail->noted, noted, next);
+    while ((noted = LIST_TAKE(&tail->noted, next))) LIST_APPEND(&left, noted, next); /* they came meanwhile: newer */
+    tail->noted.first = left.first;
+    tail->noted.last = left.last;
     pthread_mutex_unlock(&tail->mutex);
 }
 

@@ -119,26 +119,23 @@ static void append(Ending *ending, TfyLogTask *task, TfyRecordType type, TfyBuff
     if (ticket > 0) ending->loop->metrics.records[type]++;
 }
 
+static const char *why_of(bool root)
+{
+    return root ? "killed" : "its parent was killed";
+}
+
 /* As a kill that arrived while no process ran the task: it comes right after the record before it. */
 static void append_kill(Ending *ending, TfyLogTask *task, bool root)
 {
     TfyBuffer out = {0};
-    tfy__put_begin(&out);
-    tfy__put_text(&out, TFY_P_NAME, "kill");
-    tfy__put_flag(&out, TFY_P_FORCE, true);
-    tfy__put_text(&out, TFY_P_WHY, root ? "killed" : "its parent was killed");
-    tfy__put_text(&out, TFY_P_BY, root ? ending->by : "");
-    if (root) tfy__put_via(&out, ending->loop);
+    tfy__put_kill(&out, ending->loop, why_of(root), root ? ending->by : NULL, true);
     append(ending, task, TFY_R_SIGNAL, &out);
 }
 
 static void append_end(Ending *ending, TfyLogTask *task, bool root)
 {
     TfyBuffer cancel = {0}, end = {0};
-    tfy__put_begin(&cancel);
-    tfy__put_int(&cancel, TFY_P_PASSAGES, 0);
-    tfy__put_text(&cancel, TFY_P_WHY, root ? "killed" : "its parent was killed");
-    tfy__put_true(&cancel, TFY_P_FORCE, true);
+    tfy__put_cancel(&cancel, 0, why_of(root), true);
     append(ending, task, TFY_R_TASK_CANCEL, &cancel);
     tfy__put_begin(&end);
     tfy__put_true(&end, TFY_P_CANCELLED, true);
@@ -165,10 +162,9 @@ static void append_complete(Ending *ending, TfyLogTask *root)
 static void see_ended(TfyHistory *history)
 {
     for (uint32_t i = 0; i < history->record_count; i++) {
-        TfyLogTask *task = &history->tasks[history->record_tasks[i]];
-        const int type = history->records[i].type;
-        if (type == TFY_R_TASK_EXIT) task->state = TFY_TASK_COMPLETED;
-        if (type == TFY_R_TASK_ABORT) task->state = TFY_TASK_FAILED;
+        const int end = tfy__record_end(&history->records[i]);
+        if (end && history->records[i].type != TFY_R_TASK_COMPLETE)
+            history->tasks[history->record_tasks[i]].state = end;
     }
 }
 

@@ -30,7 +30,7 @@ typedef struct Diverged {
 int tfy__diverged_add(Run *run, char *error_text);
 /* It continues, or has ended: it is set aside no longer, if it was. */
 void tfy__diverged_drop(TfyLoop *loop, const char *uuid);
-/* By its uuid or a unique start of it; NULL: no such run is set aside. */
+/* By its uuid or a start of it, which callers have found to be unique; NULL: no such run is set aside. */
 const Diverged *tfy__diverged_named(const TfyLoop *loop, const char *name);
 /* An arrival is refused: TFY_E_STATE with a sentence. */
 int tfy__diverged_refuse(const Diverged *diverged, char *error_text);

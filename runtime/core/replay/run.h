@@ -119,6 +119,9 @@ bool tfy__trace_note(Run *run, const TfyLogRecord *birth);
 void tfy__history_diverge(TaskRest *rest, const TfyLogRecord *record, const char *now_format, ...)
     __attribute__((format(printf, 3, 4)));
 const char *tfy__kill_reason(const char *why);          /* the static text that equals this one */
+/* The payloads of a kill and of a TaskCancel, open for more members; a kill without `by` is not a person's. */
+void tfy__put_kill(TfyBuffer *out, const TfyLoop *loop, const char *why, const char *by, bool force);
+void tfy__put_cancel(TfyBuffer *out, int64_t passages, const char *why, bool force);
 bool tfy__history_live(const TaskRest *rest);           /* may this task append now? */
 int64_t tfy__history_born(const Run *run, int64_t lsn); /* the task that a TaskSpawn of the history made */
 bool tfy__history_attach(TaskRest *rest);               /* a task was made: finds its records; false: it has none */

@@ -110,6 +110,24 @@ void tfy__cancel_apply(TaskRest *rest, uint32_t scope, bool force, const char *w
     tfy__sched_wake(task);
 }
 
+void tfy__put_cancel(TfyBuffer *out, int64_t passages, const char *why, bool force)
+{
+    tfy__put_begin(out);
+    tfy__put_int(out, TFY_P_PASSAGES, passages);
+    tfy__put_text(out, TFY_P_WHY, why);
+    tfy__put_true(out, TFY_P_FORCE, force);
+}
+
+void tfy__put_kill(TfyBuffer *out, const TfyLoop *loop, const char *why, const char *by, bool force)
+{
+    tfy__put_begin(out);
+    tfy__put_text(out, TFY_P_NAME, "kill");
+    tfy__put_flag(out, TFY_P_FORCE, force);
+    tfy__put_text(out, TFY_P_WHY, why);
+    tfy__put_text(out, TFY_P_BY, by ? by : "");
+    if (by) tfy__put_via(out, loop);
+}
+
 static bool record_cancel(TaskRest *rest, const char *why, bool force)
 {
     const TfyLogRecord *record;
@@ -119,10 +137,7 @@ static bool record_cancel(TaskRest *rest, const char *why, bool force)
         return true;
     }
     TfyBuffer out = {0};
-    tfy__put_begin(&out);
-    tfy__put_int(&out, TFY_P_PASSAGES, rest->task->passages);
-    tfy__put_text(&out, TFY_P_WHY, why);
-    tfy__put_true(&out, TFY_P_FORCE, force);
+    tfy__put_cancel(&out, rest->task->passages, why, force);
     tfy__put_end(&out);
     bool ok = tfy__record_append(rest, TFY_R_TASK_CANCEL, rest->log.step, 0, &out) > 0;
     tfy__buffer_free(&out);
@@ -222,12 +237,7 @@ void tfy__cancel_request(TaskRest *rest, const char *why, const char *by, bool f
         return;
     }
     TfyBuffer out = {0};
-    tfy__put_begin(&out);
-    tfy__put_text(&out, TFY_P_NAME, "kill");
-    tfy__put_flag(&out, TFY_P_FORCE, force);
-    tfy__put_text(&out, TFY_P_WHY, why);
-    tfy__put_text(&out, TFY_P_BY, by ? by : "");
-    if (by) tfy__put_via(&out, rest->run->loop);
+    tfy__put_kill(&out, rest->run->loop, why, by, force);
     tfy__put_int(&out, TFY_P_PASSAGES, task->passages);
     tfy__put_true(&out, TFY_P_IN_SLICE, by == rest->log.path); /* it kills itself */
     tfy__put_end(&out);
