@@ -101,7 +101,7 @@ static void test_long_reader(void **state)
 static void take_epoch(TfyStore *store)
 {
     TfyStoreMeta meta;
-    assert_int_equal(TFY_STORE(store, TFY_CALL_BEGIN, begin), 0);
+    assert_int_equal(TFY_STORE(store, TFY_CALL_BEGIN, begin, NULL), 0);
     assert_int_equal(TFY_STORE(store, TFY_CALL_READ, get_meta, &meta), 0);
     meta.epoch++;
     assert_int_equal(TFY_STORE(store, TFY_CALL_PUT, put_meta, &meta), 0);
@@ -150,7 +150,7 @@ static void test_older_goes_on(void **state)
     assert_int_equal(TFY_STORE(newer, TFY_CALL_READ, get_meta, &meta), 0);
     append_some(older, &work, 5);
     assert_int_equal(tfy__log_sync(older), 0);
-    assert_int_equal(TFY_STORE(newer, TFY_CALL_BEGIN, begin), TFY_E_HELD);
+    assert_int_equal(TFY_STORE(newer, TFY_CALL_BEGIN, begin, NULL), TFY_E_HELD);
     assert_non_null(strstr(newer->error, "writes it, too"));
     newer->ops->close(newer, false);
     assert_int_equal(tfy__log_close(older, true), 0);

@@ -1,19 +1,38 @@
 /* wal_stores.c: all stores are the same: what is put into one is put into each, in transactions of random rows, of which some are rolled back;
- * every look-up and every walk must then find the same in all of them, and in the file when it is opened anew. */
+ * every look-up and every walk must then find the same in all of them, and in the file when it is opened anew.
+ *
+ * A shared database numbers the records of each run by themselves, and has no chain of its own, meta and marks. So numbers are translated on
+ * their way there, and back where something is said of a file. */
 #include "wal_fixture.h"
 
-enum { STORES = 2, TRANSACTIONS = 100, ROWS = 12, TEXT = 64 };
+#include "wal/store/shared.h"
+
+enum {
+    FILES = 2,
+    SHARED = FILES,
+    STORES,
+    TRANSACTIONS = 100,
+    ROWS = 12,
+    TEXT = 64,
+    RECORDS = TRANSACTIONS * ROWS * 48
+};
 
 /* What the stores have, as far as the next row must know it. */
 typedef struct Known {
     int64_t records, tasks, runs, programs, gap, mark;
     TfyStoreMeta meta;
     int64_t heads[TRANSACTIONS * ROWS + 1], root_of[TRANSACTIONS * ROWS + 1], program_of[TRANSACTIONS * ROWS + 1];
+    int64_t run_of[TRANSACTIONS * ROWS + 1];  /* by task */
+    int64_t lengths[TRANSACTIONS * ROWS + 1]; /* records of each run; 0: of nobody's */
 } Known;
 
 typedef struct World {
     TfyStore *stores[STORES];
+    TfyShared *shared;
+    TfyStoreHold hold;   /* of the last transaction there */
     Known known, before; /* before the transaction */
+    /* By a record's number in a file: that in its run, and that run; 0: nobody's. */
+    int64_t own[RECORDS], run_of[RECORDS];
     uint64_t random;
 } World;
 
@@ -25,9 +44,13 @@ static uint64_t below(World *world, uint64_t limit)
     return world->random % limit;
 }
 
-#define ALL(world_, verb_, ...)                                                                                        \
-    for (int i_ = 0; i_ < STORES; i_++)                                                                                \
+#define EACH(world_, count_, verb_, ...)                                                                               \
+    for (int i_ = 0; i_ < (count_); i_++)                                                                              \
     assert_int_equal((world_)->stores[i_]->ops->verb_((world_)->stores[i_] __VA_OPT__(, ) __VA_ARGS__), 0)
+#define ALL(world_, verb_, ...)      EACH(world_, STORES, verb_, __VA_ARGS__)
+#define IN_FILES(world_, verb_, ...) EACH(world_, FILES, verb_, __VA_ARGS__)
+#define IN_SHARED(world_, verb_, ...)                                                                                  \
+    assert_int_equal((world_)->stores[SHARED]->ops->verb_((world_)->stores[SHARED] __VA_OPT__(, ) __VA_ARGS__), 0)
 
 /* ---- writing ---- */
 
@@ -74,19 +97,21 @@ static void put_run(World *world)
 {
     const int64_t id = ++world->known.runs, tid = ++world->known.tasks;
     world->known.root_of[id] = tid;
+    world->known.run_of[tid] = id;
     world->known.program_of[id] = 1 + (int64_t)below(world, (uint64_t)world->known.programs);
     const TfyLogRun run = run_of(world, id);
     const TfyStoreTask task = task_of(world, tid, id, "1");
     ALL(world, put_run, &run, TFY_RUN_BEGINS);
-    ALL(world, put_task, &task, true);
+    ALL(world, put_task, &task, true); /* it has no records */
 }
 
 static void put_records(World *world)
 {
-    const TfyLogRecord *list[ROWS * 4];
-    TfyLogRecord records[ROWS * 4];
+    const TfyLogRecord *list[ROWS * 4], *of_runs[ROWS * 4];
+    TfyLogRecord records[ROWS * 4], own[ROWS * 4];
     char payloads[ROWS * 4][TEXT];
     const uint32_t count = 1 + (uint32_t)below(world, ROWS * 4 - 1);
+    uint32_t of_runs_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         const int64_t lsn = ++world->known.records, tid = (int64_t)below(world, (uint64_t)world->known.tasks + 1);
         const int len = snprintf(payloads[i], TEXT, "{\"text\":\"\u00fc%c%lld\"}", (int)below(world, 26) + 'a',
@@ -103,9 +128,17 @@ static void put_records(World *world)
                                     .payload_len = (uint32_t)len,
                                     .payload = payloads[i]};
         world->known.heads[tid] = lsn;
+        world->run_of[lsn] = world->known.run_of[tid];
+        world->own[lsn] = ++world->known.lengths[world->run_of[lsn]];
         list[i] = &records[i];
+        own[i] = records[i];
+        own[i].run = world->run_of[lsn];
+        own[i].lsn = world->own[lsn];
+        own[i].prev = world->own[own[i].prev];
+        if (tid) of_runs[of_runs_count++] = &own[i];
     }
-    ALL(world, put_records, list, count);
+    IN_FILES(world, put_records, list, count);
+    IN_SHARED(world, put_records, of_runs, of_runs_count);
 }
 
 static void put_change(World *world)
@@ -130,27 +163,35 @@ static void put_task(World *world)
     TfyStoreTask task = task_of(world, world->known.root_of[id], id, "1");
     task.state = TFY_TASK_SLEEPING;
     task.wait = (int64_t)below(world, 40);
-    ALL(world, put_task, &task, false);
+    IN_FILES(world, put_task, &task, false);
+    task.head = world->own[task.head];
+    IN_SHARED(world, put_task, &task, false);
 }
 
 static void put_seal(World *world)
 {
-    const TfyStoreGap gap = {.lsn = world->known.gap = world->known.records, .below = 1, .chain = UINT64_MAX};
+    TfyStoreGap gap = {.lsn = world->known.gap = world->known.records, .below = 1, .chain = UINT64_MAX};
     const TfyStoreMark mark = {
         .lsn = world->known.mark = world->known.records, .epoch = 1, .rows = 3, .sum = UINT64_MAX - 1, .chain = 5};
-    if (world->before.gap != world->known.records) ALL(world, put_gap, &gap);
-    if (world->before.mark != world->known.records) ALL(world, put_mark, &mark);
+    if (world->before.mark != world->known.records) IN_FILES(world, put_mark, &mark);
+    if (world->before.gap != world->known.records) {
+        IN_FILES(world, put_gap, &gap);
+        gap.run = world->run_of[gap.lsn];
+        gap.lsn = world->own[gap.lsn];
+        if (gap.run) IN_SHARED(world, put_gap, &gap);
+    }
     world->known.meta.mark = mark.lsn;
     world->known.meta.clean = !world->known.meta.clean;
     world->known.meta.next_lsn = mark.lsn + 1;
     snprintf(world->known.meta.owner, sizeof world->known.meta.owner, "pid %d (test)", (int)below(world, 1000));
-    ALL(world, put_meta, &world->known.meta);
+    IN_FILES(world, put_meta, &world->known.meta);
 }
 
 static void transact(World *world)
 {
     world->before = world->known;
-    ALL(world, begin);
+    IN_FILES(world, begin, NULL);
+    IN_SHARED(world, begin, &(TfyStoreHold){world->hold.session, world->hold.commit + 1});
     for (uint64_t rows = 1 + below(world, ROWS); rows; rows--) {
         const uint64_t kind = world->known.runs ? below(world, 8) : world->known.programs ? 1 : 0;
         if (kind == 0)
@@ -167,6 +208,7 @@ static void transact(World *world)
     if (world->known.records && below(world, 4) == 0) put_seal(world);
     if (below(world, 4)) {
         ALL(world, commit);
+        world->hold.commit++;
         return;
     }
     for (int i = 0; i < STORES; i++) world->stores[i]->ops->rollback(world->stores[i]);
@@ -180,125 +222,192 @@ static void say_bytes(TfyBuffer *out, const void *bytes, size_t len)
     for (size_t i = 0; i < len; i++) tfy__buffer_printf(out, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
-static int say_record(void *state, const TfyLogRecord *record)
+/* What is said of one store; numbers are those in their runs. */
+typedef struct Said {
+    TfyBuffer *out;
+    const World *world;
+    bool shared;
+    int64_t run, from; /* of see_records */
+} Said;
+
+static void say_record(const Said *said, const TfyLogRecord *record)
 {
-    tfy__buffer_printf(state, "record %lld %lld %lld %llx %lld %lld %u %d %d %.*s\n", (long long)record->lsn,
-                       (long long)record->tid, (long long)record->prev, (unsigned long long)record->chain,
+    const World *world = said->world;
+    const int64_t lsn = said->shared ? record->lsn : world->own[record->lsn],
+                  prev = said->shared ? record->prev : world->own[record->prev];
+    tfy__buffer_printf(said->out, "record %lld %lld %lld %llx %lld %lld %u %d %d %.*s\n", (long long)lsn,
+                       (long long)record->tid, (long long)prev, (unsigned long long)record->chain,
                        (long long)record->ts_ms, (long long)record->step, record->point, record->v, record->type,
                        (int)record->payload_len, record->payload);
+}
+
+static int walk_record(void *state, const TfyLogRecord *record)
+{
+    const Said *said = state;
+    const World *world = said->world;
+    const bool other =
+        !said->shared && (world->run_of[record->lsn] != said->run || world->own[record->lsn] < said->from);
+    if (!other) say_record(said, record);
     return 0;
 }
 
-static int say_task(void *state, const TfyStoreTask *task)
+static void say_task(const Said *said, const TfyStoreTask *task)
 {
-    tfy__buffer_printf(state, "task %lld %lld %s %lld %lld %lld %llx %lld %llx %lld %lld %lld\n", (long long)task->tid,
-                       (long long)task->run, task->path, (long long)task->program, (long long)task->born,
-                       (long long)task->base, (unsigned long long)task->base_chain, (long long)task->head,
-                       (unsigned long long)task->chain, (long long)task->step, (long long)task->state,
+    const int64_t head = said->shared ? task->head : said->world->own[task->head];
+    tfy__buffer_printf(said->out, "task %lld %lld %s %lld %lld %lld %llx %lld %llx %lld %lld %lld\n",
+                       (long long)task->tid, (long long)task->run, task->path, (long long)task->program,
+                       (long long)task->born, (long long)task->base, (unsigned long long)task->base_chain,
+                       (long long)head, (unsigned long long)task->chain, (long long)task->step, (long long)task->state,
                        (long long)task->wait);
+}
+
+static int walk_task(void *state, const TfyStoreTask *task)
+{
+    say_task(state, task);
     return 0;
 }
 
-static int say_run(void *state, const TfyLogRun *run)
+static void say_run(const Said *said, const TfyLogRun *run)
 {
-    tfy__buffer_printf(state, "run %lld %lld %lld %d %lld %lld %lld %lld %lld %lld %lld %lld %lld ", (long long)run->id,
-                       (long long)run->program, (long long)run->root, run->state, (long long)run->started_ms,
-                       (long long)run->ended_ms, (long long)run->imported, (long long)run->base_lsn,
-                       (long long)run->moved_lsn, (long long)run->options_lsn, (long long)run->parked_ms,
-                       (long long)run->parked_at_ms, (long long)run->origin_lsn);
-    say_bytes(state, run->uuid, sizeof run->uuid);
-    if (run->origin_lsn) say_bytes(state, run->origin, sizeof run->origin);
-    tfy__buffer_char(state, '\n');
+    tfy__buffer_printf(said->out, "run %lld %lld %lld %d %lld %lld %lld %lld %lld %lld %lld %lld %lld ",
+                       (long long)run->id, (long long)run->program, (long long)run->root, run->state,
+                       (long long)run->started_ms, (long long)run->ended_ms, (long long)run->imported,
+                       (long long)run->base_lsn, (long long)run->moved_lsn, (long long)run->options_lsn,
+                       (long long)run->parked_ms, (long long)run->parked_at_ms, (long long)run->origin_lsn);
+    say_bytes(said->out, run->uuid, sizeof run->uuid);
+    if (run->origin_lsn) say_bytes(said->out, run->origin, sizeof run->origin);
+    tfy__buffer_char(said->out, '\n');
+}
+
+static int walk_run(void *state, const TfyLogRun *run)
+{
+    say_run(state, run);
     return 0;
 }
 
-static int say_mark(void *state, const TfyStoreMark *mark)
+static void say_mark(const Said *said, const TfyStoreMark *mark)
 {
-    tfy__buffer_printf(state, "mark %lld %lld %lld %llx %lld %llx %llx\n", (long long)mark->lsn, (long long)mark->epoch,
-                       (long long)mark->rows, (unsigned long long)mark->sum, (long long)mark->gone_rows,
-                       (unsigned long long)mark->gone_sum,
+    tfy__buffer_printf(said->out, "mark %lld %lld %lld %llx %lld %llx %llx\n", (long long)mark->lsn,
+                       (long long)mark->epoch, (long long)mark->rows, (unsigned long long)mark->sum,
+                       (long long)mark->gone_rows, (unsigned long long)mark->gone_sum,
                        mark->lsn ? (unsigned long long)mark->chain : 0); /* the first one is of the database's id */
+}
+
+static int walk_mark(void *state, const TfyStoreMark *mark)
+{
+    say_mark(state, mark);
     return 0;
 }
 
-static void say_program(TfyBuffer *out, const TfyStoreProgram *program)
+static void say_program(const Said *said, const TfyStoreProgram *program)
 {
-    tfy__buffer_printf(out, "program %lld %s %s %s ", (long long)program->id, program->tfyc, program->source,
+    tfy__buffer_printf(said->out, "program %lld %s %s %s ", (long long)program->id, program->tfyc, program->source,
                        program->layout);
-    say_bytes(out, program->hash, sizeof program->hash);
-    tfy__buffer_char(out, '\n');
+    say_bytes(said->out, program->hash, sizeof program->hash);
+    tfy__buffer_char(said->out, '\n');
 }
 
-#define GET(out_, store_, say_, row_, verb_, ...)                                                                      \
+#define GET(said_, store_, say_, row_, verb_, ...)                                                                     \
     do {                                                                                                               \
         const int code_ = (store_)->ops->verb_((store_), __VA_ARGS__, &(row_));                                        \
         if (code_)                                                                                                     \
-            tfy__buffer_printf((out_), #verb_ ": %d\n", code_);                                                        \
+            tfy__buffer_printf((said_)->out, #verb_ ": %d\n", code_);                                                  \
         else                                                                                                           \
-            say_((out_), &(row_));                                                                                     \
+            say_((said_), &(row_));                                                                                    \
     } while (0)
 
 /* Single rows, of which some are not there. */
-static void say_rows(TfyBuffer *out, TfyStore *store, const Known *known, int64_t random)
+static void say_rows(const Said *said, TfyStore *store, int64_t random)
 {
+    const World *world = said->world;
+    const Known *known = &world->known;
     TfyLogRecord record;
     TfyStoreTask task;
     TfyLogRun run;
     TfyStoreProgram program;
-    TfyStoreMark mark;
-    TfyStoreGap gap;
     uint8_t uuid[16] = {0};
-    const int64_t id = random % (known->runs + 2);
+    const int64_t id = random % (known->runs + 2), tid = 1 + random % (known->tasks + 1),
+                  lsn = 1 + random % (known->records + 1);
     memcpy(uuid, &id, sizeof id);
     uuid[15] = 7;
-    GET(out, store, say_record, record, get_record, random % (known->records + 2));
-    GET(out, store, say_task, task, get_task, random % (known->tasks + 2));
-    GET(out, store, say_run, run, get_run, id);
-    GET(out, store, say_run, run, find_run, uuid);
-    GET(out, store, say_program, program, get_program, random % (known->programs + 2), NULL);
+    if (world->run_of[lsn] || lsn > known->records)
+        GET(said, store, say_record, record, get_record, world->run_of[lsn], said->shared ? world->own[lsn] : lsn);
+    GET(said, store, say_task, task, get_task, known->run_of[tid], tid);
+    GET(said, store, say_run, run, get_run, id);
+    GET(said, store, say_run, run, find_run, uuid);
+    GET(said, store, say_program, program, get_program, random % (known->programs + 2), NULL);
     memset(uuid, (int)(random % (known->programs + 2)), sizeof uuid);
-    GET(out, store, say_program, program, get_program, 0, uuid);
-    GET(out, store, say_mark, mark, get_mark, random % (known->records + 2));
-    for (int64_t lsn = 1; lsn <= known->records + 1; lsn++)
-        if (store->ops->get_gap(store, lsn, &gap) == 0)
-            tfy__buffer_printf(out, "gap %lld %lld %llx\n", (long long)gap.lsn, (long long)gap.below,
+    GET(said, store, say_program, program, get_program, 0, uuid);
+    for (int64_t i = 1; i <= known->records; i++) {
+        TfyStoreGap gap;
+        if (world->run_of[i] && !store->ops->get_gap(store, world->run_of[i], said->shared ? world->own[i] : i, &gap))
+            tfy__buffer_printf(said->out, "gap %lld %lld %llx\n", (long long)world->own[i], (long long)gap.below,
                                (unsigned long long)gap.chain);
+    }
 }
 
-static void say_all(TfyBuffer *out, TfyStore *store, const Known *known, int64_t random)
+/* What a shared database has none of. */
+static void say_file(Said *said, TfyStore *store, int64_t random)
 {
+    const Known *known = &said->world->known;
     TfyStoreMeta meta;
+    TfyStoreMark mark;
+    TfyStoreGap gap;
+    assert_int_equal(store->ops->get_meta(store, &meta), 0);
+    tfy__buffer_printf(said->out, "meta %lld %s %lld %lld %lld %lld\n", (long long)meta.epoch, meta.owner,
+                       (long long)meta.clean, (long long)meta.next_lsn, (long long)meta.mark, (long long)meta.base);
+    GET(said, store, say_mark, mark, get_mark, random % (known->records + 2));
+    said->run = said->from = 0;
+    const int walks[] = {store->ops->see_records(store, 0, 1, walk_record, said),
+                         store->ops->see_tasks(store, 0, walk_task, said),
+                         store->ops->see_parked(store, random % (known->programs + 2), random % 5000, walk_run, said),
+                         store->ops->see_ahead(store, random % (known->programs + 2), random % 5000, walk_run, said),
+                         store->ops->see_marks(store, walk_mark, said)};
+    for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) assert_int_equal(walks[i], 0);
+    for (int64_t lsn = 1; lsn <= known->records + 1; lsn++)
+        if (store->ops->get_gap(store, 0, lsn, &gap) == 0) tfy__buffer_printf(said->out, "gap %lld\n", (long long)lsn);
+}
+
+static void say_all(Said *said, TfyStore *store, int64_t random, bool whole)
+{
+    const Known *known = &said->world->known;
     int64_t run = 0, program = 0, tid = 0;
     assert_int_equal(store->ops->look(store), 0);
-    assert_int_equal(store->ops->get_meta(store, &meta), 0);
-    tfy__buffer_printf(out, "meta %lld %s %lld %lld %lld %lld\n", (long long)meta.epoch, meta.owner,
-                       (long long)meta.clean, (long long)meta.next_lsn, (long long)meta.mark, (long long)meta.base);
-    say_rows(out, store, known, random);
-    const int walks[] = {store->ops->see_records(store, random % (known->records + 2), say_record, out),
-                         store->ops->see_tasks(store, random % (known->runs + 2), say_task, out),
-                         store->ops->see_runs(store, random % 2, say_run, out),
-                         store->ops->see_parked(store, random % (known->programs + 2), random % 5000, say_run, out),
-                         store->ops->see_ahead(store, random % (known->programs + 2), random % 5000, say_run, out),
-                         store->ops->see_marks(store, say_mark, out)};
+    said->run = 1 + random % (known->runs + 1);
+    said->from = random % (known->lengths[said->run] + 2);
+    say_rows(said, store, random);
+    const int walks[] = {store->ops->see_records(store, said->run, said->shared ? said->from : 1, walk_record, said),
+                         store->ops->see_tasks(store, said->run, walk_task, said),
+                         store->ops->see_runs(store, random % 2, walk_run, said)};
     for (size_t i = 0; i < sizeof walks / sizeof *walks; i++) assert_int_equal(walks[i], 0);
     assert_int_equal(store->ops->last_ids(store, &run, &program, &tid), 0);
-    tfy__buffer_printf(out, "last %lld %lld %lld\n", (long long)run, (long long)program, (long long)tid);
+    tfy__buffer_printf(said->out, "last %lld %lld\n", (long long)run, (long long)program);
+    if (whole) say_file(said, store, random);
+    if (whole) assert_int_equal(tid, known->tasks);
     store->ops->look_away(store);
-    assert_false(out->failed);
+    assert_false(said->out->failed);
+}
+
+/* Compares the first store with another. */
+static void compare_with(const World *world, int other, int64_t random)
+{
+    TfyBuffer texts[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        const int store = i ? other : 0;
+        Said said = {.out = &texts[i], .world = world, .shared = store == SHARED};
+        say_all(&said, world->stores[store], random, other != SHARED);
+    }
+    size_t at = 0, line = 0;
+    for (; texts[1].data[at] && texts[1].data[at] == texts[0].data[at]; at++)
+        if (texts[1].data[at] == '\n') line = at + 1;
+    if (texts[1].data[at] != texts[0].data[at])
+        fail_msg("store %d has %.200s\nand store 0 %.200s", other, texts[1].data + line, texts[0].data + line);
+    for (int i = 0; i < 2; i++) tfy__buffer_free(&texts[i]);
 }
 
 static void compare(const World *world, int64_t random)
 {
-    TfyBuffer said[STORES] = {0};
-    for (int i = 0; i < STORES; i++) say_all(&said[i], world->stores[i], &world->known, random);
-    for (int i = 1; i < STORES; i++) {
-        size_t at = 0, line = 0;
-        for (; said[i].data[at] && said[i].data[at] == said[0].data[at]; at++)
-            if (said[i].data[at] == '\n') line = at + 1;
-        if (said[i].data[at] != said[0].data[at])
-            fail_msg("store %d has %.200s\nand store 0 %.200s", i, said[i].data + line, said[0].data + line);
-    }
-    for (int i = 0; i < STORES; i++) tfy__buffer_free(&said[i]);
+    for (int i = 1; i < STORES; i++) compare_with(world, i, random);
 }
 
 /* ---- the tests ---- */
@@ -309,14 +418,14 @@ static void open_all(World *world, const Place *place, uint64_t seed)
     world->random = seed;
     assert_int_equal(tfy__store_open_memory(&world->stores[0]), 0);
     assert_int_equal(tfy__store_open_sqlite(&world->stores[1], place->db, TFY_STORE_CREATE, error), 0);
-    for (int i = 0; i < STORES; i++) {
+    for (int i = 0; i < FILES; i++) {
         TfyStore *store = world->stores[i];
         store->wal_limit = UINT32_MAX;
         assert_int_equal(store->ops->look(store), 0);
         const int code = store->ops->get_meta(store, &world->known.meta);
         store->ops->look_away(store);
         if (!code) continue;
-        assert_int_equal(store->ops->begin(store), 0);
+        assert_int_equal(store->ops->begin(store, NULL), 0);
         assert_int_equal(tfy__store_found(store), 0);
         assert_int_equal(store->ops->commit(store), 0);
     }
@@ -325,9 +434,12 @@ static void open_all(World *world, const Place *place, uint64_t seed)
     assert_int_equal(store->ops->get_meta(store, &world->known.meta), 0);
     store->ops->look_away(store);
     world->known.meta.epoch++; /* an opening */
-    ALL(world, begin);
-    ALL(world, put_meta, &world->known.meta);
-    ALL(world, commit);
+    IN_FILES(world, begin, NULL);
+    IN_FILES(world, put_meta, &world->known.meta);
+    IN_FILES(world, commit);
+    world->shared = tfy__shared_new();
+    assert_int_equal(tfy__shared_join(world->shared, &world->stores[SHARED]), 0);
+    world->hold.session = tfy__shared_open_session(world->shared, 1000);
 }
 
 static void test_same(void **state)
@@ -348,6 +460,7 @@ static void test_same(void **state)
             fail_msg("%s", place->error);
         for (int i = 0; i < 50; i++) compare(&world, (int64_t)below(&world, 1 << 20));
         for (int i = 0; i < STORES; i++) world.stores[i]->ops->close(world.stores[i], true);
+        tfy__shared_free(world.shared);
     }
 }
 

@@ -183,7 +183,7 @@ static int keep_record(Reading *reading, uint32_t task, const TfyLogRecord *reco
 static int get_own(Reading *reading, const TfyLogTask *task, int64_t lsn, int64_t above, TfyLogRecord *record)
 {
     TfyStore *store = reading->log->store;
-    int code = lsn < above && lsn > 0 ? TFY_STORE(store, TFY_CALL_READ, get_record, lsn, record) : TFY_E_ABSENT;
+    int code = lsn < above && lsn > 0 ? TFY_STORE(store, TFY_CALL_READ, get_record, reading->history->run.id, lsn, record) : TFY_E_ABSENT;
     if (code == TFY_E_ABSENT) return refuse(reading, TFY_E_DATA, "record", lsn, "is missing");
     if (code) return refuse_store(reading, code);
     if (record->tid != task->tid) return refuse(reading, TFY_E_DATA, "record", lsn, "is not of its task");
@@ -199,7 +199,7 @@ static int step_down(Reading *reading, const TfyLogRecord *record, int64_t *lsn)
     TfyStoreGap gap;
     *lsn = record->prev;
     if (record->lsn > reading->history->run.base_lsn) return 0;
-    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, record->lsn, &gap);
+    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, reading->history->run.id, record->lsn, &gap);
     if (code) return code == TFY_E_ABSENT ? 0 : refuse_store(reading, code);
     *lsn = gap.below;
     found->gap = gap;
@@ -362,7 +362,7 @@ static int chain_before(Reading *reading, const TfyLogRecord *snapshot, uint64_t
     TfyLogRecord before;
     TfyStoreGap gap = {.chain = reading->bases[0].chain};
     int code = snapshot->lsn == reading->history->run.base_lsn
-                   ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, snapshot->lsn, &gap)
+                   ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, reading->history->run.id, snapshot->lsn, &gap)
                    : TFY_E_ABSENT;
     *chain = gap.chain;
     if (code != TFY_E_ABSENT) return code ? refuse_store(reading, code) : 0;
@@ -395,7 +395,7 @@ static int read_root_tail(Reading *reading)
 {
     TfyHistory *history = reading->history;
     TfyStoreTask row;
-    int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, history->run.root, &row);
+    int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, history->run.id, history->run.root, &row);
     if (!code && row.run != history->run.id) code = TFY_E_ABSENT;
     if (!code) code = take_task(reading, &row);
     for (int64_t lsn = code ? 0 : history->tasks[0].head, above = INT64_MAX; !code && lsn != reading->bases[0].lsn;) {
@@ -446,7 +446,7 @@ static int read_task_tail(Reading *reading, const json_t *known)
     const char *chain = tfy__member_text(known, TFY_S_CHAIN);
     TfyStoreTask row;
     if (tid == history->run.root) return 0;
-    int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, tid, &row);
+    int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, history->run.id, tid, &row);
     if (code || row.run != history->run.id || !chain) return refuse(reading, TFY_E_DATA, "task", tid, "is missing");
     if ((code = take_task(reading, &row))) return code;
     return walk_to_chain(reading, history->task_count - 1, strtoull(chain, NULL, 16));
@@ -475,7 +475,7 @@ static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *
     const int64_t recorded = tfy__record_int(record, TFY_P_TID),
                   numbers[] = {recorded, run->root + recorded - reading->first_root, recorded + reading->shift};
     for (int i = 0; i < 3; i++) {
-        const int code = TFY_STORE(store, TFY_CALL_READ, get_task, numbers[i], row);
+        const int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->id, numbers[i], row);
         if (!code && row->run == run->id && row->born == record->lsn) return 0;
         if (code && code != TFY_E_ABSENT) return refuse_store(reading, code);
     }
@@ -483,7 +483,7 @@ static int get_born(Reading *reading, const TfyLogRecord *record, TfyStoreTask *
     int code = TFY_STORE(store, TFY_CALL_READ, see_tasks, run->id, match_birth, &birth);
     if (!code && !birth.tid) return refuse(reading, TFY_E_DATA, "task", recorded, "is missing");
     reading->shift = birth.tid - recorded;
-    if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_task, birth.tid, row);
+    if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_task, run->id, birth.tid, row);
     return code ? refuse_store(reading, code) : 0;
 }
 
@@ -537,7 +537,7 @@ static int read_root_birth(Reading *reading)
 {
     TfyHistory *history = reading->history;
     TfyLogRecord birth;
-    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_record, history->tasks[0].born, &birth);
+    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_record, history->run.id, history->tasks[0].born, &birth);
     if (code || birth.type != TFY_R_INSTRUCTION_START)
         return refuse(reading, TFY_E_DATA, "task", history->run.root, "has no beginning");
     reading->first_root = tfy__record_int(&birth, TFY_P_TID);

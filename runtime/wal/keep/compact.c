@@ -284,13 +284,13 @@ static int keep_around(Compacting *c, const Member *member)
     TfyStore *store = c->gc->store;
     int code = 0;
     if (member->tid != c->run->run.root) {
-        code = TFY_STORE(store, TFY_CALL_READ, get_record, member->born, &record);
+        code = TFY_STORE(store, TFY_CALL_READ, get_record, c->run->run.id, member->born, &record);
         if (!code) keep(c, member_of(c, record.tid));
     }
     if (code || !member->last) return code;
     keep(c, born_of(c, member->last));
     if (!c->handed_on) return 0;
-    code = TFY_STORE(store, TFY_CALL_READ, get_record, member->last, &record);
+    code = TFY_STORE(store, TFY_CALL_READ, get_record, c->run->run.id, member->last, &record);
     if (code) return code;
     TfyPayload payload;
     tfy__payload_open(&payload, &record);
@@ -360,7 +360,7 @@ static int name_of_plan(Compacting *c, int64_t lsn)
     TfyPayload payload;
     const json_t *name;
     size_t i;
-    const int code = lsn ? TFY_STORE(c->gc->store, TFY_CALL_READ, get_record, lsn, &record) : 0;
+    const int code = lsn ? TFY_STORE(c->gc->store, TFY_CALL_READ, get_record, c->run->run.id, lsn, &record) : 0;
     if (!lsn || code) return code;
     tfy__payload_open(&payload, &record);
     json_array_foreach(tfy__payload_get(&payload, TFY_P_TEXTS), i, name)
@@ -521,7 +521,7 @@ static int thin_records(Walk *walk)
 {
     Compacting *c = walk->compacting;
     TfyStoreTask row;
-    int code = TFY_STORE(c->gc->store, TFY_CALL_READ, get_task, walk->member->tid, &row);
+    int code = TFY_STORE(c->gc->store, TFY_CALL_READ, get_task, c->run->run.id, walk->member->tid, &row);
     const int64_t base = row.base;
     if (!code) code = tfy__gc_walk(c->gc, &c->run->run, walk->member->tid, see_record, walk);
     return !code && walk->hole && walk->above ? put_gap(walk, base) : code;

@@ -26,7 +26,7 @@ static int step_back(TfyStore *store, const TfyLogRun *run, const TfyLogRecord *
     TfyStoreGap gap;
     const int64_t prev = record->prev;
     const int code =
-        record->lsn > run->base_lsn ? TFY_E_ABSENT : TFY_STORE(store, TFY_CALL_READ, get_gap, record->lsn, &gap);
+        record->lsn > run->base_lsn ? TFY_E_ABSENT : TFY_STORE(store, TFY_CALL_READ, get_gap, run->id, record->lsn, &gap);
     *below = code ? prev : gap.below;
     return code == TFY_E_ABSENT ? 0 : code;
 }
@@ -39,7 +39,7 @@ static int look_at(TfyLog *log, const TfyLogRun *run, const TfyStoreTask *row, b
     int code = 0;
     while (!code && lsn != row->base) {
         TfyLogRecord record;
-        code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, lsn, &record);
         if (code) break;
         *doubt |= record.type == TFY_R_IN_DOUBT;
         const bool between =

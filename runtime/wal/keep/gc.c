@@ -101,7 +101,7 @@ static int list_tids(Gc *gc, int64_t run)
 /* Finds the gap before a record; only compacted runs have gaps. */
 static int find_gap(Gc *gc, const TfyLogRun *run, int64_t lsn, TfyStoreGap *gap, bool *found)
 {
-    const int code = lsn > run->base_lsn ? TFY_E_ABSENT : TFY_STORE(gc->store, TFY_CALL_READ, get_gap, lsn, gap);
+    const int code = lsn > run->base_lsn ? TFY_E_ABSENT : TFY_STORE(gc->store, TFY_CALL_READ, get_gap, run->id, lsn, gap);
     *found = !code;
     return code == TFY_E_ABSENT ? 0 : code;
 }
@@ -109,7 +109,7 @@ static int find_gap(Gc *gc, const TfyLogRun *run, int64_t lsn, TfyStoreGap *gap,
 int tfy__gc_walk(Gc *gc, const TfyLogRun *run, int64_t tid, TfyGcSee *see, void *state)
 {
     TfyStoreTask task;
-    int code = TFY_STORE(gc->store, TFY_CALL_READ, get_task, tid, &task);
+    int code = TFY_STORE(gc->store, TFY_CALL_READ, get_task, run->id, tid, &task);
     if (code) return code;
     const TfyHead *head = tfy__heads_find(&gc->log->heads, tid);
     int64_t lsn = head && head->lsn > task.head ? head->lsn : task.head;
@@ -117,7 +117,7 @@ int tfy__gc_walk(Gc *gc, const TfyLogRun *run, int64_t tid, TfyGcSee *see, void 
         TfyLogRecord record;
         TfyStoreGap gap;
         bool behind = false;
-        code = TFY_STORE(gc->store, TFY_CALL_READ, get_record, lsn, &record);
+        code = TFY_STORE(gc->store, TFY_CALL_READ, get_record, run->id, lsn, &record);
         if (!code) code = find_gap(gc, run, lsn, &gap, &behind);
         const int64_t below = behind ? gap.below : record.prev;
         if (!code && (record.tid != tid || below >= lsn)) code = TFY_E_DATA;
@@ -315,7 +315,7 @@ int tfy__gc_begin(Gc *gc)
     gc->before = malloc((gc->mark_count + 1) * sizeof *gc->before);
     if (!gc->before) return TFY_E_NOMEM;
     memcpy(gc->before, gc->marks, gc->mark_count * sizeof *gc->before);
-    const int code = TFY_STORE(gc->store, TFY_CALL_BEGIN, begin);
+    const int code = TFY_STORE(gc->store, TFY_CALL_BEGIN, begin, NULL);
     return code ? code : tfy__gc_execute(gc, "UPDATE meta SET gc=1");
 }
 
@@ -393,7 +393,7 @@ static int drop_own_records(Gc *gc, int64_t upto)
 {
     sqlite3_stmt *rows, *update;
     TfyStoreTask self;
-    int code = TFY_STORE(gc->store, TFY_CALL_READ, get_task, 0, &self);
+    int code = TFY_STORE(gc->store, TFY_CALL_READ, get_task, 0, 0, &self);
     if (code) return code;
     int64_t base = self.base;
     uint64_t base_chain = self.base_chain;
@@ -446,7 +446,7 @@ static int drop_beginning(Gc *gc)
 /* A run needs its program, and its earlier ones: its records have their point numbers. */
 static int drop_programs(Gc *gc)
 {
-    int code = TFY_STORE(gc->store, TFY_CALL_BEGIN, begin);
+    int code = TFY_STORE(gc->store, TFY_CALL_BEGIN, begin, NULL);
     if (!code)
         code = tfy__gc_execute(gc, "DELETE FROM program WHERE id NOT IN (SELECT program FROM run) AND (NOT EXISTS"
                                    " (SELECT 1 FROM run WHERE moved>0) OR lower(hex(hash)) NOT IN"

@@ -171,7 +171,7 @@ static int read_gaps(Salvage *salvage)
     int64_t before = 0;
     int code = sqlite3_prepare_v2(salvage->from, "SELECT lsn,below,chain FROM gap ORDER BY lsn", -1, &row, NULL);
     while (!code && sqlite3_step(row) == SQLITE_ROW) {
-        const TfyStoreGap gap = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+        const TfyStoreGap gap = {0, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
                                  (uint64_t)sqlite3_column_int64(row, 2)};
         if (gap.lsn <= before) break;
         before = gap.lsn;

@@ -89,7 +89,7 @@ static int check_task(Thinning *t, int64_t tid)
     TfyStoreTask task;
     TfyStore *store = &t->store->base;
     if (tid == t->tid) return 0;
-    const int code = TFY_STORE(store, TFY_CALL_READ, get_task, tid, &task);
+    const int code = TFY_STORE(store, TFY_CALL_READ, get_task, t->run.id, tid, &task);
     if (code || task.run != t->run.id) return code && code != TFY_E_ABSENT ? code : TFY_E_STATE;
     t->tid = tid;
     return 0;
@@ -170,7 +170,7 @@ static int read_run(Thinning *t)
     if (code) return code == TFY_E_ABSENT ? TFY_E_STATE : code;
     tfy__uuid_text(t->run.uuid, uuid);
     if (strcmp(uuid, run) != 0 || (t->run.base_lsn != t->from && t->run.base_lsn != t->base)) return TFY_E_STATE;
-    code = TFY_STORE(store, TFY_CALL_READ, get_record, t->base, &snapshot);
+    code = TFY_STORE(store, TFY_CALL_READ, get_record, t->run.id, t->base, &snapshot);
     if (code) return code == TFY_E_ABSENT ? TFY_E_STATE : code;
     return snapshot.type == TFY_R_SNAPSHOT && snapshot.tid == t->run.root ? 0 : TFY_E_INVALID;
 }

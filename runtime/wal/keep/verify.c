@@ -46,7 +46,7 @@ static void name_owner(Verifying *verifying, int64_t tid, char text[160])
     TfyStoreTask task;
     TfyLogRun run;
     text[0] = '\0';
-    if (tid <= 0 || TFY_STORE(verifying->store, TFY_CALL_READ, get_task, tid, &task) != 0) return;
+    if (tid <= 0 || TFY_STORE(verifying->store, TFY_CALL_READ, get_task, 0, tid, &task) != 0) return;
     char path[64];
     snprintf(path, sizeof path, "%s", task.path);
     if (TFY_STORE(verifying->store, TFY_CALL_READ, get_run, task.run, &run) != 0) return;
@@ -208,7 +208,7 @@ static int begin_task(Verifying *verifying, const TfyLogRecord *record, TfyHead 
     static const uint8_t nobody[16];
     TfyStoreTask task;
     TfyLogRun run = {0};
-    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_task, record->tid, &task);
+    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_task, 0, record->tid, &task);
     if (code == TFY_E_ABSENT)
         return refuse_record(verifying, record->lsn, record->tid, "belongs to a task that is not in the file");
     if (!code && task.run) code = TFY_STORE(verifying->store, TFY_CALL_READ, get_run, task.run, &run);
@@ -235,7 +235,7 @@ static int check_link(Verifying *verifying, const TfyLogRecord *record, const Tf
     const bool follows = record->prev == head->lsn;
     TfyStoreGap gap;
     if (follows && tfy__chain_next(head->chain, record) == record->chain) return 0;
-    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_gap, record->lsn, &gap);
+    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_gap, 0, record->lsn, &gap);
     if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
     if (code || gap.below != head->lsn)
         return refuse_record(verifying, record->lsn, record->tid,
@@ -268,7 +268,7 @@ static int take_record(void *state, const TfyLogRecord *record)
 
 static int check_records(Verifying *verifying)
 {
-    int code = TFY_STORE(verifying->store, TFY_CALL_READ, see_records, 0, take_record, verifying);
+    int code = TFY_STORE(verifying->store, TFY_CALL_READ, see_records, 0, 0, take_record, verifying);
     if (code) return refuse_store(verifying, code, "a record");
     while (!code && !in_tail(verifying)) code = close_segment(verifying);
     if (verifying->found->last < verifying->meta.mark) verifying->found->last = verifying->meta.mark;
@@ -288,7 +288,7 @@ static int check_head(Verifying *verifying, const TfyStoreTask *task)
         chain = task->base_chain;
     } else if (task->head != newest_lsn) {
         TfyLogRecord record;
-        const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, task->head, &record);
+        const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, task->run, task->head, &record);
         if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
         if (code || record.tid != task->tid)
             return refuse_task(verifying, task->tid, "names a newest record that is not its own");
@@ -306,7 +306,7 @@ static int take_task(void *state, const TfyStoreTask *task)
     if (code) return code;
     verifying->found->tasks++;
     if (!row.run) return 0;
-    code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, row.born, &birth);
+    code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, row.run, row.born, &birth);
     /* Retention deleted it: every other loss has been noticed. */
     if (code == TFY_E_ABSENT) return 0;
     if (code) return refuse_store(verifying, code, "");
@@ -319,7 +319,7 @@ static int take_task(void *state, const TfyStoreTask *task)
 static int check_base(Verifying *verifying, const TfyLogRun *run)
 {
     TfyLogRecord record;
-    const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, run->base_lsn, &record);
+    const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, run->id, run->base_lsn, &record);
     if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
     if (!code && record.tid == run->root && record.type == TFY_R_SNAPSHOT) return 0;
     return refuse_record(verifying, run->base_lsn, run->root, "is not the snapshot at which its run starts");
@@ -329,7 +329,7 @@ static int check_base(Verifying *verifying, const TfyLogRun *run)
 static int check_options(Verifying *verifying, const TfyLogRun *run)
 {
     TfyLogRecord record;
-    const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, run->options_lsn, &record);
+    const int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_record, run->id, run->options_lsn, &record);
     if (code && code != TFY_E_ABSENT) return refuse_store(verifying, code, "");
     if (!code && record.tid == run->root && tfy__record_is_options(&record)) return 0;
     return refuse_record(verifying, run->options_lsn, run->root, "does not say what a resume of its run was given");
@@ -342,7 +342,7 @@ static int take_run(void *state, const TfyLogRun *run)
     TfyStoreProgram program;
     char text[37];
     tfy__uuid_text(run->uuid, text);
-    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_task, run->root, &root);
+    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_task, run->id, run->root, &root);
     if (code == TFY_E_ABSENT || (!code && root.run != run->id))
         return refuse(verifying, TFY_E_DATA, "run %s lacks its first task", text);
     if (!code) code = TFY_STORE(verifying->store, TFY_CALL_READ, get_program, run->program, NULL, &program);
@@ -386,7 +386,7 @@ static int check_rows(Verifying *verifying)
 {
     TfyStoreTask self;
     tell_progress(verifying, "tasks", 0, 0);
-    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_task, 0, &self);
+    int code = TFY_STORE(verifying->store, TFY_CALL_READ, get_task, 0, 0, &self);
     if (code) return refuse_store(verifying, code, "the row of task 0");
     code = take_task(verifying, &self);
     if (!code) code = TFY_STORE(verifying->store, TFY_CALL_READ, see_runs, false, take_run, verifying);

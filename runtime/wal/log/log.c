@@ -118,7 +118,7 @@ static int carry_heads(TfyLog *log)
         /* In memory it is right; its row is written with the next mark. */
         if (head->tid == 0) tfy__mark_touch(log, &log->self);
         if (head->tid <= 0) continue;
-        code = TFY_STORE(log->store, TFY_CALL_READ, get_task, head->tid, &row);
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_task, 0, head->tid, &row);
         if (code) break;
         row.head = head->lsn;
         row.chain = head->chain;
@@ -354,6 +354,7 @@ static TfyTicket add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
     CHECK(record->type);
     CHECK(task->head <= log->last);
     if (!log->forgets) {
+        record->run = task->run ? task->run->id : 0;
         record->tid = task->tid;
         record->prev = task->head;
         record->chain = tfy__chain_next(task->chain, record);
@@ -382,7 +383,8 @@ TfyTicket tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
 
 TfyTicket tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from, uint64_t chain)
 {
-    const TfyStoreGap gap = {.lsn = log->last + 1, .below = task->head, .chain = chain};
+    const TfyStoreGap gap = {
+        .run = task->run->id, .lsn = log->last + 1, .below = task->head, .chain = chain};
     int code = writable(log);
     if (!code) code = queued(log, tfy__batch_add_gap(log->filling, &gap));
     if (code) return code;

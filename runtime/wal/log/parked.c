@@ -120,8 +120,8 @@ static int see_birth(void *state, const TfyLogRun *run)
     TfyStoreTask root;
     TfyLogRecord birth;
     if (run->program != unfinished->program) return 0;
-    int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->root, &root);
-    if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_record, root.born, &birth);
+    int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->id, run->root, &root);
+    if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_record, run->id, root.born, &birth);
     if (!code) unfinished->see(unfinished->state, run, &birth);
     return code == TFY_E_ABSENT ? 0 : code; /* compacted */
 }

@@ -41,7 +41,7 @@ static int chain_before(Tail *tail, const TfyLogRecord *record, uint64_t *chain)
 {
     TfyStore *store = tail->log->store;
     TfyStoreTask task;
-    int code = TFY_STORE(store, TFY_CALL_READ, get_task, record->tid, &task);
+    int code = TFY_STORE(store, TFY_CALL_READ, get_task, 0, record->tid, &task);
     if (code == TFY_E_ABSENT) return refuse_record(tail, record->lsn, "belongs to a task that is not in the file");
     if (code) return refuse_store(tail->log, code, "", tail->error_text);
     if (record->prev == task.base || record->prev == task.head) {
@@ -50,7 +50,7 @@ static int chain_before(Tail *tail, const TfyLogRecord *record, uint64_t *chain)
     }
     TfyLogRecord before;
     code =
-        record->prev < record->lsn ? TFY_STORE(store, TFY_CALL_READ, get_record, record->prev, &before) : TFY_E_ABSENT;
+        record->prev < record->lsn ? TFY_STORE(store, TFY_CALL_READ, get_record, 0, record->prev, &before) : TFY_E_ABSENT;
     if (code == TFY_E_ABSENT || (!code && before.tid != record->tid)) {
         return refuse_record(tail, record->lsn, "does not follow a record of its task");
     }
@@ -63,7 +63,7 @@ static int chain_before(Tail *tail, const TfyLogRecord *record, uint64_t *chain)
 static int check_gap(Tail *tail, const TfyLogRecord *record)
 {
     TfyStoreGap gap;
-    const int code = TFY_STORE(tail->log->store, TFY_CALL_READ, get_gap, record->lsn, &gap);
+    const int code = TFY_STORE(tail->log->store, TFY_CALL_READ, get_gap, 0, record->lsn, &gap);
     if (code && code != TFY_E_ABSENT) return refuse_store(tail->log, code, "", tail->error_text);
     return !code && gap.below == record->prev && tfy__chain_next(gap.chain, record) == record->chain
                ? 0
@@ -117,7 +117,7 @@ static int check_mark(TfyLog *log, const TfyStoreMark *mark, char *error_text)
                                path, mark->lsn);
     }
     TfyLogRecord last;
-    code = mark->lsn ? TFY_STORE(store, TFY_CALL_READ, get_record, mark->lsn, &last) : 0;
+    code = mark->lsn ? TFY_STORE(store, TFY_CALL_READ, get_record, 0, mark->lsn, &last) : 0;
     return code ? refuse_store(log, code, "the record of the newest mark", error_text) : 0;
 }
 
@@ -140,7 +140,7 @@ int tfy__recover_tail(TfyLog *log, char *error_text)
     }
     char damage[TFY_ERROR_TEXT] = "";
     Tail tail = {.log = log, .error_text = damage};
-    code = TFY_STORE(store, TFY_CALL_READ, see_records, heads->upto + 1, take_record, &tail);
+    code = TFY_STORE(store, TFY_CALL_READ, see_records, 0, heads->upto + 1, take_record, &tail);
     if (code && damage[0]) return tfy__log_refuse(error_text, code, "%s", damage);
     return code ? refuse_store(log, code, "a record", error_text) : 0;
 }
@@ -148,7 +148,7 @@ int tfy__recover_tail(TfyLog *log, char *error_text)
 static int read_self(TfyLog *log, char *error_text)
 {
     TfyStoreTask row;
-    const int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, 0, &row);
+    const int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, 0, 0, &row);
     if (code) return refuse_store(log, code, "the row of task 0", error_text);
     log->self = (TfyLogTask){.path = "", .head = row.head, .chain = row.chain};
     const TfyHead *head = tfy__heads_find(&log->heads, 0);

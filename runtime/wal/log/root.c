@@ -139,12 +139,12 @@ int tfy__log_root_locked(TfyLog *log, const TfyLogRun *run, TfyRoot *root)
 {
     TfyStoreTask task;
     *root = (TfyRoot){0};
-    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->root, &task);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->id, run->root, &task);
     if (code) return code == TFY_E_ABSENT ? TFY_E_DATA : code;
     const TfyHead *head = tfy__heads_find(&log->heads, run->root);
     for (int64_t lsn = head && head->lsn > task.head ? head->lsn : task.head; lsn > 0;) {
         TfyLogRecord record;
-        if ((code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record))) break;
+        if ((code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, lsn, &record))) break;
         const bool tells = record.type == TFY_R_SNAPSHOT || record.type == TFY_R_MOVED || lsn == task.born;
         if (tells) code = tfy__root_of_record(&record, root);
         if (code || root->path || lsn == task.born) break;
@@ -153,7 +153,7 @@ int tfy__log_root_locked(TfyLog *log, const TfyLogRun *run, TfyRoot *root)
     if (code != TFY_E_ABSENT) return code;
     /* Of a compacted run the records in between are gone. */
     TfyLogRecord birth;
-    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, task.born, &birth);
+    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, task.born, &birth);
     if (!code) code = tfy__root_of_record(&birth, root);
     return code == TFY_E_ABSENT ? TFY_E_DATA : code;
 }

@@ -29,8 +29,8 @@ static int list_run(void *state, const TfyLogRun *run)
         TfyStoreTask root;
         TfyLogRecord birth;
         TfyStore *store = listing->log->store;
-        int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->root, &root);
-        if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_record, root.born, &birth);
+        int code = TFY_STORE(store, TFY_CALL_READ, get_task, run->id, run->root, &root);
+        if (!code) code = TFY_STORE(store, TFY_CALL_READ, get_record, run->id, root.born, &birth);
         if (code) return code == TFY_E_ABSENT ? TFY_E_DATA : code;
         if (!(listing->names[listing->count] = tfy__record_workflow(&birth))) return TFY_E_NOMEM;
     }
@@ -99,7 +99,7 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
 static int see_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
 {
     TfyStoreTask row;
-    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, 0, tid, &row);
     if (!code && path && !(*path = strdup(row.path))) code = TFY_E_NOMEM;
     if (!code && born) *born = row.born;
     return code ? code : TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
@@ -151,15 +151,15 @@ static int read_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *e
 {
     TfyStoreTask row;
     TfyLogRecord record;
-    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, tid, &row);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->id, tid, &row);
     if (code || row.run != run->id) return code ? code : TFY_E_ABSENT;
     const TfyHead *head = tfy__heads_find(&log->heads, tid);
     end->path = strdup(row.path);
     end->born = row.born;
     end->head = head && head->lsn > row.head ? head->lsn : row.head;
-    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, row.born, &record);
+    code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, row.born, &record);
     if (!code) end->workflow = tfy__record_workflow(&record);
-    if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_record, end->head, &record);
+    if (!code) code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, end->head, &record);
     if (code) return code;
     if (record.type != TFY_R_TASK_EXIT && record.type != TFY_R_TASK_ABORT) return TFY_E_ABSENT;
     end->type = record.type;
@@ -195,10 +195,10 @@ void tfy__log_end_free(TfyLogEnd *end)
 /* The end is the last record of the root task, except for arrivals that came too late. */
 enum { ARRIVALS_BEHIND_END = 64 };
 
-static int read_payload(TfyLog *log, int64_t lsn, char **payload)
+static int read_payload(TfyLog *log, const TfyLogRun *run, int64_t lsn, char **payload)
 {
     TfyLogRecord record;
-    const int code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
+    const int code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, lsn, &record);
     if (code) return code;
     *payload = strndup(record.payload, record.payload_len);
     return *payload ? 0 : TFY_E_NOMEM;
@@ -208,16 +208,16 @@ static int read_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outlin
 {
     TfyStoreTask root;
     TfyLogRecord record;
-    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->root, &root);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->id, run->root, &root);
     if (code) return code;
     const TfyHead *head = tfy__heads_find(&log->heads, run->root);
     int64_t lsn = head && head->lsn > root.head ? head->lsn : root.head;
-    code = read_payload(log, root.born, &outline->birth);
-    if (!code && run->options_lsn) code = read_payload(log, run->options_lsn, &outline->options);
+    code = read_payload(log, run, root.born, &outline->birth);
+    if (!code && run->options_lsn) code = read_payload(log, run, run->options_lsn, &outline->options);
     if (code) return code;
     if (run->state < TFY_TASK_COMPLETED) return 0;
     for (int i = 0; i < ARRIVALS_BEHIND_END && lsn > root.born; i++, lsn = record.prev) {
-        code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
+        code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, lsn, &record);
         if (code) return code;
         if (record.type != TFY_R_TASK_COMPLETE) continue;
         outline->end = strndup(record.payload, record.payload_len);
@@ -255,7 +255,7 @@ static int see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *rec
 {
     TfyLogRecord record;
     for (int64_t lsn = log->self.head; lsn > 0; lsn = record.prev) {
-        const int code = TFY_STORE(log->store, TFY_CALL_READ, get_record, lsn, &record);
+        const int code = TFY_STORE(log->store, TFY_CALL_READ, get_record, 0, lsn, &record);
         if (code) return code == TFY_E_ABSENT ? 0 : code;
         if (see(state, &record)) return 0;
     }
@@ -279,7 +279,7 @@ int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLog
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
-        code = TFY_STORE(log->store, TFY_CALL_READ, see_records, from, see, state);
+        code = TFY_STORE(log->store, TFY_CALL_READ, see_records, 0, from, see, state);
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);

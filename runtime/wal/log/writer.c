@@ -73,7 +73,7 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
 {
     TfyStore *store = log->store;
     pthread_mutex_lock(&log->store_mutex);
-    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin);
+    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin, NULL);
     if (!code) {
         for (const TfyBatch *batch = first; !code && batch; batch = batch->next) code = tfy__batch_put(batch, store);
         if (!code) tfy__kill_point(TFY_KILL_BEFORE);
@@ -408,7 +408,7 @@ static int commit_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), 
 {
     TfyStore *store = log->store;
     pthread_mutex_lock(&log->store_mutex);
-    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin);
+    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin, NULL);
     if (!code) {
         code = work(state, store);
         if (!code) tfy__kill_point(TFY_KILL_BEFORE);

@@ -161,6 +161,7 @@ typedef enum TfyRecordType {
 
 /* A record as read or appended. payload is NUL-terminated and owned by the holder of the record. */
 typedef struct TfyRecord_ {
+    int64_t run; /* row id of its run, 0 of nobody's; a file does not keep it, and reads 0 */
     int64_t lsn;
     int64_t tid;
     int64_t prev;

@@ -1,6 +1,11 @@
-/* store.h: where the log's rows are kept. Two implementations share one table of functions: SQLite (store_sqlite.c,
- * the real one) and memory (store_memory.c: tests, simulation, scheduler benches). The log above them is the same for
- * both, and so are its tests.
+/* store.h: where the log's rows are kept. Its implementations share one table of functions, and their tests:
+ *
+ *   store_sqlite.c   a file, which one process writes
+ *   store_memory.c   the same in memory: tests, simulation, scheduler benches
+ *   store_shared.c   a database in memory that several sessions write (shared.h)
+ *
+ * A file numbers records and tasks over all its runs, so that look-ups there do without the run. In a shared database
+ * each run numbers its own records 1, 2, 3 …, and nobody's chain, marks and meta do not exist: those calls are NULL.
  *
  * Writing: begin, any number of puts, then commit (all are durable) or rollback (none happened). Only one caller at a
  * time: the log guarantees that. Reading: between look and look_away a reader sees committed rows. Strings and
@@ -22,6 +27,26 @@
 #define TFY_STORE_LOST (-102)
 /* Like TFY_STORE_FULL, but because a reader prevents the -wal file from being emptied; `error` names the reader. */
 #define TFY_STORE_HELD (-101)
+/* Of a shared database: the session has ended, and this transaction did not happen, nor will any other of it. */
+#define TFY_STORE_FENCED (-103)
+/* The answer got lost: nobody knows whether the transaction happened, before `settle` has been told. */
+#define TFY_STORE_UNKNOWN (-104)
+/* The database cannot be reached; nothing happened. Try again under the same number. */
+#define TFY_STORE_AWAY (-105)
+
+/* Who commits into a shared database. The transaction happens only if the session lives and has had commit - 1 commits:
+ * so it is fenced, renews the lease, and is there once however often it is sent. */
+typedef struct TfyStoreHold {
+    int64_t session; /* above 0 */
+    int64_t commit;  /* 1, 2, 3 … */
+} TfyStoreHold;
+
+/* A run that leaves its owner: nobody's from this commit on, unless something has arrived that the owner did not see. */
+typedef struct TfyStoreLeaving {
+    int64_t run;
+    int64_t mail;   /* arrivals that its owner has seen, ever; -1: it leaves in any case */
+    int64_t due_ms; /* when somebody takes it up; 0: at once; INT64_MAX: when something arrives for it */
+} TfyStoreLeaving;
 
 /* The one row of table meta: about the whole file, as of the last opening, mark or close. */
 typedef struct TfyStoreMeta {
@@ -76,6 +101,7 @@ typedef struct TfyStoreTask {
 /* A row of table gap: a record behind others of its task that retention deleted, here or in the database that the run
  * comes from. */
 typedef struct TfyStoreGap {
+    int64_t run;    /* as in TfyLogRecord */
     int64_t lsn;    /* that record */
     int64_t below;  /* the task's last existing record before the deleted ones, or its base */
     uint64_t chain; /* of the last deleted one */
@@ -109,7 +135,8 @@ typedef enum TfyRunPut { TFY_RUN_BEGINS, TFY_RUN_CHANGES, TFY_RUN_ENDS } TfyRunP
 
 /* All return 0 or a negative code; a look-up of one row returns TFY_E_ABSENT if there is none. */
 typedef struct TfyStoreOps {
-    int (*begin)(TfyStore *store);
+    /* hold: NULL in a file. */
+    int (*begin)(TfyStore *store, const TfyStoreHold *hold);
     /* In the order of their lsn; many at once are put in half the time. */
     int (*put_records)(TfyStore *store, const TfyLogRecord *const *records, uint32_t count);
     int (*put_task)(TfyStore *store, const TfyStoreTask *task, bool birth);
@@ -122,7 +149,12 @@ typedef struct TfyStoreOps {
      * cells. */
     int (*put_table)(TfyStore *store, const char *sql);
     int (*put_row)(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
+    /* Shared databases alone. `stayed` names those that do not leave, after the commit. */
+    int (*put_leaving)(TfyStore *store, const TfyStoreLeaving *leaving, uint32_t count);
     int (*commit)(TfyStore *store);
+    /* After TFY_STORE_UNKNOWN of this commit: whether it happened. Another code than 0 says as little as before, but
+     * TFY_STORE_FENCED: the session has ended, and what it was told durable stands. */
+    int (*settle)(TfyStore *store, const TfyStoreHold *hold, bool *happened);
     void (*rollback)(TfyStore *store);
     void (*place)(TfyStore *store, TfyWalPlace *place); /* place of the last commit, for the witness */
     /* Rewrites all that its files hold and syncs it: after a failed sync (all), or where page sums are missing. */
@@ -137,14 +169,15 @@ typedef struct TfyStoreOps {
     void (*look_away)(TfyStore *store);
     int (*get_meta)(TfyStore *store, TfyStoreMeta *meta);
     int (*get_mark)(TfyStore *store, int64_t below, TfyStoreMark *mark); /* the newest with lsn < below */
-    int (*get_record)(TfyStore *store, int64_t lsn, TfyLogRecord *record);
-    int (*get_task)(TfyStore *store, int64_t tid, TfyStoreTask *task);
+    int (*get_record)(TfyStore *store, int64_t run, int64_t lsn, TfyLogRecord *record);
+    int (*get_task)(TfyStore *store, int64_t run, int64_t tid, TfyStoreTask *task);
     int (*get_run)(TfyStore *store, int64_t id, TfyLogRun *run);
-    int (*get_gap)(TfyStore *store, int64_t lsn, TfyStoreGap *gap);
+    int (*get_gap)(TfyStore *store, int64_t run, int64_t lsn, TfyStoreGap *gap);
     int (*find_run)(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run);
     /* By hash unless that is NULL. */
     int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program);
-    int (*see_records)(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state); /* lsn ascending */
+    /* lsn ascending; of one run, or with run 0 of the whole file. */
+    int (*see_records)(TfyStore *store, int64_t run, int64_t from, TfyStoreSeeRecord *see, void *state);
     int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);      /* tid ascending */
     int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
     /* Visits runs of a program that are parked and due by then, the earliest first; runs of the same time by their ids. */
@@ -172,6 +205,9 @@ struct TfyStore {
     char notice[300];
     /* With TFY_STORE_FULL: this process may not grow its files; the disk is not full. */
     bool limited;
+    /* Runs that the last commit was to let go, and that stayed; valid until the next begin. */
+    const int64_t *stayed;
+    uint32_t stayed_count;
     /* Pages that the -wal file may have; beyond that, begin returns TFY_STORE_HELD. */
     uint32_t wal_limit;
 };

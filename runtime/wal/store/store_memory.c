@@ -3,19 +3,11 @@
  *
  * A put copies its row at once. Commit moves a few counters, and rollback drops the rows above them. Rows that
  * replace an older one wait in `changes` until the commit, as copies of their own. */
-#include "base/grow.h"
+#include "wal/store/memory_rows.h"
 #include "wal/store/store.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct Rows {
-    void *items; /* an array of the row's type */
-    size_t item_size;
-    size_t count;  /* committed */
-    size_t filled; /* committed ones and those of this transaction */
-    size_t room;
-} Rows;
 
 typedef struct TaskRow {
     TfyStoreTask row; /* path points at text */
@@ -30,15 +22,15 @@ typedef struct Change {
 } Change;
 
 typedef struct MemoryStore {
-    TfyStore base; /* must be first */
-    Rows records;  /* TfyLogRecord, payload owned; index is lsn - 1 */
-    Rows tasks;    /* TaskRow, tid ascending */
-    Rows runs;     /* TfyLogRun; index is id - 1 */
-    Rows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
+    TfyStore base;          /* must be first */
+    TfyMemoryRows records;  /* TfyLogRecord, payload owned; index is lsn - 1 */
+    TfyMemoryRows tasks;    /* TaskRow, tid ascending */
+    TfyMemoryRows runs;     /* TfyLogRun; index is id - 1 */
+    TfyMemoryRows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
     /* TfyStoreGap, lsn ascending: nothing deletes records from memory, but runs arrive with gaps. */
-    Rows gaps;
-    Rows marks;   /* TfyStoreMark, lsn ascending */
-    Rows changes; /* Change, of this transaction */
+    TfyMemoryRows gaps;
+    TfyMemoryRows marks;   /* TfyStoreMark, lsn ascending */
+    TfyMemoryRows changes; /* Change, of this transaction */
     TfyStoreMeta meta, next_meta;
     bool meta_changed;
 } MemoryStore;
@@ -48,36 +40,9 @@ static MemoryStore *inside(TfyStore *store)
     return (MemoryStore *)store;
 }
 
-static void *at(const Rows *rows, size_t index)
-{
-    return (char *)rows->items + index * rows->item_size;
-}
-
-/* Room for one more row at the end; NULL: out of memory. */
-static void *add(Rows *rows)
-{
-    if (rows->filled == rows->room) {
-        const size_t room = tfy__grow_cap(rows->room, rows->room + 1, 64, rows->item_size);
-        void *items = room ? tfy__grow_to(rows->items, room, rows->item_size) : NULL;
-        if (!items) return NULL;
-        rows->items = items;
-        rows->room = room;
-    }
-    return at(rows, rows->filled++);
-}
-
-static char *copy_bytes(const char *bytes, size_t len)
-{
-    char *copy = malloc(len + 1);
-    if (!copy) return NULL;
-    if (len) memcpy(copy, bytes, len);
-    copy[len] = '\0';
-    return copy;
-}
-
 /* ---- writing ---- */
 
-static int begin(TfyStore *store)
+static int begin(TfyStore *store, const TfyStoreHold *hold)
 {
     return 0;
 }
@@ -86,8 +51,8 @@ static int put_record(TfyStore *store, const TfyLogRecord *record)
 {
     MemoryStore *self = inside(store);
     if (record->lsn != (int64_t)self->records.filled + 1) return TFY_E_DATA;
-    char *payload = copy_bytes(record->payload, record->payload_len);
-    TfyLogRecord *place = payload ? add(&self->records) : NULL;
+    char *payload = tfy__rows_copy(record->payload, record->payload_len);
+    TfyLogRecord *place = payload ? tfy__rows_add(&self->records) : NULL;
     if (!place) {
         free(payload);
         return TFY_E_NOMEM;
@@ -106,7 +71,7 @@ static int put_records(TfyStore *store, const TfyLogRecord *const *records, uint
 
 static int put_change(MemoryStore *self, const Change *change)
 {
-    Change *place = add(&self->changes);
+    Change *place = tfy__rows_add(&self->changes);
     if (!place) return TFY_E_NOMEM;
     *place = *change;
     return 0;
@@ -118,12 +83,14 @@ static size_t find_task(const MemoryStore *self, int64_t tid)
     size_t low = 0, high = self->tasks.filled;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (((TaskRow *)at(&self->tasks, middle))->row.tid < tid)
+        if (((TaskRow *)tfy__rows_at(&self->tasks, middle))->row.tid < tid)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < self->tasks.filled && ((TaskRow *)at(&self->tasks, low))->row.tid == tid ? low : self->tasks.filled;
+    return low < self->tasks.filled && ((TaskRow *)tfy__rows_at(&self->tasks, low))->row.tid == tid
+               ? low
+               : self->tasks.filled;
 }
 
 static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
@@ -134,8 +101,8 @@ static int put_task(TfyStore *store, const TfyStoreTask *task, bool birth)
         if (index == self->tasks.filled) return TFY_E_DATA;
         return put_change(self, &(Change){.index = index, .is_task = true, .task = *task});
     }
-    char *text = copy_bytes(task->path, strlen(task->path));
-    TaskRow *place = text ? add(&self->tasks) : NULL;
+    char *text = tfy__rows_copy(task->path, strlen(task->path));
+    TaskRow *place = text ? tfy__rows_add(&self->tasks) : NULL;
     if (!place) {
         free(text);
         return TFY_E_NOMEM;
@@ -149,7 +116,7 @@ static int put_run(TfyStore *store, const TfyLogRun *run, TfyRunPut put)
 {
     MemoryStore *self = inside(store);
     if (put != TFY_RUN_BEGINS) return put_change(self, &(Change){.index = (size_t)run->id - 1, .run = *run});
-    TfyLogRun *place = add(&self->runs);
+    TfyLogRun *place = tfy__rows_add(&self->runs);
     if (!place) return TFY_E_NOMEM;
     *place = *run;
     return 0;
@@ -191,10 +158,10 @@ static int see_saved(TfyStore *store, const char *table, const char *run_uuid, T
 static int put_program(TfyStore *store, const TfyStoreProgram *program)
 {
     TfyStoreProgram copy = *program;
-    copy.tfyc = copy_bytes(program->tfyc, strlen(program->tfyc));
-    copy.source = copy_bytes(program->source, strlen(program->source));
-    copy.layout = copy_bytes(program->layout, strlen(program->layout));
-    TfyStoreProgram *place = copy.tfyc && copy.source && copy.layout ? add(&inside(store)->programs) : NULL;
+    copy.tfyc = tfy__rows_copy(program->tfyc, strlen(program->tfyc));
+    copy.source = tfy__rows_copy(program->source, strlen(program->source));
+    copy.layout = tfy__rows_copy(program->layout, strlen(program->layout));
+    TfyStoreProgram *place = copy.tfyc && copy.source && copy.layout ? tfy__rows_add(&inside(store)->programs) : NULL;
     if (!place) {
         free_program(&copy);
         return TFY_E_NOMEM;
@@ -205,7 +172,7 @@ static int put_program(TfyStore *store, const TfyStoreProgram *program)
 
 static int put_gap(TfyStore *store, const TfyStoreGap *gap)
 {
-    TfyStoreGap *place = add(&inside(store)->gaps);
+    TfyStoreGap *place = tfy__rows_add(&inside(store)->gaps);
     if (!place) return TFY_E_NOMEM;
     *place = *gap;
     return 0;
@@ -213,7 +180,7 @@ static int put_gap(TfyStore *store, const TfyStoreGap *gap)
 
 static int put_mark(TfyStore *store, const TfyStoreMark *mark)
 {
-    TfyStoreMark *place = add(&inside(store)->marks);
+    TfyStoreMark *place = tfy__rows_add(&inside(store)->marks);
     if (!place) return TFY_E_NOMEM;
     *place = *mark;
     return 0;
@@ -229,23 +196,23 @@ static int put_meta(TfyStore *store, const TfyStoreMeta *meta)
 static void apply(MemoryStore *self, const Change *change)
 {
     if (change->is_task) {
-        TaskRow *row = at(&self->tasks, change->index);
+        TaskRow *row = tfy__rows_at(&self->tasks, change->index);
         const TfyStoreTask born = row->row;
         row->row = change->task;
         row->row.path = row->text;
         row->row.base = born.base;
         row->row.base_chain = born.base_chain;
     } else {
-        *(TfyLogRun *)at(&self->runs, change->index) = change->run;
+        *(TfyLogRun *)tfy__rows_at(&self->runs, change->index) = change->run;
     }
 }
 
 static int commit(TfyStore *store)
 {
     MemoryStore *self = inside(store);
-    Rows *all[] = {&self->records, &self->tasks, &self->runs, &self->programs, &self->gaps, &self->marks};
+    TfyMemoryRows *all[] = {&self->records, &self->tasks, &self->runs, &self->programs, &self->gaps, &self->marks};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) all[i]->count = all[i]->filled;
-    for (size_t i = 0; i < self->changes.filled; i++) apply(self, at(&self->changes, i));
+    for (size_t i = 0; i < self->changes.filled; i++) apply(self, tfy__rows_at(&self->changes, i));
     self->changes.filled = 0;
     if (self->meta_changed) self->meta = self->next_meta;
     self->meta_changed = false;
@@ -256,9 +223,11 @@ static void rollback(TfyStore *store)
 {
     MemoryStore *self = inside(store);
     while (self->records.filled > self->records.count)
-        free((char *)((TfyLogRecord *)at(&self->records, --self->records.filled))->payload);
-    while (self->tasks.filled > self->tasks.count) free(((TaskRow *)at(&self->tasks, --self->tasks.filled))->text);
-    while (self->programs.filled > self->programs.count) free_program(at(&self->programs, --self->programs.filled));
+        free((char *)((TfyLogRecord *)tfy__rows_at(&self->records, --self->records.filled))->payload);
+    while (self->tasks.filled > self->tasks.count)
+        free(((TaskRow *)tfy__rows_at(&self->tasks, --self->tasks.filled))->text);
+    while (self->programs.filled > self->programs.count)
+        free_program(tfy__rows_at(&self->programs, --self->programs.filled));
     self->runs.filled = self->runs.count;
     self->gaps.filled = self->gaps.count;
     self->marks.filled = self->marks.count;
@@ -310,43 +279,43 @@ static int get_meta(TfyStore *store, TfyStoreMeta *meta)
 
 static int get_mark(TfyStore *store, int64_t below, TfyStoreMark *mark)
 {
-    const Rows *marks = &inside(store)->marks;
+    const TfyMemoryRows *marks = &inside(store)->marks;
     for (size_t i = marks->count; i > 0; i--) {
-        *mark = *(TfyStoreMark *)at(marks, i - 1);
+        *mark = *(TfyStoreMark *)tfy__rows_at(marks, i - 1);
         if (mark->lsn < below) return 0;
     }
     return TFY_E_ABSENT;
 }
 
-static int get_record(TfyStore *store, int64_t lsn, TfyLogRecord *record)
+static int get_record(TfyStore *store, int64_t run, int64_t lsn, TfyLogRecord *record)
 {
-    const Rows *records = &inside(store)->records;
+    const TfyMemoryRows *records = &inside(store)->records;
     if (lsn < 1 || (size_t)lsn > records->count) return TFY_E_ABSENT;
-    *record = *(TfyLogRecord *)at(records, (size_t)lsn - 1);
+    *record = *(TfyLogRecord *)tfy__rows_at(records, (size_t)lsn - 1);
     return 0;
 }
 
-static int get_task(TfyStore *store, int64_t tid, TfyStoreTask *task)
+static int get_task(TfyStore *store, int64_t run, int64_t tid, TfyStoreTask *task)
 {
     const size_t index = find_task(inside(store), tid);
     if (index >= inside(store)->tasks.count) return TFY_E_ABSENT;
-    *task = ((TaskRow *)at(&inside(store)->tasks, index))->row;
+    *task = ((TaskRow *)tfy__rows_at(&inside(store)->tasks, index))->row;
     return 0;
 }
 
 static int get_run(TfyStore *store, int64_t id, TfyLogRun *run)
 {
-    const Rows *runs = &inside(store)->runs;
+    const TfyMemoryRows *runs = &inside(store)->runs;
     if (id < 1 || (size_t)id > runs->count) return TFY_E_ABSENT;
-    *run = *(TfyLogRun *)at(runs, (size_t)id - 1);
+    *run = *(TfyLogRun *)tfy__rows_at(runs, (size_t)id - 1);
     return 0;
 }
 
-static int get_gap(TfyStore *store, int64_t lsn, TfyStoreGap *gap)
+static int get_gap(TfyStore *store, int64_t run, int64_t lsn, TfyStoreGap *gap)
 {
-    const Rows *gaps = &inside(store)->gaps;
+    const TfyMemoryRows *gaps = &inside(store)->gaps;
     for (size_t i = 0; i < gaps->count; i++) {
-        *gap = *(TfyStoreGap *)at(gaps, i);
+        *gap = *(TfyStoreGap *)tfy__rows_at(gaps, i);
         if (gap->lsn == lsn) return 0;
     }
     return TFY_E_ABSENT;
@@ -354,9 +323,9 @@ static int get_gap(TfyStore *store, int64_t lsn, TfyStoreGap *gap)
 
 static int find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run)
 {
-    const Rows *runs = &inside(store)->runs;
+    const TfyMemoryRows *runs = &inside(store)->runs;
     for (size_t i = 0; i < runs->count; i++) {
-        *run = *(TfyLogRun *)at(runs, i);
+        *run = *(TfyLogRun *)tfy__rows_at(runs, i);
         if (memcmp(run->uuid, uuid, 16) == 0) return 0;
     }
     return TFY_E_ABSENT;
@@ -364,29 +333,29 @@ static int find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run)
 
 static int get_program(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program)
 {
-    const Rows *programs = &inside(store)->programs;
+    const TfyMemoryRows *programs = &inside(store)->programs;
     for (size_t i = 0; i < programs->count; i++) {
-        *program = *(TfyStoreProgram *)at(programs, i);
+        *program = *(TfyStoreProgram *)tfy__rows_at(programs, i);
         if (hash ? memcmp(program->hash, hash, 16) == 0 : program->id == id) return 0;
     }
     return TFY_E_ABSENT;
 }
 
-static int see_records(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state)
+static int see_records(TfyStore *store, int64_t run, int64_t from, TfyStoreSeeRecord *see, void *state)
 {
-    const Rows *records = &inside(store)->records;
+    const TfyMemoryRows *records = &inside(store)->records;
     int code = 0;
     for (size_t i = from < 1 ? 0 : (size_t)from - 1; !code && i < records->count; i++)
-        code = see(state, at(records, i));
+        code = see(state, tfy__rows_at(records, i));
     return code;
 }
 
 static int see_tasks(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state)
 {
-    const Rows *tasks = &inside(store)->tasks;
+    const TfyMemoryRows *tasks = &inside(store)->tasks;
     int code = 0;
     for (size_t i = 0; !code && i < tasks->count; i++) {
-        const TaskRow *task = at(tasks, i);
+        const TaskRow *task = tfy__rows_at(tasks, i);
         if (task->row.run == run) code = see(state, &task->row);
     }
     return code;
@@ -394,10 +363,10 @@ static int see_tasks(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *s
 
 static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state)
 {
-    const Rows *runs = &inside(store)->runs;
+    const TfyMemoryRows *runs = &inside(store)->runs;
     int code = 0;
     for (size_t i = 0; !code && i < runs->count; i++) {
-        const TfyLogRun *run = at(runs, i);
+        const TfyLogRun *run = tfy__rows_at(runs, i);
         if (!unfinished || (run->state < TFY_TASK_COMPLETED && !run->parked_ms)) code = see(state, run);
     }
     return code;
@@ -407,14 +376,14 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
 static int see_by_time(TfyStore *store, int64_t program, int64_t (*time_of)(const TfyLogRun *run), int64_t after,
                        int64_t upto, TfyStoreSeeRun *see, void *state)
 {
-    const Rows *runs = &inside(store)->runs;
+    const TfyMemoryRows *runs = &inside(store)->runs;
     int code = 0;
     /* A few at a time: the earliest of those that are later than the last one. */
     while (!code) {
         int64_t next = INT64_MAX;
         bool found = false;
         for (size_t i = 0; i < runs->count; i++) {
-            const TfyLogRun *run = at(runs, i);
+            const TfyLogRun *run = tfy__rows_at(runs, i);
             const int64_t time = time_of(run);
             if (run->program != program || time <= after || time > upto) continue;
             if (time <= next) next = time;
@@ -423,7 +392,7 @@ static int see_by_time(TfyStore *store, int64_t program, int64_t (*time_of)(cons
         if (!found) break;
         after = next;
         for (size_t i = 0; !code && i < runs->count; i++) {
-            const TfyLogRun *run = at(runs, i);
+            const TfyLogRun *run = tfy__rows_at(runs, i);
             if (run->program == program && time_of(run) == next) code = see(state, run);
         }
     }
@@ -452,9 +421,9 @@ static int see_ahead(TfyStore *store, int64_t program, int64_t after_ms, TfyStor
 
 static int see_marks(TfyStore *store, TfyStoreSeeMark *see, void *state)
 {
-    const Rows *marks = &inside(store)->marks;
+    const TfyMemoryRows *marks = &inside(store)->marks;
     int code = 0;
-    for (size_t i = 0; !code && i < marks->count; i++) code = see(state, at(marks, i));
+    for (size_t i = 0; !code && i < marks->count; i++) code = see(state, tfy__rows_at(marks, i));
     return code;
 }
 
@@ -463,7 +432,7 @@ static int last_ids(TfyStore *store, int64_t *run, int64_t *program, int64_t *ti
     const MemoryStore *self = inside(store);
     *run = (int64_t)self->runs.count;
     *program = (int64_t)self->programs.count;
-    *tid = self->tasks.count ? ((TaskRow *)at(&self->tasks, self->tasks.count - 1))->row.tid : 0;
+    *tid = self->tasks.count ? ((TaskRow *)tfy__rows_at(&self->tasks, self->tasks.count - 1))->row.tid : 0;
     return 0;
 }
 
@@ -477,8 +446,8 @@ static void close_store(TfyStore *store, bool clean)
     MemoryStore *self = inside(store);
     self->records.count = self->tasks.count = self->programs.count = 0;
     rollback(store); /* frees the rows above the counts, which are all rows */
-    Rows *all[] = {&self->records, &self->tasks, &self->runs,   &self->programs,
-                   &self->gaps,    &self->marks, &self->changes};
+    TfyMemoryRows *all[] = {&self->records, &self->tasks, &self->runs,   &self->programs,
+                            &self->gaps,    &self->marks, &self->changes};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]->items);
     free(self);
 }

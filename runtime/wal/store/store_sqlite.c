@@ -193,7 +193,7 @@ static int check_epoch(SqliteStore *store)
     return TFY_E_HELD;
 }
 
-static int begin(TfyStore *store)
+static int begin(TfyStore *store, const TfyStoreHold *hold)
 {
     SqliteStore *self = inside(store);
     int code = self->wal_pages >= store->wal_limit ? empty_wal(self) : 0;
@@ -614,7 +614,7 @@ static int seek_record(SqliteStore *store, int64_t lsn, sqlite3_stmt **row)
     return code;
 }
 
-static int get_record(TfyStore *store, int64_t lsn, TfyLogRecord *record)
+static int get_record(TfyStore *store, int64_t run, int64_t lsn, TfyLogRecord *record)
 {
     SqliteStore *self = inside(store);
     sqlite3_stmt *row;
@@ -623,7 +623,7 @@ static int get_record(TfyStore *store, int64_t lsn, TfyLogRecord *record)
     return self->record_at == lsn ? read_record(self, row, record) : TFY_E_ABSENT;
 }
 
-static int get_task(TfyStore *store, int64_t tid, TfyStoreTask *task)
+static int get_task(TfyStore *store, int64_t run, int64_t tid, TfyStoreTask *task)
 {
     SqliteStore *self = inside(store);
     sqlite3_stmt *row;
@@ -646,7 +646,7 @@ static int get_run(TfyStore *store, int64_t id, TfyLogRun *run)
     return code;
 }
 
-static int get_gap(TfyStore *store, int64_t lsn, TfyStoreGap *gap)
+static int get_gap(TfyStore *store, int64_t run, int64_t lsn, TfyStoreGap *gap)
 {
     SqliteStore *self = inside(store);
     sqlite3_stmt *row;
@@ -690,7 +690,7 @@ static int get_program(TfyStore *store, int64_t id, const uint8_t hash[16], TfyS
     return sound ? 0 : damaged(self, "program", program->id);
 }
 
-static int see_records(TfyStore *store, int64_t from, TfyStoreSeeRecord *see, void *state)
+static int see_records(TfyStore *store, int64_t run, int64_t from, TfyStoreSeeRecord *see, void *state)
 {
     SqliteStore *self = inside(store);
     sqlite3_stmt *row;

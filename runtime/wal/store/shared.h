@@ -1,0 +1,81 @@
+/* shared.h: a database in memory that several sessions write: its rows, fences and conditions are those of a shared
+ * database on a server, and it has no durability. For tests and simulations, in one thread.
+ *
+ * What a transaction puts stays with its handle until the commit, and then travels as one request. It happens at once
+ * when it arrives, or not at all. A test decides what becomes of a request and its answer (TfySharedFate).
+ *
+ * Invariants
+ *   - A transaction happens only if its session lives and has had all commits before it, and no other.
+ *   - The records of a run are put by its owner alone, as 1, 2, 3 ….
+ *   - `mail` of a run only grows. A run without owner that has not ended is ready, or due, or waits for mail. */
+#ifndef WAL_STORE_SHARED_H
+#define WAL_STORE_SHARED_H
+
+#include "base/list.h"
+#include "wal/store/memory_rows.h"
+#include "wal/store/store.h"
+
+typedef enum TfySessionState { TFY_SESSION_LIVES = 0, TFY_SESSION_ENDED = 9 } TfySessionState;
+
+typedef struct TfySharedSession {
+    int64_t id;       /* its place among the sessions, from 1 */
+    int64_t beat;     /* commits that happened */
+    int64_t lease_ms; /* how long its tools may work without news */
+    int state;        /* TfySessionState */
+} TfySharedSession;
+
+typedef struct TfySharedRun {
+    TfyLogRun row;         /* its id is its place among the runs, from 1 */
+    int64_t owner;         /* session; 0: nobody's */
+    int64_t due_ms;        /* of a run that is nobody's: 0: ready; INT64_MAX: when something arrives */
+    int64_t mail;          /* arrivals ever */
+    int64_t claims;        /* how often it had an owner */
+    TfyMemoryRows records; /* TfyLogRecord, payload owned; index is lsn - 1 */
+    TfyMemoryRows tasks;   /* TfyStoreTask, path owned, in the order of birth */
+    TfyMemoryRows gaps;    /* TfyStoreGap, lsn ascending */
+    bool touched;          /* it has rows of the transaction that arrives */
+} TfySharedRun;
+
+/* What becomes of a commit's request. */
+typedef enum TfySharedFate {
+    TFY_FATE_ARRIVES,
+    TFY_FATE_AWAY,          /* it cannot be sent */
+    TFY_FATE_LOST,          /* it never arrives, and nobody knows */
+    TFY_FATE_LATE,          /* it arrives with tfy__shared_late_arrives; the sender knows nothing */
+    TFY_FATE_ANSWER_IS_LOST /* it happens, or not, and the sender knows nothing */
+} TfySharedFate;
+
+typedef struct TfySharedRequest TfySharedRequest;
+
+typedef struct TfyShared {
+    TfyMemoryRows sessions; /* TfySharedSession */
+    TfyMemoryRows runs;     /* TfySharedRun */
+    TfyMemoryRows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
+    uint8_t db[16];
+    /* NULL: requests arrive. */
+    TfySharedFate (*fate)(void *state, const TfyStoreHold *hold);
+    void *fate_state;
+    LIST(TfySharedRequest) late;
+} TfyShared;
+
+/* NULL: out of memory. */
+TfyShared *tfy__shared_new(void);
+/* Its handles must be closed. NULL is ignored. */
+void tfy__shared_free(TfyShared *shared);
+
+/* Opens a handle, as of one process; 0 or TFY_E_NOMEM. */
+int tfy__shared_join(TfyShared *shared, TfyStore **store);
+
+/* A new session that lives; its id, or a negative code. */
+int64_t tfy__shared_open_session(TfyShared *shared, int64_t lease_ms);
+/* NULL: there is none. Valid until the next session is opened. */
+TfySharedSession *tfy__shared_session(const TfyShared *shared, int64_t id);
+/* A run that nobody owns, and that is ready; its id, or a negative code. row->id is set. */
+int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row);
+/* NULL: there is none. Valid until the next run. */
+TfySharedRun *tfy__shared_run(const TfyShared *shared, int64_t id);
+
+/* The oldest late request arrives now; false: there is none. */
+bool tfy__shared_late_arrives(TfyShared *shared);
+
+#endif
