@@ -61,7 +61,7 @@ static double log_rows(const BenchPlace *place, int commits, int per_commit)
     tfy__log_begin_run(log, &run);
     for (int i = 0; i < per_commit; i++) {
         snprintf(paths[i], sizeof paths[i], "%d", i + 1);
-        tasks[i] = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &run, .path = paths[i]};
+        tasks[i] = (TfyLogTask){.tid = tfy__log_next_tid(log, NULL), .run = &run, .path = paths[i]};
         tfy__log_add_task(log, &tasks[i]);
     }
     if (tfy__log_sync(log) != 0) bench_die("a sync failed");

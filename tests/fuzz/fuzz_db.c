@@ -61,13 +61,13 @@ static void make_database(const char *path, bool second)
     TfyLogRun run = {.program =
                          tfy__log_program(log, (const uint8_t[16]){7}, "0", "workflow main() { }", "{\"points\":[]}"),
                      .uuid = {1, 2, 3}};
-    TfyLogTask root = {.tid = tfy__log_next_tid(log), .run = &run, .path = "1"}, child = {.run = &run, .path = "1.1"};
+    TfyLogTask root = {.tid = tfy__log_next_tid(log, NULL), .run = &run, .path = "1"}, child = {.run = &run, .path = "1.1"};
     run.root = root.tid;
     if (second) run.uuid[0] = 9;
     tfy__log_begin_run(log, &run);
     tfy__log_add_task(log, &root);
     tfy__log_append(log, &root, TFY_R_INSTRUCTION_START, 0, 0, "{\"workflow\":\"main\"}", 19);
-    child.tid = tfy__log_next_tid(log);
+    child.tid = tfy__log_next_tid(log, NULL);
     tfy__log_append(log, &root, TFY_R_TASK_SPAWN, 1, 1, "{\"workflow\":\"other\"}", 20);
     child.born = root.head;
     tfy__log_add_task(log, &child);

@@ -70,7 +70,7 @@ static void write_run(TfyLog *log)
         .uuid = {0x01, 0x9a, 0xa0, 0x11, 0x22, 0x33, 0x74, 0x55, 0x86, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd},
         .program = tfy__log_program(log, (const uint8_t[16]){1}, "0.1.0", source, layout),
         .started_ms = 1767225600000};
-    TfyLogTask root = {.tid = tfy__log_next_tid(log), .run = &run, .path = "1"}, side = {.run = &run, .path = "1.1"};
+    TfyLogTask root = {.tid = tfy__log_next_tid(log, NULL), .run = &run, .path = "1"}, side = {.run = &run, .path = "1.1"};
     run.root = root.tid;
     tfy__log_begin_run(log, &run);
     tfy__log_add_task(log, &root);
@@ -79,7 +79,7 @@ static void write_run(TfyLog *log)
     append(log, &root, TFY_R_LLM_PLAN, 1, 1,
            "{\"tool\":\"make_plan\",\"model\":\"m\",\"answer\":\"{\\\"text\\\":\\\"int a;\\\"}\"}");
     append(log, &root, TFY_R_TASK_SPAWN, 2, 1, "{\"tid\":2,\"path\":\"1.1\",\"workflow\":\"side\",\"args\":{}}");
-    side.tid = tfy__log_next_tid(log);
+    side.tid = tfy__log_next_tid(log, NULL);
     side.born = tfy__log_last_lsn(log);
     tfy__log_add_task(log, &side);
     append(log, &side, TFY_R_STEP_START, 1, 4,

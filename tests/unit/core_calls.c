@@ -69,7 +69,7 @@ static const Row rows[] = {
 
 static int64_t tid_of(const Bench *bench, const char *path)
 {
-    for (int64_t tid = bench->loop->runs.first->root->log.tid; tid < tfy__log_coming_tid(bench->loop->log); tid++) {
+    for (int64_t tid = bench->loop->runs.first->root->log.tid; tid < tfy__log_coming_tid(bench->loop->log, NULL); tid++) {
         const TaskRest *rest = tfy__task_by_tid(bench->loop, tid);
         if (rest && strcmp(rest->log.path, path) == 0) return tid;
     }

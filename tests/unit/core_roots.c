@@ -43,13 +43,13 @@ static void start(const TfyProgram *program, const char *workflow, const char *t
     if (tfy_submit_to(loop, program, workflow, args, NULL, error) < 0) fail_msg("%s", error);
 }
 
-/* Until so many runs have ended, or nothing more happens within a second. */
+/* Until so many runs have ended, or nothing more happens within a second; at most half a minute. */
 static void run_until(uint64_t ended)
 {
-    for (int quiet = 0; quiet < 1000 && loop->metrics.runs_ended[0] < ended;) {
+    for (int quiet = 0, steps = 0; quiet < 1000 && steps < 30000 && loop->metrics.runs_ended[0] < ended; steps++) {
         const int happened = tfy_step(loop);
         if (happened < 0) fail_msg("%s", tfy__failure(loop));
-        quiet = happened && !loop->in_flight ? 0 : quiet + 1;
+        quiet = happened || loop->in_flight ? 0 : quiet + 1;
         usleep(1000);
     }
 }

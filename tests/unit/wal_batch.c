@@ -91,14 +91,14 @@ static void test_growing(void **state)
         assert_int_equal(tfy__batch_add_task(batch, &task, i % 2), 0);
         const int len = snprintf(text, sizeof text, "[%d]", i);
         const TfyLogRecord record = {.lsn = i, .tid = i, .payload = text, .payload_len = (uint32_t)len};
-        assert_int_equal(tfy__batch_add_record(batch, &record), 0);
+        assert_int_equal(tfy__batch_add_record(batch, &record, record.lsn), 0);
     }
     memset(text, 'x', sizeof text);
     hand_over(batch);
     assert_int_equal(strlen(order), 3 * TASKS);
     for (int i = 1; i <= TASKS; i++) assert_memory_equal(order + 3 * (i - 1), i % 2 ? "brm" : "trm", 3);
     assert_int_equal(batch->records, TASKS);
-    assert_int_equal(batch->last_lsn, TASKS);
+    assert_int_equal(batch->last, TASKS);
     assert_false(batch->one_task);
     tfy__batch_free(batch);
 }
@@ -115,7 +115,7 @@ static void test_many(void **state)
         for (int k = 0; k < counts[i]; k++) {
             const int len = snprintf(text, sizeof text, "[%d]", (int)++lsn);
             const TfyLogRecord record = {.lsn = lsn, .tid = 7, .payload = text, .payload_len = (uint32_t)len};
-            assert_int_equal(tfy__batch_add_record(batch, &record), 0);
+            assert_int_equal(tfy__batch_add_record(batch, &record, record.lsn), 0);
             strcat(expected, "r");
         }
         if (i < 2) assert_int_equal(tfy__batch_add_run(batch, &run, TFY_RUN_CHANGES), 0);

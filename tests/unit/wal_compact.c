@@ -25,7 +25,7 @@ static void spawn(TfyLog *log, Family *family, int index)
     static char *const paths[] = {"1.1", "1.2", "1.3"};
     TfyLogTask *child = &family->children[index];
     char text[128];
-    *child = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &family->work.run, .path = paths[index]};
+    *child = (TfyLogTask){.tid = tfy__log_next_tid(log, NULL), .run = &family->work.run, .path = paths[index]};
     snprintf(text, sizeof text, "{\"tid\":%lld,\"path\":\"%s\",\"workflow\":\"child\"}", (long long)child->tid,
              child->path);
     assert_true(tfy__log_append(log, &family->work.root, TFY_R_TASK_SPAWN, 1, 1, text, strlen(text)) > 0);

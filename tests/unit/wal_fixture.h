@@ -89,7 +89,7 @@ static inline void begin_work(TfyLog *log, Work *work)
     char text[200], uuid[37];
     *work = (Work){.run = {.program = tfy__log_program(log, (const uint8_t[16]){9}, "0.1.0", "source", "{}"),
                            .uuid = {1, 2, 3, 4, [15] = runs++}}};
-    work->root = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1"};
+    work->root = (TfyLogTask){.tid = tfy__log_next_tid(log, NULL), .run = &work->run, .path = "1"};
     work->run.root = work->root.tid;
     assert_int_equal(tfy__log_begin_run(log, &work->run), 0);
     tfy__log_add_task(log, &work->root);

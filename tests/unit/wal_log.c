@@ -59,7 +59,7 @@ static void begin_work(TfyLog *log, Work *work, uint8_t number)
     *work = (Work){.run = {.program = tfy__log_program(log, hash, "0.1.0", "workflow main() { }", "{}")}};
     assert_true(work->run.program > 0);
     memset(work->run.uuid, number, 16);
-    work->root = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1"};
+    work->root = (TfyLogTask){.tid = tfy__log_next_tid(log, NULL), .run = &work->run, .path = "1"};
     work->run.root = work->root.tid;
     assert_int_equal(tfy__log_begin_run(log, &work->run), 0);
     work->root.born = tfy__log_last_lsn(log) + 1;
@@ -71,7 +71,7 @@ static void begin_work(TfyLog *log, Work *work, uint8_t number)
 static void begin_child(TfyLog *log, Work *work)
 {
     const char *spawn = "{\"workflow\":\"other\"}";
-    work->child = (TfyLogTask){.tid = tfy__log_next_tid(log), .run = &work->run, .path = "1.1"};
+    work->child = (TfyLogTask){.tid = tfy__log_next_tid(log, NULL), .run = &work->run, .path = "1.1"};
     assert_true(tfy__log_append(log, &work->root, TFY_R_TASK_SPAWN, 1, 0, spawn, strlen(spawn)) > 0);
     work->child.born = work->root.head;
     tfy__log_add_task(log, &work->child);

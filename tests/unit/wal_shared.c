@@ -38,7 +38,7 @@ static int make_world(void **state)
     world.shared->fate = tell_fate;
     world.shared->fate_state = &world;
     TfyLogRun row = {.uuid = "a run", .root = 1, .program = 1};
-    world.run = tfy__shared_submit(world.shared, &row);
+    world.run = tfy__shared_submit(world.shared, &row, NULL);
     claim(&world, 0);
     *state = &world;
     return 0;

@@ -440,7 +440,7 @@ int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, cons
     if (start->run) tfy__uuid_text(log.uuid, start->run);
     TfyLogRun other;
     if (start->id && tfy__log_find_run(loop->log, log.uuid, &other) == TFY_OK) return TFY_E_STATE;
-    log.root = *tid = tfy__log_next_tid(loop->log);
+    log.root = *tid = tfy__log_next_tid(loop->log, NULL);
     Run *run = tfy__run_new(loop, loaded, &log);
     if (!run) return TFY_E_NOMEM;
     loop->world.random(loop->world.state, &run->seed, sizeof run->seed);

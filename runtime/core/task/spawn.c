@@ -227,7 +227,7 @@ static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
 {
     TfyLoop *loop = rest->task->loop;
     const bool full = tfy__tasks_full(loop);
-    const int64_t tid = loop->log ? tfy__log_coming_tid(loop->log) : 0;
+    const int64_t tid = loop->log ? tfy__log_coming_tid(loop->log, &rest->run->log) : 0;
     const TfyLogRecord *record = NULL;
     TfyBuffer *out = tfy__family_payload(loop);
     tfy__put_begin(out);
@@ -248,7 +248,7 @@ static void record_spawn(TaskRest *rest, const TfyPoint *point, Birth *birth)
         take_spawn(rest, birth, record, out->data + request);
     } else if (!out->failed) {
         const TfyTicket ticket = tfy__record_append(rest, TFY_R_TASK_SPAWN, rest->log.step, point->number, out);
-        birth->tid = ticket < 0 ? ticket : full ? TFY_E_FULL : tfy__log_next_tid(loop->log);
+        birth->tid = ticket < 0 ? ticket : full ? TFY_E_FULL : tfy__log_next_tid(loop->log, &rest->run->log);
         birth->born = full ? (int64_t)tfy__tasks_limit(loop) : rest->log.head;
     }
 }

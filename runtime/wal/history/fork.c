@@ -331,7 +331,7 @@ static int write_run(Copying *copying)
 {
     const TfyHistory *from = copying->fork->from;
     TfyLogRun *run = copying->run;
-    run->root = tfy__log_next_tid(copying->log);
+    run->root = tfy__log_next_tid(copying->log, NULL);
     int code = tfy__log_begin_run(copying->log, run);
     if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
     if (!code) code = copy_records(copying);

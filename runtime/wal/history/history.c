@@ -41,10 +41,12 @@ typedef struct Reading {
     uint32_t base_room;
     Found *found; /* records in the order of their discovery */
     size_t found_count, found_room;
-    int64_t first_root; /* the root's number when it was born */
-    int64_t shift;      /* the shift found for the last task whose records had another origin */
-    bool tail;          /* from the newest snapshot on, if there is one */
-    bool whole;         /* with the rows that it saved */
+    int64_t first_root;    /* the root's number when it was born */
+    int64_t shift;         /* the shift found for the last task whose records had another origin */
+    TfyHeads shared_heads; /* of the run's tasks, in a shared database */
+    const TfyHeads *heads; /* those, or the log's */
+    bool tail;             /* from the newest snapshot on, if there is one */
+    bool whole;            /* with the rows that it saved */
     char *error_text;
 } Reading;
 
@@ -155,13 +157,63 @@ static int take_task(void *state, const TfyStoreTask *row)
                                          .step = row->step,
                                          .state = (int)row->state,
                                          .wait = (int)row->wait};
-    const TfyHead *head = tfy__heads_find(&reading->log->heads, row->tid);
+    const TfyHead *head = tfy__heads_find(reading->heads, row->tid);
     if (head && head->lsn > row->head) {
         history->tasks[index].head = head->lsn;
         history->tasks[index].chain = head->chain;
         if (head->step > row->step) history->tasks[index].step = head->step;
     }
     return 0;
+}
+
+/* A record of the run behind those that its tasks' rows are as new as: no number may be missing. Their chains are checked
+ * with the tasks. */
+static int take_head(void *state, const TfyLogRecord *record)
+{
+    Reading *reading = state;
+    TfyHeads *heads = &reading->shared_heads;
+    if (record->lsn != heads->upto + 1) return refuse(reading, TFY_E_DATA, "record", heads->upto + 1, "is missing");
+    TfyHead *head = tfy__heads_find(heads, record->tid);
+    if (!head && !(head = tfy__heads_add(heads, record->tid))) return no_memory(reading);
+    head->lsn = record->lsn;
+    head->chain = record->chain;
+    if (record->step > head->step) head->step = record->step;
+    heads->upto = record->lsn;
+    return 0;
+}
+
+/* In a file the log knows the heads of all tasks; in a shared database they follow from the run's row and newest records. */
+static int find_heads(Reading *reading)
+{
+    TfyStore *store = reading->log->store;
+    TfyLogRun *run = &reading->history->run;
+    int64_t greatest;
+    if (!reading->log->shared) return 0;
+    reading->heads = &reading->shared_heads;
+    const int64_t from = run->snap ? run->snap : 1;
+    reading->shared_heads.upto = from - 1;
+    int code = TFY_STORE(store, TFY_CALL_READ, see_records, run->id, from, take_head, reading);
+    if (code) return reading->error_text[0] ? code : refuse_store(reading, code);
+    if (reading->shared_heads.upto < run->lsn || reading->shared_heads.upto < from)
+        return refuse(reading, TFY_E_DATA, "record", reading->shared_heads.upto + 1, "is missing");
+    if ((code = TFY_STORE(store, TFY_CALL_READ, last_task, run->id, &greatest))) return refuse_store(reading, code);
+    run->lsn = reading->shared_heads.upto;
+    run->owned.tasks = (uint32_t)greatest;
+    return 0;
+}
+
+/* In this process its tasks get numbers of their own. */
+static void give_slot(Reading *reading)
+{
+    TfyLog *log = reading->log;
+    TfyHistory *history = reading->history;
+    if (!log->shared) return;
+    history->run.owned.slot = ++log->slots;
+    history->run.root = tfy__log_owned_tid(&history->run, history->run.root);
+    for (uint32_t i = 0; i < history->task_count; i++)
+        history->tasks[i].tid = tfy__log_owned_tid(&history->run, history->tasks[i].tid);
+    for (uint32_t i = 0; i < history->record_count; i++)
+        history->records[i].tid = tfy__log_owned_tid(&history->run, history->records[i].tid);
 }
 
 /* ---- records ---- */
@@ -183,7 +235,9 @@ static int keep_record(Reading *reading, uint32_t task, const TfyLogRecord *reco
 static int get_own(Reading *reading, const TfyLogTask *task, int64_t lsn, int64_t above, TfyLogRecord *record)
 {
     TfyStore *store = reading->log->store;
-    int code = lsn < above && lsn > 0 ? TFY_STORE(store, TFY_CALL_READ, get_record, reading->history->run.id, lsn, record) : TFY_E_ABSENT;
+    int code = lsn < above && lsn > 0
+                   ? TFY_STORE(store, TFY_CALL_READ, get_record, reading->history->run.id, lsn, record)
+                   : TFY_E_ABSENT;
     if (code == TFY_E_ABSENT) return refuse(reading, TFY_E_DATA, "record", lsn, "is missing");
     if (code) return refuse_store(reading, code);
     if (record->tid != task->tid) return refuse(reading, TFY_E_DATA, "record", lsn, "is not of its task");
@@ -199,7 +253,8 @@ static int step_down(Reading *reading, const TfyLogRecord *record, int64_t *lsn)
     TfyStoreGap gap;
     *lsn = record->prev;
     if (record->lsn > reading->history->run.base_lsn) return 0;
-    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, reading->history->run.id, record->lsn, &gap);
+    const int code =
+        TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, reading->history->run.id, record->lsn, &gap);
     if (code) return code == TFY_E_ABSENT ? 0 : refuse_store(reading, code);
     *lsn = gap.below;
     found->gap = gap;
@@ -361,9 +416,10 @@ static int chain_before(Reading *reading, const TfyLogRecord *snapshot, uint64_t
 {
     TfyLogRecord before;
     TfyStoreGap gap = {.chain = reading->bases[0].chain};
-    int code = snapshot->lsn == reading->history->run.base_lsn
-                   ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, reading->history->run.id, snapshot->lsn, &gap)
-                   : TFY_E_ABSENT;
+    int code =
+        snapshot->lsn == reading->history->run.base_lsn
+            ? TFY_STORE(reading->log->store, TFY_CALL_READ, get_gap, reading->history->run.id, snapshot->lsn, &gap)
+            : TFY_E_ABSENT;
     *chain = gap.chain;
     if (code != TFY_E_ABSENT) return code ? refuse_store(reading, code) : 0;
     if (snapshot->prev == reading->bases[0].lsn) return 0;
@@ -537,7 +593,8 @@ static int read_root_birth(Reading *reading)
 {
     TfyHistory *history = reading->history;
     TfyLogRecord birth;
-    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_record, history->run.id, history->tasks[0].born, &birth);
+    const int code =
+        TFY_STORE(reading->log->store, TFY_CALL_READ, get_record, history->run.id, history->tasks[0].born, &birth);
     if (code || birth.type != TFY_R_INSTRUCTION_START)
         return refuse(reading, TFY_E_DATA, "task", history->run.root, "has no beginning");
     reading->first_root = tfy__record_int(&birth, TFY_P_TID);
@@ -648,9 +705,10 @@ static int take_saved(Reading *reading)
 static int read_run(Reading *reading, const char *run)
 {
     TfyHistory *history = reading->history;
-    int code = tfy__recover_tail(reading->log, reading->error_text);
+    int code = reading->log->shared ? 0 : tfy__recover_tail(reading->log, reading->error_text);
     if (!code) code = find_run(reading, run);
     if (!code) code = take_program(reading);
+    if (!code) code = find_heads(reading);
     if (code) return code;
     if (reading->tail && (code = read_tail(reading)) != TFY_E_ABSENT) return code;
     code = TFY_STORE(reading->log->store, TFY_CALL_READ, see_tasks, history->run.id, take_task, reading);
@@ -671,6 +729,7 @@ static void free_reading(Reading *reading)
     for (size_t i = 0; i < reading->found_count; i++) free((char *)reading->found[i].record.payload);
     free(reading->found);
     free(reading->bases);
+    tfy__heads_clear(&reading->shared_heads);
 }
 
 /* The part of a run to read. */
@@ -696,12 +755,14 @@ static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory 
     char text[TFY_ERROR_TEXT] = "";
     Reading reading = {.log = log,
                        .history = calloc(1, sizeof(TfyHistory)),
+                       .heads = &log->heads,
                        .tail = extent == EXTENT_TAIL,
                        .whole = extent == EXTENT_WHOLE,
                        .error_text = text};
     *result = NULL;
     if (!reading.history) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to read the run");
     const int code = in_one_view(&reading, run, read_run);
+    if (!code) give_slot(&reading);
     free_reading(&reading);
     if (code) {
         tfy__history_free(reading.history);

@@ -37,7 +37,7 @@ void tfy__batch_clear(TfyBatch *batch)
     }
     batch->next = NULL;
     batch->len = 0;
-    batch->last_lsn = batch->tid = 0;
+    batch->last = batch->tid = 0;
     batch->records = 0;
     batch->one_task = true;
     batch->has_mark = false;
@@ -58,15 +58,15 @@ static char *add(TfyBatch *batch, TfyBatchKind kind, const void *row, size_t row
     return at + sizeof(Head) + row_size;
 }
 
-int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record)
+int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record, int64_t number)
 {
     char *payload = add(batch, TFY_B_RECORD, record, sizeof *record, record->payload_len);
     if (!payload) return TFY_E_NOMEM;
     if (record->payload_len) memcpy(payload, record->payload, record->payload_len);
     if (batch->records && record->tid != batch->tid) batch->one_task = false;
-    CHECK(!batch->last_lsn || record->lsn == batch->last_lsn + 1);
+    CHECK(!batch->last || number == batch->last + 1);
     batch->tid = record->tid;
-    batch->last_lsn = record->lsn;
+    batch->last = number;
     batch->records++;
     return 0;
 }
@@ -106,7 +106,7 @@ int tfy__batch_add_gap(TfyBatch *batch, const TfyStoreGap *gap)
 
 int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark)
 {
-    CHECK(!batch->last_lsn || batch->last_lsn == mark->lsn); /* behind all that it seals */
+    CHECK(!batch->last || batch->last == mark->lsn); /* behind all that it seals */
     batch->has_mark = true;
     return add(batch, TFY_B_MARK, mark, sizeof *mark, 0) ? 0 : TFY_E_NOMEM;
 }
@@ -114,6 +114,16 @@ int tfy__batch_add_mark(TfyBatch *batch, const TfyStoreMark *mark)
 int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta)
 {
     return add(batch, TFY_B_META, meta, sizeof *meta, 0) ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__batch_add_leaving(TfyBatch *batch, const TfyStoreLeaving *leaving)
+{
+    return add(batch, TFY_B_LEAVING, leaving, sizeof *leaving, 0) ? 0 : TFY_E_NOMEM;
+}
+
+int tfy__batch_add_hold(TfyBatch *batch)
+{
+    return add(batch, TFY_B_HOLD, "", 0, 0) ? 0 : TFY_E_NOMEM;
 }
 
 /* ---- saved tables ---- */
@@ -192,7 +202,8 @@ static int take_record(Records *records, TfyStore *store, TfyLogRecord *record)
 {
     record->payload = (const char *)(record + 1);
     CHECK(records->count < WAITING_MOST);
-    CHECK(!records->count || records->waiting[records->count - 1]->lsn + 1 == record->lsn);
+    const TfyLogRecord *before = records->count ? records->waiting[records->count - 1] : NULL;
+    CHECK(!before || before->run != record->run || before->lsn + 1 == record->lsn);
     records->waiting[records->count++] = record;
     return records->count == WAITING_MOST ? put_waiting(records, store) : 0;
 }
@@ -216,6 +227,8 @@ static int put_row(Records *records, TfyStore *store, TfyBatchKind kind, void *r
     case TFY_B_META: return store->ops->put_meta(store, row);
     case TFY_B_TABLE: return store->ops->put_table(store, row);
     case TFY_B_ROW: return put_saved(store, row);
+    case TFY_B_LEAVING: return store->ops->put_leaving(store, row, 1);
+    case TFY_B_HOLD: return 0;
     }
     return TFY_E_DATA;
 }

@@ -26,13 +26,15 @@ typedef enum TfyBatchKind {
     TFY_B_META,
     TFY_B_TABLE,
     TFY_B_ROW,
+    TFY_B_LEAVING,
+    TFY_B_HOLD, /* nothing: the batch is committed for the sake of the hold */
 } TfyBatchKind;
 
 typedef struct TfyBatch {
     struct TfyBatch *next; /* in the writer's queue or in the list of empty batches */
     char *bytes;           /* the block, owned */
     size_t len, room;
-    int64_t last_lsn; /* of its newest record; 0: no record */
+    int64_t last;     /* number of its newest record among all that the log has appended; 0: no record */
     int64_t tid;      /* the task of its records, if one_task */
     uint32_t records; /* number of records */
     bool one_task;    /* all its records are of one task */
@@ -45,8 +47,8 @@ TfyBatch *tfy__batch_new(void);
 void tfy__batch_free(TfyBatch *batch);
 void tfy__batch_clear(TfyBatch *batch);
 
-/* Each copies its row; 0 or TFY_E_NOMEM. */
-int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record);
+/* Each copies its row; 0 or TFY_E_NOMEM. number: as in last. */
+int tfy__batch_add_record(TfyBatch *batch, const TfyLogRecord *record, int64_t number);
 int tfy__batch_add_task(TfyBatch *batch, const TfyStoreTask *task, bool birth);
 int tfy__batch_add_run(TfyBatch *batch, const TfyLogRun *run, TfyRunPut put);
 int tfy__batch_add_program(TfyBatch *batch, const TfyStoreProgram *program);
@@ -56,6 +58,8 @@ int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta);
 /* sql creates or widens a saved table. */
 int tfy__batch_add_table(TfyBatch *batch, const char *sql);
 int tfy__batch_add_row(TfyBatch *batch, const char *sql, const TfyCell *cells, uint32_t count);
+int tfy__batch_add_leaving(TfyBatch *batch, const TfyStoreLeaving *leaving);
+int tfy__batch_add_hold(TfyBatch *batch);
 
 /* Puts all rows into the store's open transaction. */
 int tfy__batch_put(const TfyBatch *batch, TfyStore *store);

@@ -58,6 +58,7 @@ static void free_log(TfyLog *log, bool clean)
     tfy__lock_drop(log->lock_fd);
     if (log->event_fd >= 0) close(log->event_fd);
     free_batches(log->queue.first);
+    free_batches(log->unsure.first);
     free_batches(log->empty);
     tfy__batch_free(log->filling);
     tfy__heads_clear(&log->heads);
@@ -66,6 +67,7 @@ static void free_log(TfyLog *log, bool clean)
     pthread_mutex_destroy(&log->mutex);
     pthread_mutex_destroy(&log->store_mutex);
     tfy__saved_free(log->saved);
+    free(log->stayed);
     free(log->programs);
     free(log->path);
     free(log);
@@ -85,6 +87,7 @@ static int lock_store(TfyLog *log, bool existing, char *error_text)
 
 static int open_store(TfyLog *log, const TfyLogOptions *options, char *error_text)
 {
+    if (log->shared) return 0;
     if (!log->path) {
         const int code = tfy__store_open_memory(&log->store);
         return code ? tfy__log_refuse(error_text, code, "no memory for a log") : 0;
@@ -138,29 +141,59 @@ static int begin_epoch(TfyLog *log, char *error_text)
     log->meta.dev = log->witness.dev;
     log->meta.ino = log->witness.ino;
     tfy__lock_owner(log->meta.owner, sizeof log->meta.owner);
-    log->filling = tfy__batch_new();
-    if (!log->filling || tfy__batch_add_meta(log->filling, &log->meta) != 0) {
+    if (tfy__batch_add_meta(log->filling, &log->meta) != 0)
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
-    }
     const int code = carry_heads(log);
-    if (code)
-        return tfy__log_refuse(error_text, code, "the tasks of %s cannot be read", log->path ? log->path : "the log");
+    return code ? tfy__log_refuse(error_text, code, "the tasks of %s cannot be read", log->path ? log->path : "the log")
+                : 0;
+}
+
+static int begin_writing(TfyLog *log, char *error_text)
+{
+    if (!(log->filling = tfy__batch_new())) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
+    const int code = log->shared ? 0 : begin_epoch(log, error_text);
+    if (code) return code;
     if (log->inline_only || log->by_hand_ms) return 0;
     log->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     return log->event_fd >= 0 ? 0 : tfy__log_refuse(error_text, TFY_E_IO, "no descriptor is left for the log");
+}
+
+static void join_shared(TfyLog *log, const TfyLogOptions *options)
+{
+    CHECK(!options->path && options->session > 0 && !options->read_only);
+    log->shared = true;
+    log->store = options->store;
+    log->session = options->session;
+    log->lease_ms = options->lease_ms;
+    log->renewed = options->renewed;
+    log->renewed_state = options->renewed_state;
+}
+
+static int read_log(TfyLog *log, char *error_text)
+{
+    if (log->shared) {
+        const int code = TFY_STORE(log->store, TFY_CALL_READ, get_meta, &log->meta);
+        return code ? tfy__log_refuse(error_text, code, "the database cannot be read (%s)", log->store->error) : 0;
+    }
+    const int code = tfy__recover(log, error_text);
+    return code ? code : tfy__guard_recovered(log, error_text);
 }
 
 int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_text)
 {
     *result = NULL;
     TfyLog *log = calloc(1, sizeof *log);
-    if (!log) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for the log");
+    if (!log) {
+        if (options->store) options->store->ops->close(options->store, false);
+        return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a log");
+    }
     init_threads(log);
+    if (options->store) join_shared(log, options);
     log->read_only = options->read_only;
     log->adopts = options->adopt;
     if (options->path && !log->read_only) tfy__kill_arm();
     log->forgets = !options->path && options->forgets;
-    log->inline_only = options->no_thread || !options->path || tfy__kill_inline();
+    log->inline_only = options->no_thread || (!options->path && !log->shared) || tfy__kill_inline();
     log->wall_ms = options->wall_ms ? options->wall_ms : real_ms;
     log->clock_state = options->clock_state;
     log->by_hand_ms = options->by_hand_ms;
@@ -171,10 +204,9 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
         log->store->fault = options->fault;
         log->store->fault_state = options->fault_state;
         log->store->wal_limit = options->wal_pages ? options->wal_pages : WAL_PAGES;
-        code = tfy__recover(log, error_text);
+        code = read_log(log, error_text);
     }
-    if (!code) code = tfy__guard_recovered(log, error_text);
-    if (!code && !log->read_only) code = begin_epoch(log, error_text);
+    if (!code && !log->read_only) code = begin_writing(log, error_text);
     if (code) {
         free_log(log, false);
         return code;
@@ -197,7 +229,7 @@ int tfy__log_close_saying(TfyLog *log, bool clean, char *error_text)
     }
     tfy__log_flush(log);
     tfy__writer_stop(log);
-    if (clean && !tfy__log_error(log) && !tfy__log_full(log)) {
+    if (clean && !log->shared && !tfy__log_error(log) && !tfy__log_full(log)) {
         if (tfy__mark_add(log, true) != 0) tfy__writer_fail(log, TFY_E_NOMEM, "memory ran out");
         tfy__writer_hand_over(log);
     }
@@ -272,7 +304,7 @@ int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, 
     }
     int64_t id = 0;
     int code = find_program(log, hash, &id);
-    if (code == TFY_E_ABSENT) {
+    if (code == TFY_E_ABSENT && !log->shared) {
         if ((code = writable(log))) return code;
         TfyStoreProgram program = {.id = log->next_program, .tfyc = tfyc, .source = source, .layout = layout};
         memcpy(program.hash, hash, 16);
@@ -286,12 +318,12 @@ int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, 
 static int queue_run(TfyLog *log, const TfyLogRun *run, TfyRunPut put)
 {
     const int code = writable(log);
-    return code || log->forgets ? code : queued(log, tfy__batch_add_run(log->filling, run, put));
+    return code || log->forgets ? code : queued(log, tfy__mark_run_row(log, run, put));
 }
 
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
 {
-    CHECK(log->next_run > 0);
+    CHECK(log->next_run > 0); /* a run of a shared database is submitted to it */
     if (writable(log) == 0) run->id = log->next_run++;
     run->state = TFY_TASK_READY;
     return queue_run(log, run, TFY_RUN_BEGINS);
@@ -299,24 +331,50 @@ int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
 
 int tfy__log_end_run(TfyLog *log, const TfyLogRun *run)
 {
-    CHECK(run->id > 0 && run->id < log->next_run);
+    CHECK(run->id > 0 && (log->shared || run->id < log->next_run));
     return queue_run(log, run, TFY_RUN_ENDS);
 }
 
 int tfy__log_change_run(TfyLog *log, const TfyLogRun *run)
 {
-    CHECK(run->id > 0 && run->id < log->next_run);
+    CHECK(run->id > 0 && (log->shared || run->id < log->next_run));
     return queue_run(log, run, TFY_RUN_CHANGES);
 }
 
-int64_t tfy__log_next_tid(TfyLog *log)
+/* ---- numbers ---- */
+
+enum { SLOT_SHIFT = 32 };
+
+bool tfy__log_shared(const TfyLog *log)
 {
-    return log->next_tid++;
+    return log->shared;
 }
 
-int64_t tfy__log_coming_tid(const TfyLog *log)
+int64_t tfy__log_coming_tid(const TfyLog *log, const TfyLogRun *run)
 {
-    return log->next_tid;
+    return log->shared ? (int64_t)run->owned.tasks + 1 : log->next_tid;
+}
+
+int64_t tfy__log_next_tid(TfyLog *log, TfyLogRun *run)
+{
+    if (!log->shared) return log->next_tid++;
+    CHECK(run && run->owned.slot);
+    return tfy__log_owned_tid(run, ++run->owned.tasks);
+}
+
+int64_t tfy__log_owned_tid(const TfyLogRun *run, int64_t stored)
+{
+    return (int64_t)run->owned.slot << SLOT_SHIFT | stored;
+}
+
+int64_t tfy__log_stored_tid(const TfyLog *log, int64_t tid)
+{
+    return log->shared ? tid & ((INT64_C(1) << SLOT_SHIFT) - 1) : tid;
+}
+
+static int64_t next_lsn(const TfyLog *log, const TfyLogTask *task)
+{
+    return log->shared ? task->run->lsn + 1 : log->last + 1;
 }
 
 void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
@@ -325,8 +383,8 @@ void tfy__log_add_task(TfyLog *log, TfyLogTask *task)
     if (log->forgets || writable(log) != 0) return;
     TfyStoreTask row;
     /* A root's first record is appended next; its row is queued before it, so that both are in one commit. */
-    if (!task->born) task->born = log->last + 1;
-    tfy__mark_task_row(task, &row);
+    if (!task->born) task->born = next_lsn(log, task);
+    tfy__mark_task_row(log, task, &row);
     row.head = row.base = task->head = strchr(task->path, '.') ? task->born : 0;
     row.chain = row.base_chain = task->chain = tfy__chain_seed(task->run ? task->run->uuid : nobody, task->path);
     queued(log, tfy__batch_add_task(log->filling, &row, true));
@@ -338,40 +396,56 @@ void tfy__log_forget_task(TfyLog *log, TfyLogTask *task)
     tfy__mark_untouch(log, task);
     if (writable(log) != 0) return;
     TfyStoreTask row;
-    tfy__mark_task_row(task, &row);
+    tfy__mark_task_row(log, task, &row);
     queued(log, tfy__batch_add_task(log->filling, &row, false));
 }
 
 /* ---- records ---- */
 
-/* Numbers and seals the record, and adds it to the batch. */
+/* Seals a numbered record, and adds it to the batch. */
+static int keep_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
+{
+    record->run = task->run ? task->run->id : 0;
+    record->tid = tfy__log_stored_tid(log, task->tid);
+    record->prev = task->head;
+    record->chain = tfy__chain_next(task->chain, record);
+    CHECK(record->prev < record->lsn);
+    CHECK(log->shared ? record->tid && record->tid <= task->run->owned.tasks : record->tid < log->next_tid);
+    CHECK(!record->tid || (task->born && task->born <= record->lsn));
+    const int code = queued(log, tfy__batch_add_record(log->filling, record, log->last + 1));
+    if (code) return code;
+    task->chain = record->chain;
+    if (!log->shared) tfy__mark_count(log, record);
+    tfy__mark_touch(log, task);
+    return 0;
+}
+
+/* Whoever continues a run from its newest snapshot finds its tasks as of then in their rows. */
+static int note_snapshot(TfyLog *log, TfyLogRun *run)
+{
+    run->snap = run->lsn;
+    return queued(log, tfy__mark_run(log, run));
+}
+
+/* Numbers the record, and keeps it. */
 static TfyTicket add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
 {
     int code = writable(log);
     if (code) return code;
     if (record->payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
-    record->lsn = log->last + 1;
+    record->lsn = next_lsn(log, task);
     CHECK(record->type);
-    CHECK(task->head <= log->last);
-    if (!log->forgets) {
-        record->run = task->run ? task->run->id : 0;
-        record->tid = task->tid;
-        record->prev = task->head;
-        record->chain = tfy__chain_next(task->chain, record);
-        CHECK(record->prev < record->lsn);
-        CHECK(record->tid < log->next_tid);
-        CHECK(!record->tid || (task->born && task->born <= record->lsn));
-        if ((code = queued(log, tfy__batch_add_record(log->filling, record)))) return code;
-        task->chain = record->chain;
-        tfy__mark_count(log, record);
-        tfy__mark_touch(log, task);
-    } else {
-        atomic_store_explicit(&log->durable, record->lsn, memory_order_release);
-    }
-    log->last = task->head = record->lsn;
-    log->last_ms = record->ts_ms;
-    CHECK(tfy__log_durable_lsn(log) <= log->last);
+    CHECK(task->head < record->lsn);
+    if (log->forgets) atomic_store_explicit(&log->durable, record->lsn, memory_order_release);
+    if (!log->forgets && (code = keep_record(log, task, record))) return code;
+    task->head = record->lsn;
     if (record->step > task->step) task->step = record->step;
+    if (log->shared) task->run->lsn = record->lsn;
+    log->last++;
+    log->last_ms = record->ts_ms;
+    CHECK(log->shared || log->last == record->lsn);
+    CHECK(tfy__log_durable_lsn(log) <= log->last);
+    if (log->shared && record->type == TFY_R_SNAPSHOT && (code = note_snapshot(log, task->run))) return code;
     return tfy__log_last(log);
 }
 
@@ -383,8 +457,7 @@ TfyTicket tfy__log_copy(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from)
 
 TfyTicket tfy__log_copy_behind_gap(TfyLog *log, TfyLogTask *task, const TfyLogRecord *from, uint64_t chain)
 {
-    const TfyStoreGap gap = {
-        .run = task->run->id, .lsn = log->last + 1, .below = task->head, .chain = chain};
+    const TfyStoreGap gap = {.run = task->run->id, .lsn = next_lsn(log, task), .below = task->head, .chain = chain};
     int code = writable(log);
     if (!code) code = queued(log, tfy__batch_add_gap(log->filling, &gap));
     if (code) return code;
@@ -418,6 +491,7 @@ TfyTicket tfy__log_append_payload(TfyLog *log, TfyLogTask *task, TfyRecordType t
 TfyTicket tfy__log_opened(TfyLog *log, const char *version, const char *how)
 {
     TfyBuffer out = {0};
+    CHECK(!log->shared);
     tfy__put_begin(&out);
     tfy__put_int(&out, TFY_P_EPOCH, tfy__log_epoch(log));
     tfy__put_int(&out, TFY_P_PID, getpid());
@@ -476,6 +550,9 @@ void tfy__log_error_text(TfyLog *log, char *error_text)
     const bool full = tfy__log_full(log) && !tfy__log_error(log);
     if (log->files_lost)
         tfy__log_refuse(error_text, 0, "%s%s", log->path, log->error_text);
+    else if (log->shared)
+        tfy__log_refuse(error_text, 0, "this process writes no more to the database: %s",
+                        full ? log->notice_text : log->error_text);
     else
         tfy__log_refuse(error_text, 0, "the log %s could not be written (%s); the last record that is safe is %" PRId64,
                         log->path ? log->path : "in memory", full ? log->notice_text : log->error_text,

@@ -12,6 +12,7 @@
  *     readers continue from. In a file all histories share their numbers, so that an lsn can stand for a ticket there;
  *     test builds (TFY_POISON) number tickets apart, so that nothing takes one for the other.
  *   - Nothing that left the process depends on a record above tfy__log_durable().
+ *   - In a shared database an lsn is a number in its run, and a run's records are appended by its owner alone.
  *   - A failed write or sync is final: tfy__log_error() stays set, tfy__log_durable() never moves again. */
 #ifndef WAL_LOG_LOG_H
 #define WAL_LOG_LOG_H
@@ -39,6 +40,13 @@ typedef struct TfyLogOptions {
     int64_t (*by_hand_ms)(void *state);
     void *clock_state;
     uint32_t mark_every; /* least number of records between marks; 0: 16384 */
+    /* A shared database instead of a path, opened; the log closes it, also if it cannot be opened. */
+    struct TfyStore *store;
+    int64_t session;  /* of this process there; nobody else writes in it */
+    int64_t lease_ms; /* how long its tools may work without news from the database */
+    /* In the writer's thread, after each commit that was acknowledged: when it was first sent (CLOCK_BOOTTIME). */
+    void (*renewed)(void *state, int64_t sent_ns);
+    void *renewed_state;
     /* Tests: called before each TfyStoreCall (store.h); returns 0, or the code to fail with. */
     int (*fault)(void *state, int call);
     void *fault_state;
@@ -69,6 +77,22 @@ int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, 
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run);
 int tfy__log_end_run(TfyLog *log, const TfyLogRun *run);
 int tfy__log_change_run(TfyLog *log, const TfyLogRun *run);
+
+/* ---- a shared database alone ---- */
+
+/* Queues that a run leaves its session, and its row. It has ended, or its newest record is a Snapshot, so that whoever takes
+ * it up starts there. mail: what has arrived for it so far; if more has by then, it stays, and tfy__log_stayed tells. due_ms: as
+ * TfyStoreLeaving has it. */
+int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
+/* Takes the ids of at most `room` runs that were to leave with records that are durable now, and stayed. */
+uint32_t tfy__log_stayed(TfyLog *log, int64_t *ids, uint32_t room);
+/* Renews the lease by an empty commit, unless one was sent within a third of it, or is under way. The loop calls it in its
+ * turns, so that a loop that hangs loses the lease. */
+void tfy__log_beat(TfyLog *log);
+bool tfy__log_shared(const TfyLog *log);
+/* A task's number in the store. */
+int64_t tfy__log_stored_tid(const TfyLog *log, int64_t tid);
+
 /* A program's parked runs that are due, at most `room`; *next_ms: when the next ones are due (INT64_MAX: unknown).
  * Rows that are queued for them are not seen before they are committed. */
 typedef struct TfyDueAt {
@@ -97,8 +121,10 @@ int tfy__log_parked_again(TfyLog *log, int64_t program, int64_t now_ms, uint32_t
 /* Finds a run by one of its tasks. */
 int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run);
 
-int64_t tfy__log_next_tid(TfyLog *log);         /* assigns the next task number */
-int64_t tfy__log_coming_tid(const TfyLog *log); /* the number that comes next, unassigned */
+/* Assigns a number to the next task of a run; NULL: to the root of a new one, which exists in a file alone. */
+int64_t tfy__log_next_tid(TfyLog *log, TfyLogRun *run);
+/* The number that comes next, unassigned, as records name it. */
+int64_t tfy__log_coming_tid(const TfyLog *log, const TfyLogRun *run);
 
 /* Registers a new task: computes its seed, queues its task row. task->path and run must be set, and `born` of a child
  * (that of a root is the lsn that is assigned next). */

@@ -45,20 +45,27 @@ struct TfyLog {
     int64_t (*by_hand_ms)(void *state); /* not NULL: tfy__log_write replaces the thread */
     int64_t (*wall_ms)(void *state);
     void *clock_state;
-    uint32_t mark_every;  /* least number of records between marks */
+    uint32_t mark_every; /* least number of records between marks */
+    /* A shared database, and this session's place in it: there are no marks, meta, witness and chain of nobody's, runs and
+     * programs are made elsewhere, and all that is numbered is so within its run. */
+    bool shared;
+    int64_t session, lease_ms;
+    void (*renewed)(void *state, int64_t sent_ns);
+    void *renewed_state;
     TfyStoreMeta meta;    /* as read; epoch, owner and file are this opening's */
     TfyWalVerdict walked; /* the state of the -wal file; TFY_WAL_HOLDS if not inspected */
 
     /* the loop's side */
     TfyLogTask self; /* tid 0 */
-    int64_t last;    /* newest appended lsn */
+    int64_t last;    /* records appended ever; in a file the newest one's lsn, too */
     int64_t last_ms; /* … and its ts */
     int64_t next_tid, next_run, next_program;
+    uint32_t slots;       /* given to runs so far */
     int64_t mark_lsn;     /* of the newest mark, queued or stored */
     uint64_t mark_chain;  /* its chain */
     int64_t segment_rows; /* records since mark_lsn */
     uint64_t segment_sum; /* over them */
-    TfyLogTask *dirty;    /* tasks changed since mark_lsn */
+    TfyLogTask *dirty;    /* tasks changed since mark_lsn; not of a shared database */
     int64_t dirty_count;
     TfySavedTable *saved;    /* saved tables with rows written to them */
     TfyBatch *filling;       /* rows appended since the last flush; never NULL on a writing log */
@@ -76,6 +83,14 @@ struct TfyLog {
     bool checkpoint_wanted;
     TfyBatches queue;
     size_t queued_bytes;
+    /* Of a shared database, when the answer to a commit got lost: its batches. Nothing else is sent before the database has
+     * said whether it happened; if not, they are sent again under the same number, and nothing with them. */
+    TfyBatches unsure;
+    int64_t commits;    /* acknowledged ones; used by whoever is `writing` */
+    int64_t sent_ns;    /* CLOCK_BOOTTIME when the commit under way was first sent */
+    int64_t renewed_ns; /* … and when the newest acknowledged one was */
+    int64_t *stayed;    /* runs that were to leave and did not, until the loop takes them */
+    uint32_t stayed_count, stayed_room;
     TfyBatch *empty;      /* blocks to reuse */
     int64_t full_ms;      /* monotonic time of the last attempt that found the disk full */
     char error_text[300]; /* why error is set */
@@ -84,7 +99,7 @@ struct TfyLog {
     char notice_text[300];
 
     /* published by the writer */
-    atomic_llong durable; /* newest synced lsn */
+    atomic_llong durable; /* records synced ever; in a file the newest one's lsn, too */
     atomic_int error;     /* 0, or the final failure */
     atomic_bool full;     /* nothing can be written for now */
     atomic_bool notice;   /* notice_text is new */
@@ -115,8 +130,15 @@ void tfy__mark_touch(TfyLog *log, TfyLogTask *task);   /* makes the task dirty *
 void tfy__mark_untouch(TfyLog *log, TfyLogTask *task); /* removes it from the dirty list */
 bool tfy__mark_due(const TfyLog *log);                 /* whether the next mark is due */
 void tfy__mark_count(TfyLog *log, const TfyLogRecord *record);
-int tfy__mark_add(TfyLog *log, bool clean);                         /* queues the dirty rows, the mark and meta */
-void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row); /* an update: without base and base_chain */
+int tfy__mark_add(TfyLog *log, bool clean); /* queues the dirty rows, the mark and meta */
+/* an update: without base and base_chain */
+void tfy__mark_task_row(const TfyLog *log, const TfyLogTask *task, TfyStoreTask *row);
+int tfy__mark_run_row(TfyLog *log, const TfyLogRun *run, TfyRunPut put); /* queues it */
+/* Of a shared database: queues the rows of the run's dirty tasks and its own. */
+int tfy__mark_run(TfyLog *log, TfyLogRun *run);
+
+/* The number in this process of a task of an owned run. */
+int64_t tfy__log_owned_tid(const TfyLogRun *run, int64_t stored);
 
 /* writer.c */
 /* Moves the filling batch to the queue; commits inline if that is better. */
@@ -124,6 +146,8 @@ void tfy__writer_hand_over(TfyLog *log);
 int tfy__writer_wait(TfyLog *log);   /* until the queue is empty; TFY_E_STATE: the disk is full */
 bool tfy__writer_round(TfyLog *log); /* by hand: one commit or checkpoint */
 void tfy__writer_look(TfyLog *log);  /* for tfy__log_look */
+/* Whether no commit is waiting or under way, or was sent within a third of the lease. */
+bool tfy__writer_silent(TfyLog *log);
 /* One transaction of the caller's, after all that was handed over, in its own thread. 0; or a code, and nothing
  * happened; a failed write is final, as everywhere. */
 int tfy__writer_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), void *state);

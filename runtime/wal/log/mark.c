@@ -14,14 +14,15 @@ enum { ROWS = 512 /* a mark writes per mark_every records, at most */, LONGEST =
 void tfy__mark_touch(TfyLog *log, TfyLogTask *task)
 {
     if (task->dirty) return;
+    TfyLogTask **first = log->shared ? &task->run->owned.dirty : &log->dirty;
     task->dirty = true;
     CHECK(!task->next_dirty && !task->dirty_link);
-    CHECK(!log->dirty == !log->dirty_count);
-    CHECK(!log->dirty || log->dirty->dirty_link == &log->dirty);
-    task->next_dirty = log->dirty;
-    task->dirty_link = &log->dirty;
-    if (log->dirty) log->dirty->dirty_link = &task->next_dirty;
-    log->dirty = task;
+    CHECK(log->shared || !log->dirty == !log->dirty_count);
+    CHECK(!*first || (*first)->dirty_link == first);
+    task->next_dirty = *first;
+    task->dirty_link = first;
+    if (*first) (*first)->dirty_link = &task->next_dirty;
+    *first = task;
     log->dirty_count++;
 }
 
@@ -44,9 +45,9 @@ void tfy__mark_count(TfyLog *log, const TfyLogRecord *record)
     log->segment_sum += tfy__store_segment_part(record);
 }
 
-void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row)
+void tfy__mark_task_row(const TfyLog *log, const TfyLogTask *task, TfyStoreTask *row)
 {
-    *row = (TfyStoreTask){.tid = task->tid,
+    *row = (TfyStoreTask){.tid = tfy__log_stored_tid(log, task->tid),
                           .run = task->run ? task->run->id : 0,
                           .path = task->path,
                           .program = task->run ? task->run->program : 0,
@@ -60,26 +61,41 @@ void tfy__mark_task_row(const TfyLogTask *task, TfyStoreTask *row)
 
 bool tfy__mark_due(const TfyLog *log)
 {
-    if (log->segment_rows < log->mark_every) return false;
+    if (log->shared || log->segment_rows < log->mark_every) return false;
     return log->segment_rows * ROWS >= log->dirty_count * (int64_t)log->mark_every ||
            log->segment_rows >= (int64_t)LONGEST * log->mark_every;
 }
 
-static int add_dirty_rows(TfyLog *log)
+static int add_dirty_rows(TfyLog *log, TfyLogTask **dirty)
 {
-    while (log->dirty) {
+    while (*dirty) {
         TfyStoreTask row;
-        tfy__mark_task_row(log->dirty, &row);
+        tfy__mark_task_row(log, *dirty, &row);
         const int code = tfy__batch_add_task(log->filling, &row, false);
         if (code) return code;
-        tfy__mark_untouch(log, log->dirty);
+        tfy__mark_untouch(log, *dirty);
     }
     return 0;
 }
 
+int tfy__mark_run_row(TfyLog *log, const TfyLogRun *run, TfyRunPut put)
+{
+    TfyLogRun row = *run;
+    row.root = tfy__log_stored_tid(log, run->root);
+    row.owned = (TfyLogOwned){0};
+    return tfy__batch_add_run(log->filling, &row, put);
+}
+
+int tfy__mark_run(TfyLog *log, TfyLogRun *run)
+{
+    CHECK(log->shared);
+    const int code = add_dirty_rows(log, &run->owned.dirty);
+    return code ? code : tfy__mark_run_row(log, run, TFY_RUN_CHANGES);
+}
+
 int tfy__mark_add(TfyLog *log, bool clean)
 {
-    int code = add_dirty_rows(log);
+    int code = add_dirty_rows(log, &log->dirty);
     /* Nothing was appended since the last mark: its seal still holds. */
     if (!code && log->last > log->mark_lsn) {
         CHECK(log->forgets || log->segment_rows == log->last - log->mark_lsn);

@@ -151,7 +151,7 @@ static int read_end(TfyLog *log, const TfyLogRun *run, int64_t tid, TfyLogEnd *e
 {
     TfyStoreTask row;
     TfyLogRecord record;
-    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->id, tid, &row);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->id, tfy__log_stored_tid(log, tid), &row);
     if (code || row.run != run->id) return code ? code : TFY_E_ABSENT;
     const TfyHead *head = tfy__heads_find(&log->heads, tid);
     end->path = strdup(row.path);

@@ -6,8 +6,13 @@
  * Ordering: batches are committed in the order in which they were queued, and `durable` moves only after the commit
  * that covers it has returned, so everything up to it is on the disk. A failure is final, because after a failed sync
  * nobody knows what the disk holds. A full disk is different: the transaction did not happen, its batches return to
- * the head of the queue, and the writer retries after a pause. */
+ * the head of the queue, and the writer retries after a pause.
+ *
+ * In a shared database a commit has a number, and is there once however often it is sent (TfyStoreHold). One that may have
+ * happened is kept apart from the queue until the database has said so. A database that cannot be reached is like a full
+ * disk; a session that was ended is a final failure. */
 #include "base/check.h"
+#include "base/grow.h"
 #include "base/sys_memory.h"
 #include "wal/log/log_state.h"
 #include "base/kill_point.h"
@@ -31,6 +36,15 @@ static int64_t now_ms(const TfyLog *log)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* What counts for leases: it goes on while the machine sleeps. */
+static int64_t boot_ns(const TfyLog *log)
+{
+    struct timespec now;
+    if (log->by_hand_ms) return log->by_hand_ms(log->clock_state) * 1000000;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void notify(TfyLog *log)
 {
     const uint64_t one = 1;
@@ -44,7 +58,8 @@ void tfy__writer_fail(TfyLog *log, int code, const char *why)
     if (atomic_load(&log->error)) return;
     snprintf(log->error_text, sizeof log->error_text, "%s", why);
     log->files_lost = code == TFY_STORE_LOST;
-    atomic_store(&log->error, code == TFY_E_NOMEM || code == TFY_E_HELD ? code : TFY_E_IO);
+    const bool others = code == TFY_E_HELD || code == TFY_STORE_FENCED;
+    atomic_store(&log->error, code == TFY_E_NOMEM ? code : others ? TFY_E_HELD : TFY_E_IO);
 }
 
 static void give_notice(TfyLog *log, const char *text)
@@ -58,7 +73,7 @@ static void give_notice(TfyLog *log, const char *text)
 static int64_t last_record(const TfyBatch *first)
 {
     int64_t last = 0;
-    for (const TfyBatch *batch = first; batch; batch = batch->next) last = batch->last_lsn ? batch->last_lsn : last;
+    for (const TfyBatch *batch = first; batch; batch = batch->next) last = batch->last ? batch->last : last;
     return last;
 }
 
@@ -69,11 +84,11 @@ static int64_t record_count(const TfyBatch *first)
     return count;
 }
 
-static int commit_batches(TfyLog *log, const TfyBatch *first)
+/* hold: NULL in a file. */
+static int send_batches(TfyLog *log, const TfyBatch *first, const TfyStoreHold *hold)
 {
     TfyStore *store = log->store;
-    pthread_mutex_lock(&log->store_mutex);
-    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin, NULL);
+    int code = TFY_STORE(store, TFY_CALL_BEGIN, begin, hold);
     if (!code) {
         for (const TfyBatch *batch = first; !code && batch; batch = batch->next) code = tfy__batch_put(batch, store);
         if (!code) tfy__kill_point(TFY_KILL_BEFORE);
@@ -81,11 +96,59 @@ static int commit_batches(TfyLog *log, const TfyBatch *first)
         if (!code) tfy__kill_point(TFY_KILL_AFTER);
         if (code) store->ops->rollback(store);
     }
+    return code;
+}
+
+static int note_stayed(TfyLog *log)
+{
+    const TfyStore *store = log->store;
+    if (!store->stayed_count) return 0;
+    pthread_mutex_lock(&log->mutex);
+    const bool room = GROW(log->stayed, log->stayed_room, log->stayed_count + store->stayed_count, 16);
+    if (room) memcpy(log->stayed + log->stayed_count, store->stayed, store->stayed_count * sizeof *log->stayed);
+    if (room) log->stayed_count += store->stayed_count;
+    pthread_mutex_unlock(&log->mutex);
+    return room ? 0 : TFY_E_NOMEM;
+}
+
+/* `again`: it was sent before, and nobody knows whether it happened. If the database does not know it, it is sent again, and
+ * the first sending may arrive before: then one of the two is refused. */
+static int commit_held(TfyLog *log, const TfyBatch *first, bool again)
+{
+    const TfyStoreHold hold = {.session = log->session, .commit = log->commits + 1};
+    bool happened = false;
+    int code = again ? TFY_STORE(log->store, TFY_CALL_SETTLE, settle, &hold, &happened) : 0;
+    if (code || happened) return code;
+    code = send_batches(log, first, &hold);
+    if (code != TFY_STORE_FENCED || !again) return code;
+    code = TFY_STORE(log->store, TFY_CALL_SETTLE, settle, &hold, &happened);
+    return code || happened ? code : TFY_STORE_UNKNOWN;
+}
+
+static int commit_shared(TfyLog *log, const TfyBatch *first, bool again)
+{
+    int code = commit_held(log, first, again);
+    if (!code) {
+        log->commits++;
+        code = note_stayed(log);
+    }
+    return code;
+}
+
+static int commit_batches(TfyLog *log, const TfyBatch *first, bool again)
+{
+    pthread_mutex_lock(&log->store_mutex);
+    int code = log->shared ? commit_shared(log, first, again) : send_batches(log, first, NULL);
     if (!code) code = tfy__guard_look(log);
     if (!code) code = tfy__guard_synced(log, last_record(first));
-    if (!code) code = tfy__store_ask(store, TFY_CALL_COMMITTED);
+    if (!code) code = tfy__store_ask(log->store, TFY_CALL_COMMITTED);
     pthread_mutex_unlock(&log->store_mutex);
     return code;
+}
+
+static bool work_left(const TfyLog *log)
+{
+    return log->unsure.first || log->queue.first;
 }
 
 static TfyBatches take_queue(TfyLog *log)
@@ -125,24 +188,45 @@ static void recycle(TfyLog *log, TfyBatch *first)
     }
 }
 
-static const char *why_paused(const TfyStore *store, int code)
+static void tell_paused(TfyLog *log, int code)
 {
-    if (code == TFY_STORE_HELD) return store->error;
-    return store->limited ? "the log may not grow (RLIMIT_FSIZE): runs pause; raise the limit of this process "
-                            "with prlimit --fsize"
-                          : "the disk is full: runs pause, and continue when there is room";
+    const TfyStore *store = log->store;
+    char text[sizeof log->notice_text];
+    if (code == TFY_STORE_AWAY || code == TFY_STORE_UNKNOWN) {
+        const int64_t left_ms = log->lease_ms - log->lease_ms / 10 - (boot_ns(log) - log->renewed_ns) / 1000000;
+        snprintf(text, sizeof text,
+                 "the database does not answer (%.150s): runs pause, and continue when it does; in %lld s this process "
+                 "ends",
+                 store->error[0] ? store->error : "the connection was lost",
+                 (long long)(left_ms > 0 ? left_ms / 1000 : 0));
+        return give_notice(log, text);
+    }
+    if (code == TFY_STORE_HELD) return give_notice(log, store->error);
+    give_notice(log, store->limited
+                         ? "the log may not grow (RLIMIT_FSIZE): runs pause; raise the limit of this process "
+                           "with prlimit --fsize"
+                         : "the disk is full: runs pause, and continue when there is room");
+}
+
+/* Whether the same batches may be committed later. */
+static bool may_again(int code)
+{
+    return code == TFY_STORE_FULL || code == TFY_STORE_HELD || code == TFY_STORE_AWAY || code == TFY_STORE_UNKNOWN;
 }
 
 /* Handles the result of a commit of these batches. The caller holds mutex. A loop that has committed records itself sees
  * that `durable` has moved; of everything else it is told. */
-static void settle(TfyLog *log, TfyBatches *batches, int code, bool by_thread)
+static void settle(TfyLog *log, TfyBatches *batches, int code, bool by_thread, bool again)
 {
-    const bool paused = code == TFY_STORE_FULL || code == TFY_STORE_HELD, was_paused = atomic_load(&log->full);
+    const bool was_paused = atomic_load(&log->full);
     const bool told = by_thread || code || was_paused || !last_record(batches->first);
-    if (paused) {
-        put_back(log, batches);
+    if (may_again(code)) {
+        if (again || code == TFY_STORE_UNKNOWN)
+            log->unsure = *batches;
+        else
+            put_back(log, batches);
         log->full_ms = now_ms(log);
-        if (!was_paused) give_notice(log, why_paused(log->store, code));
+        if (!was_paused) tell_paused(log, code);
         atomic_store(&log->full, true);
     } else if (code) {
         tfy__writer_fail(log, code, log->store->error[0] ? log->store->error : "the write failed");
@@ -225,13 +309,18 @@ void tfy__writer_look(TfyLog *log)
 static void drain(TfyLog *log, bool by_thread)
 {
     CHECK(!atomic_load(&log->error));
-    TfyBatches batches = take_queue(log);
+    const bool again = log->unsure.first != NULL;
+    TfyBatches batches = again ? log->unsure : take_queue(log);
+    log->unsure = (TfyBatches){0};
     log->writing = true;
+    if (log->shared && !again) log->sent_ns = boot_ns(log);
     pthread_mutex_unlock(&log->mutex);
-    const int code = commit_batches(log, batches.first);
+    const int code = commit_batches(log, batches.first, again);
     const bool due = !code && log->store->ops->checkpoint_due(log->store);
+    if (log->renewed && !code) log->renewed(log->renewed_state, log->sent_ns);
     pthread_mutex_lock(&log->mutex);
-    settle(log, &batches, code, by_thread);
+    if (log->shared && !code) log->renewed_ns = log->sent_ns;
+    settle(log, &batches, code, by_thread, again);
     if (due && by_thread) {
         pthread_mutex_unlock(&log->mutex);
         checkpoint(log);
@@ -275,7 +364,7 @@ static void *write_queued(void *state)
         if (atomic_load(&log->full)) pause_for_room(log);
         if (log->writing) {
             pthread_cond_wait(&log->rest, &log->mutex);
-        } else if (log->queue.first) {
+        } else if (work_left(log)) {
             drain(log, true);
             if (log->stopping && atomic_load(&log->full)) break;
         } else if (log->checkpoint_wanted) {
@@ -316,7 +405,7 @@ bool tfy__writer_round(TfyLog *log)
 {
     pthread_mutex_lock(&log->mutex);
     const bool paused = atomic_load(&log->full) && now_ms(log) < log->full_ms + FULL_PAUSE_MS;
-    const bool queued = log->queue.first && !paused && !atomic_load(&log->error),
+    const bool queued = work_left(log) && !paused && !atomic_load(&log->error),
                left = !queued && log->checkpoint_wanted;
     if (queued) drain(log, true);
     if (left) catch_up_checkpoint(log);
@@ -325,6 +414,14 @@ bool tfy__writer_round(TfyLog *log)
 }
 
 /* ---- the loop's side ---- */
+
+bool tfy__writer_silent(TfyLog *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    const bool silent = !log->writing && !work_left(log) && boot_ns(log) - log->sent_ns >= log->lease_ms * 1000000 / 3;
+    pthread_mutex_unlock(&log->mutex);
+    return silent;
+}
 
 TfyBatch *tfy__writer_batch(TfyLog *log)
 {
@@ -338,7 +435,7 @@ TfyBatch *tfy__writer_batch(TfyLog *log)
 
 static bool inline_is_better(const TfyLog *log, const TfyBatch *batch)
 {
-    if (log->inline_only) return true;
+    if (log->inline_only || log->shared) return log->inline_only;
     return !log->writing && !log->queue.first && batch->one_task && batch->records <= INLINE_RECORDS &&
            !batch->has_mark;
 }
@@ -352,7 +449,7 @@ static int enqueue(TfyLog *log)
     log->queued_bytes += log->filling->len;
     CHECK(log->filling != next && !next->len);
     CHECK(!log->filling->next);
-    CHECK(!log->filling->records || log->filling->last_lsn == log->last);
+    CHECK(!log->filling->records || log->filling->last == log->last);
     LIST_APPEND(&log->queue, log->filling, next);
     log->filling = next;
     return 0;
@@ -374,7 +471,7 @@ void tfy__writer_hand_over(TfyLog *log)
     if (enqueue(log) != 0) {
         tfy__writer_fail(log, TFY_E_NOMEM, "memory ran out");
         notify(log);
-    } else if (log->queue.first && !atomic_load(&log->error)) {
+    } else if (work_left(log) && !atomic_load(&log->error)) {
         if (inline_now || !ensure_thread(log)) {
             commit_inline(log);
         } else {
@@ -391,14 +488,14 @@ void tfy__writer_hand_over(TfyLog *log)
 int tfy__writer_wait(TfyLog *log)
 {
     pthread_mutex_lock(&log->mutex);
-    while ((log->queue.first || log->writing) && !atomic_load(&log->error) && !atomic_load(&log->full)) {
+    while ((work_left(log) || log->writing) && !atomic_load(&log->error) && !atomic_load(&log->full)) {
         if (log->by_hand_ms)
             drain(log, true);
         else
             pthread_cond_wait(&log->rest, &log->mutex);
     }
     int code = atomic_load(&log->error);
-    if (!code && log->queue.first) code = TFY_E_STATE;
+    if (!code && work_left(log)) code = TFY_E_STATE;
     pthread_mutex_unlock(&log->mutex);
     return code;
 }
@@ -425,6 +522,7 @@ static int commit_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), 
 
 int tfy__writer_alone(TfyLog *log, int (*work)(void *state, TfyStore *store), void *state)
 {
+    CHECK(!log->shared);
     int code = tfy__writer_wait(log);
     if (code) return code;
     pthread_mutex_lock(&log->mutex);
@@ -460,6 +558,6 @@ void tfy__writer_stop(TfyLog *log)
     log->inline_only = true;
     /* From here on there is only one thread; batches that wait for room get a last chance. */
     pthread_mutex_lock(&log->mutex);
-    if (log->queue.first && !atomic_load(&log->error)) drain(log, true);
+    if (work_left(log) && !atomic_load(&log->error)) drain(log, true);
     pthread_mutex_unlock(&log->mutex);
 }

@@ -9,6 +9,16 @@
 
 #define TFY_QUEUED_MS (INT64_MAX - 1)
 
+struct TfyLogTask;
+
+/* What the session that owns a run of a shared database keeps about it; nothing of it is stored. Its tasks are numbered
+ * 1, 2, 3 … there. In this process they have numbers that are unique: those, with its slot in the upper half. */
+typedef struct TfyLogOwned {
+    uint32_t slot;            /* from 1; 0: not owned, or in a file */
+    uint32_t tasks;           /* the greatest number of a task so far */
+    struct TfyLogTask *dirty; /* its tasks that changed since its newest snapshot */
+} TfyLogOwned;
+
 /* A run: one submitted workflow with all its tasks. */
 typedef struct TfyLogRun {
     int64_t id;       /* row id, assigned by tfy__log_begin_run */
@@ -34,11 +44,15 @@ typedef struct TfyLogRun {
     int64_t parked_ms;
     /* The clock's time when parked_ms was set; 0: parked_ms is not a time. */
     int64_t parked_at_ms;
+    /* In a shared database, where its records have numbers of their own: the newest one as of this row, and the newest
+     * Snapshot, 0: none; the rows of its tasks are at least as new as that. */
+    int64_t lsn, snap;
+    TfyLogOwned owned;
 } TfyLogRun;
 
 /* A task in the log's view: embedded in the scheduler's task, or in a TfyHistory. */
 typedef struct TfyLogTask {
-    int64_t tid;    /* unique in the file; 0: the database itself */
+    int64_t tid;    /* unique in the file, or in the process (TfyLogOwned); 0: the database itself */
     TfyLogRun *run; /* NULL for tid 0 */
     char *path;     /* "1.3.2": its place in its run; owned by the holder of this struct */
     int64_t born;   /* lsn of its InstructionStart or TaskSpawn */
@@ -48,7 +62,7 @@ typedef struct TfyLogTask {
     int64_t step;   /* its step counter, for the task's row */
     /* TfyTaskState; and what it waits for (a record type, or 0), for the task's row. */
     int state, wait;
-    bool dirty; /* changed since the last mark */
+    bool dirty; /* changed since the last mark, or in a shared database since the last snapshot */
     struct TfyLogTask *next_dirty;
     /* The pointer in that list that points at this task, for immediate removal. */
     struct TfyLogTask **dirty_link;

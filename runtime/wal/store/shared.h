@@ -7,6 +7,7 @@
  * Invariants
  *   - A transaction happens only if its session lives and has had all commits before it, and no other.
  *   - The records of a run are put by its owner alone, as 1, 2, 3 ….
+ *   - A run has an owner only while it has not ended; what becomes of a session's runs is decided when the session has.
  *   - `mail` of a run only grows. A run without owner that has not ended is ready, or due, or waits for mail. */
 #ifndef WAL_STORE_SHARED_H
 #define WAL_STORE_SHARED_H
@@ -70,8 +71,18 @@ int tfy__shared_join(TfyShared *shared, TfyStore **store);
 int64_t tfy__shared_open_session(TfyShared *shared, int64_t lease_ms);
 /* NULL: there is none. Valid until the next session is opened. */
 TfySharedSession *tfy__shared_session(const TfyShared *shared, int64_t id);
-/* A run that nobody owns, and that is ready; its id, or a negative code. row->id is set. */
-int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row);
+/* Ends a session of which somebody has seen this number of commits for too long; false: it has had more, or has ended. */
+bool tfy__shared_end_session(TfyShared *shared, int64_t id, int64_t beat);
+/* Makes runs of an ended session ready, at most so many; how many. */
+uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t session, uint32_t most);
+
+/* A run that nobody owns, and that is ready; its id, or a negative code. row->id is set. birth: the payload of its
+ * InstructionStart, which becomes its first record; NULL: it has none yet. */
+int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth);
+/* False: somebody owns the run, it has ended or is not due, or the session has ended. */
+bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t run, int64_t now_ms);
+/* Something arrives for the run; the session that is to see it, or 0: whoever claims it. A negative code: no such run. */
+int64_t tfy__shared_mail(TfyShared *shared, int64_t run);
 /* NULL: there is none. Valid until the next run. */
 TfySharedRun *tfy__shared_run(const TfyShared *shared, int64_t id);
 

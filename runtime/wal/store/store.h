@@ -115,6 +115,7 @@ typedef enum TfyStoreCall {
     TFY_CALL_COMMITTED,
     TFY_CALL_CHECKPOINT,
     TFY_CALL_READ,
+    TFY_CALL_SETTLE,
 } TfyStoreCall;
 
 typedef struct TfyStore TfyStore;
@@ -178,8 +179,8 @@ typedef struct TfyStoreOps {
     int (*get_program)(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program);
     /* lsn ascending; of one run, or with run 0 of the whole file. */
     int (*see_records)(TfyStore *store, int64_t run, int64_t from, TfyStoreSeeRecord *see, void *state);
-    int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);      /* tid ascending */
-    int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state);    /* id ascending */
+    int (*see_tasks)(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state);   /* tid ascending */
+    int (*see_runs)(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state); /* id ascending */
     /* Visits runs of a program that are parked and due by then, the earliest first; runs of the same time by their ids. */
     int (*see_parked)(TfyStore *store, int64_t program, int64_t upto_ms, TfyStoreSeeRun *see, void *state);
     /* Visits runs that were parked when the clock showed more than `after`, in the order of that time, then of their ids. */
@@ -192,7 +193,8 @@ typedef struct TfyStoreOps {
     int (*see_saved)(TfyStore *store, const char *table, const char *run_uuid, TfyStoreSeeSaved *see, void *state);
     void (*shrink)(TfyStore *store); /* gives back memory that only speeds up the next calls */
     int (*last_ids)(TfyStore *store, int64_t *run, int64_t *program, int64_t *tid); /* greatest of each; 0: none */
-    void (*close)(TfyStore *store, bool clean); /* clean: moves committed rows to the main file */
+    int (*last_task)(TfyStore *store, int64_t run, int64_t *tid); /* its greatest; shared databases alone */
+    void (*close)(TfyStore *store, bool clean);                   /* clean: moves committed rows to the main file */
 } TfyStoreOps;
 
 struct TfyStore {

@@ -5,6 +5,8 @@
 #include "base/check.h"
 #include "wal/store/shared.h"
 
+#include <stdio.h>
+
 /* ---- what a transaction puts ---- */
 
 typedef enum PutKind { PUT_RECORD, PUT_TASK, PUT_RUN, PUT_PROGRAM, PUT_GAP, PUT_LEAVING } PutKind;
@@ -362,6 +364,13 @@ static int note_stayed(SharedStore *self, int64_t session)
     return 0;
 }
 
+static int fenced(TfyStore *store, const TfyStoreHold *hold)
+{
+    snprintf(store->error, sizeof store->error, "session %lld has ended, and others continue its runs",
+             (long long)hold->session);
+    return TFY_STORE_FENCED;
+}
+
 static int commit(TfyStore *store)
 {
     SharedStore *self = inside(store);
@@ -380,7 +389,7 @@ static int commit(TfyStore *store)
     free_request(request);
     if (fate == TFY_FATE_ANSWER_IS_LOST) return TFY_STORE_UNKNOWN;
     if (!code) code = note_stayed(self, hold.session);
-    return code;
+    return code == TFY_STORE_FENCED ? fenced(store, &hold) : code;
 }
 
 static int settle(TfyStore *store, const TfyStoreHold *hold, bool *happened)
@@ -388,7 +397,7 @@ static int settle(TfyStore *store, const TfyStoreHold *hold, bool *happened)
     SharedStore *self = inside(store);
     const TfySharedSession *session = tfy__shared_session(self->shared, hold->session);
     *happened = false;
-    if (!session || session->state != TFY_SESSION_LIVES) return TFY_STORE_FENCED;
+    if (!session || session->state != TFY_SESSION_LIVES) return fenced(store, hold);
     CHECK(session->beat == hold->commit || session->beat == hold->commit - 1);
     *happened = session->beat == hold->commit;
     return *happened ? note_stayed(self, hold->session) : 0;
@@ -532,6 +541,17 @@ static int last_ids(TfyStore *store, int64_t *run, int64_t *program, int64_t *ti
     return 0;
 }
 
+static int last_task(TfyStore *store, int64_t id, int64_t *tid)
+{
+    const TfySharedRun *run = tfy__shared_run(inside(store)->shared, id);
+    *tid = 0;
+    for (size_t i = 0; run && i < run->tasks.count; i++) {
+        const TfyStoreTask *task = tfy__rows_at(&run->tasks, i);
+        if (task->tid > *tid) *tid = task->tid;
+    }
+    return run ? 0 : TFY_E_ABSENT;
+}
+
 static void close_store(TfyStore *store, bool clean)
 {
     SharedStore *self = inside(store);
@@ -572,6 +592,7 @@ static const TfyStoreOps shared_ops = {
     .see_saved = see_saved,
     .shrink = shrink,
     .last_ids = last_ids,
+    .last_task = last_task,
     .close = close_store,
 };
 
@@ -629,13 +650,86 @@ TfySharedSession *tfy__shared_session(const TfyShared *shared, int64_t id)
     return id > 0 && (size_t)id <= shared->sessions.filled ? tfy__rows_at(&shared->sessions, (size_t)id - 1) : NULL;
 }
 
-int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row)
+bool tfy__shared_end_session(TfyShared *shared, int64_t id, int64_t beat)
+{
+    TfySharedSession *session = tfy__shared_session(shared, id);
+    if (!session || session->state != TFY_SESSION_LIVES || session->beat != beat) return false;
+    session->state = TFY_SESSION_ENDED;
+    return true;
+}
+
+uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t id, uint32_t most)
+{
+    const TfySharedSession *session = tfy__shared_session(shared, id);
+    uint32_t count = 0;
+    if (!session || session->state != TFY_SESSION_ENDED) return 0;
+    for (size_t i = 0; count < most && i < shared->runs.count; i++) {
+        TfySharedRun *run = tfy__rows_at(&shared->runs, i);
+        if (run->owner != id) continue;
+        run->owner = run->due_ms = 0;
+        count++;
+    }
+    return count;
+}
+
+/* The row of its root and its first record. */
+static int bear_root(TfySharedRun *run, const char *birth)
+{
+    TfyLogRecord *record = tfy__rows_add(&run->records);
+    TfyStoreTask *root = tfy__rows_add(&run->tasks);
+    if (!record || !root) return TFY_E_NOMEM;
+    *root = (TfyStoreTask){.tid = run->row.root,
+                           .run = run->row.id,
+                           .path = strdup("1"),
+                           .program = run->row.program,
+                           .born = 1,
+                           .head = 1};
+    root->base_chain = tfy__chain_seed(run->row.uuid, "1");
+    *record = (TfyLogRecord){.run = run->row.id,
+                             .lsn = 1,
+                             .tid = run->row.root,
+                             .ts_ms = run->row.started_ms,
+                             .v = TFY_RECORD_V,
+                             .type = TFY_R_INSTRUCTION_START,
+                             .payload_len = (uint32_t)strlen(birth),
+                             .payload = strdup(birth)};
+    if (!root->path || !record->payload) return TFY_E_NOMEM;
+    root->chain = record->chain = tfy__chain_next(root->base_chain, record);
+    run->row.lsn = 1;
+    return 0;
+}
+
+int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth)
 {
     CHECK(shared->runs.count == shared->runs.filled);
     TfySharedRun *run = add_run(shared, row);
     if (!run) return TFY_E_NOMEM;
-    shared->runs.count = shared->runs.filled;
-    return row->id = run->row.id;
+    run->touched = true;
+    const int code = birth ? bear_root(run, birth) : 0;
+    *row = run->row;
+    settle_rows(shared, !code);
+    return code ? code : row->id;
+}
+
+bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t id, int64_t now_ms)
+{
+    const TfySharedSession *owner = tfy__shared_session(shared, session);
+    TfySharedRun *run = tfy__shared_run(shared, id);
+    if (!run || !owner || owner->state != TFY_SESSION_LIVES) return false;
+    if (run->owner || run->row.state >= TFY_TASK_COMPLETED || run->due_ms > now_ms) return false;
+    run->owner = session;
+    run->due_ms = 0;
+    run->claims++;
+    return true;
+}
+
+int64_t tfy__shared_mail(TfyShared *shared, int64_t id)
+{
+    TfySharedRun *run = tfy__shared_run(shared, id);
+    if (!run) return TFY_E_ABSENT;
+    run->mail++;
+    if (!run->owner) run->due_ms = 0;
+    return run->owner;
 }
 
 TfySharedRun *tfy__shared_run(const TfyShared *shared, int64_t id)

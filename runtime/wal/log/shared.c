@@ -1,0 +1,39 @@
+/* shared.c: what the log does in a shared database alone: runs that leave their session, and renewals of the lease. */
+#include "base/check.h"
+#include "wal/log/log_state.h"
+
+#include <string.h>
+
+int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
+{
+    CHECK(log->shared && run->owned.slot);
+    CHECK(run->snap == run->lsn || run->state >= TFY_TASK_COMPLETED);
+    int code = tfy__log_error(log);
+    if (code) return code;
+    const TfyStoreLeaving leaving = {.run = run->id, .mail = mail, .due_ms = due_ms};
+    code = tfy__mark_run(log, run);
+    if (!code) code = tfy__batch_add_leaving(log->filling, &leaving);
+    if (code) tfy__log_give_up(log, "memory ran out");
+    return code;
+}
+
+uint32_t tfy__log_stayed(TfyLog *log, int64_t *ids, uint32_t room)
+{
+    pthread_mutex_lock(&log->mutex);
+    const uint32_t count = log->stayed_count < room ? log->stayed_count : room;
+    log->stayed_count -= count;
+    if (count) {
+        memcpy(ids, log->stayed, count * sizeof *ids);
+        memmove(log->stayed, log->stayed + count, log->stayed_count * sizeof *ids);
+    }
+    pthread_mutex_unlock(&log->mutex);
+    return count;
+}
+
+void tfy__log_beat(TfyLog *log)
+{
+    CHECK(log->shared);
+    if (tfy__log_error(log) || !tfy__writer_silent(log)) return;
+    if (!log->filling->len && tfy__batch_add_hold(log->filling) != 0) return; /* the next beat may have the memory */
+    tfy__writer_hand_over(log);
+}
