@@ -385,6 +385,8 @@ typedef struct TfyOptions {
     /* with a log in memory: keeps nothing and cannot be read back, to measure the cost of tasks alone */
     bool forget;
     const TfyWorld *world; /* NULL: the real world */
+    /* hub/hub.h, instead of db_path: a session of a database that several processes write; borrowed */
+    struct TfyHub *hub;
     /* the root directory of files, canvas and exec; NULL: the current directory. Other programs may have others
      * (tfy_load) */
     const char *root;

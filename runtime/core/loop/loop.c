@@ -191,6 +191,10 @@ static int open_log(TfyLoop *loop, char *error_text)
         .path = options->db_path, .forgets = options->forget, .wall_ms = log_clock, .clock_state = loop};
     log_options.mark_every = loop->world.mark_every;
     if (loop->world.writer_by_hand) log_options.by_hand_ms = log_pause_clock;
+    if (options->hub) {
+        const int joined = tfy__claims_join(loop, &log_options, error_text);
+        if (joined < 0) return joined;
+    }
     int code = tfy__log_open(&loop->log, &log_options, error_text);
     if (code < 0) return code;
     const char *path = tfy__log_path(loop->log);
@@ -216,6 +220,10 @@ static int open_log(TfyLoop *loop, char *error_text)
 /* The first record of this opening; everything that leaves the process comes after it. */
 static int record_opened(TfyLoop *loop, char *error_text)
 {
+    if (loop->options.hub) {
+        tfy__claims_beat(loop);
+        return loop->failure;
+    }
     const TfyTicket ticket = tfy__log_opened(loop->log, tfy_version(), NULL);
     if (ticket < 0 && ticket != TFY_E_NOMEM) tfy__log_error_text(loop->log, error_text);
     return ticket < 0 ? (int)ticket : 0;
@@ -629,6 +637,7 @@ static void run_check(TfyLoop *loop, Turn *turn)
     if (turn->paused) return;
     if (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns) tfy__park_look(loop);
     if (loop->wake_due) turn->happened += (int)tfy__park_wake(loop);
+    if (loop->options.hub) turn->happened += (int)tfy__claims_take(loop);
 }
 
 /* After run_check: a run that leaves memory writes a snapshot of its own, and one that is ready has just run. */
@@ -642,7 +651,10 @@ static void run_snapshots(TfyLoop *loop, const Turn *turn)
  * durable by now leave the process, and the others wait for a later turn. */
 static void run_closing(TfyLoop *loop, Turn *turn)
 {
-    for (Run *run; (run = LIST_TAKE(&loop->runs_over, over_next));) tfy__run_discard(loop, run);
+    for (Run *run; (run = LIST_TAKE(&loop->runs_over, over_next));) {
+        if (loop->options.hub) (void)tfy__claim_leave(run, INT64_MAX); /* else the log's error reaches the loop */
+        tfy__run_discard(loop, run);
+    }
     tfy__log_flush(loop->log);
     release_durable(loop);
     turn->happened += tfy__log_durable(loop->log) != turn->durable;
@@ -682,7 +694,7 @@ static bool idle(TfyLoop *loop)
 static int write_shutdown(TfyLoop *loop)
 {
     TfyBuffer out = {0};
-    if (loop->shutdown_written) return 0;
+    if (loop->shutdown_written || loop->options.hub) return 0;
     loop->shutdown_written = true;
     tfy__put_begin(&out);
     tfy__put_text(&out, TFY_P_WHY, "interrupted");

@@ -103,21 +103,29 @@ static void drop_from_due_list(TfyLoop *loop, const Run *run)
     }
 }
 
+/* This process brings it back. */
+static bool keep_parked(Run *run, int64_t due_ms)
+{
+    TfyLoop *loop = run->loop;
+    run->log.parked_ms = due_ms;
+    run->log.parked_at_ms = due_ms == INT64_MAX ? 0 : loop->now_ms;
+    if (tfy__log_change_run(loop->log, &run->log) < 0) return false;
+    loop->parked++;
+    if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
+    tfy__park_arm(loop);
+    return true;
+}
+
 /* False: it could not be written, and the loop fails. */
 static bool park(Run *run, int64_t due_ms)
 {
     TfyLoop *loop = run->loop;
     if (tfy__snapshot_write(run) < 0) return false;
     drop_from_due_list(loop, run);
-    run->log.parked_ms = due_ms;
-    run->log.parked_at_ms = due_ms == INT64_MAX ? 0 : loop->now_ms;
     CHECK(!run->ended && run->live > 0);
-    if (tfy__log_change_run(loop->log, &run->log) < 0) return false;
-    loop->parked++;
-    if (due_ms < loop->park_next_ms) loop->park_next_ms = due_ms;
-    tfy__park_arm(loop);
-    tfy__run_discard(loop, run);
-    return true;
+    const bool left = loop->options.hub ? tfy__claim_leave(run, due_ms) : keep_parked(run, due_ms);
+    if (left) tfy__run_discard(loop, run);
+    return left;
 }
 
 bool tfy__park_now(Run *run)
@@ -276,7 +284,8 @@ bool tfy__park_reach(TfyLoop *loop, const char *name, bool queued)
 {
     TfyHistory *history;
     char text[TFY_ERROR_TEXT];
-    if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
+    /* In a shared database a parked run is nobody's: what arrives for it wakes it there. */
+    if (!loop->log || loop->options.hub || loop->draining || tfy__log_sync(loop->log) < 0) return false;
     if (tfy__history_read_tail(loop->log, name, &history, text) < 0) return false;
     const TfyLogRun run = history->run;
     const Loaded *loaded = tfy__loaded_of(loop, history);
@@ -292,7 +301,7 @@ bool tfy__park_reach_tid(TfyLoop *loop, int64_t tid)
 {
     TfyLogRun run;
     char name[24];
-    if (!loop->log || loop->draining || tfy__log_sync(loop->log) < 0) return false;
+    if (!loop->log || loop->options.hub || loop->draining || tfy__log_sync(loop->log) < 0) return false;
     if (tfy__log_run_of(loop->log, tid, &run) < 0 || !run.parked_ms) return false;
     snprintf(name, sizeof name, "%lld", (long long)run.id);
     return tfy__park_reach(loop, name, false);
@@ -307,7 +316,7 @@ int tfy__park_init(TfyLoop *loop, char *error_text)
     loop->park_after_ms = wanted_ms > after_max_ms ? after_max_ms : wanted_ms ? wanted_ms : PARK_AFTER_MS;
     const int code = tfy__env_number("TFY_PARK_AFTER", after_max_ms, &loop->park_after_ms, error_text);
     if (code < 0) return code;
-    if (!loop->snapshot_every || !loop->options.db_path) loop->park_after_ms = -1;
+    if (!loop->snapshot_every || !(loop->options.db_path || loop->options.hub)) loop->park_after_ms = -1;
     return 0;
 }
 

@@ -27,6 +27,7 @@
 #include "base/grow.h"
 #include "core/loop.h"
 #include "core/served.h"
+#include "core/loop/claim.h"
 #include "core/loop/leaving.h"
 #include "core/loop/test.h"
 #include "core/replay/diverged.h"
@@ -35,6 +36,7 @@
 #include "core/task/folded.h"
 #include "core/time/timers.h"
 #include "core/world.h"
+#include "hub/hub.h"
 #include "observe/line.h"
 #include "observe/metrics.h"
 #include "value/heap.h"
@@ -158,6 +160,7 @@ struct TfyLoop {
     uint32_t parked;       /* runs that are known to have left memory; 0: none */
     int64_t park_next_ms;  /* when the first of them must be back in memory */
     uint64_t wake_timer;
+    uint64_t beat_timer;      /* renews the lease of a shared database's session */
     bool wake_due;            /* that time has come */
     Run *snapshots_due;       /* runs whose snapshot is due */
     uint32_t snapshot_every;  /* records from one to the next; 0: never */

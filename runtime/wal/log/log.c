@@ -246,7 +246,7 @@ const char *tfy__log_path(const TfyLog *log)
 
 int64_t tfy__log_epoch(const TfyLog *log)
 {
-    return log->meta.epoch;
+    return log->shared ? log->session : log->meta.epoch;
 }
 
 const uint8_t *tfy__log_uuid(const TfyLog *log)
@@ -433,6 +433,7 @@ static TfyTicket add_record(TfyLog *log, TfyLogTask *task, TfyLogRecord *record)
     int code = writable(log);
     if (code) return code;
     if (record->payload_len > PAYLOAD_MAX) return TFY_E_INVALID;
+    if (log->shared && !task->run) return TFY_E_STATE; /* nobody's chain does not exist there */
     record->lsn = next_lsn(log, task);
     CHECK(record->type);
     CHECK(task->head < record->lsn);

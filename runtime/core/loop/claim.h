@@ -1,0 +1,20 @@
+/* claim.h: runs of a shared database, of a loop that has a hub (hub/hub.h). */
+#ifndef CORE_LOOP_CLAIM_H
+#define CORE_LOOP_CLAIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct Run;
+struct TfyLogOptions;
+
+/* What its log is opened with. */
+int tfy__claims_join(const TfyLoop *loop, struct TfyLogOptions *options, char *error_text);
+/* Arms the next renewal of the lease. */
+void tfy__claims_beat(TfyLoop *loop);
+/* Takes up the runs that were claimed, and those that were to leave and stayed; how many. */
+uint32_t tfy__claims_take(TfyLoop *loop);
+/* Queues that a run leaves: it has ended, or its newest record is a snapshot. False: the loop fails. */
+bool tfy__claim_leave(struct Run *run, int64_t due_ms);
+
+#endif

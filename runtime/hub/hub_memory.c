@@ -1,0 +1,56 @@
+/* hub_memory.c: see hub_memory.h. What is asked for is done at once. */
+#include "hub/hub_memory.h"
+
+static TfyHubMemory *inside(TfyHub *hub)
+{
+    return (TfyHubMemory *)hub;
+}
+
+static int join(TfyHub *hub, TfyStore **store, char *error_text)
+{
+    const int code = tfy__shared_join(inside(hub)->shared, store);
+    return code ? tfy__log_refuse(error_text, code, "no memory for the database") : 0;
+}
+
+static void renewed(TfyHub *hub, int64_t sent_ns)
+{
+    inside(hub)->sent_ns = sent_ns;
+}
+
+static void want(TfyHub *hub, int64_t program, uint32_t room)
+{
+    inside(hub)->program = program;
+    inside(hub)->room = room;
+}
+
+/* The oldest one that is ready. */
+static int64_t claimed(TfyHub *hub)
+{
+    TfyHubMemory *self = inside(hub);
+    const TfyMemoryRows *runs = &self->shared->runs;
+    for (size_t i = 0; self->room && i < runs->count; i++) {
+        const TfySharedRun *run = tfy__rows_at(runs, i);
+        if (run->row.program != self->program) continue;
+        if (!tfy__shared_claim(self->shared, hub->session, run->row.id, self->now_ms(self->clock_state))) continue;
+        self->room--;
+        return run->row.id;
+    }
+    return 0;
+}
+
+static int64_t mail(TfyHub *hub, int64_t run)
+{
+    const TfySharedRun *found = tfy__shared_run(inside(hub)->shared, run);
+    return found ? found->mail : 0;
+}
+
+static const TfyHubOps ops = {.join = join, .renewed = renewed, .want = want, .claimed = claimed, .mail = mail};
+
+int tfy__hub_memory_open(TfyHubMemory *hub, TfyShared *shared, int64_t lease_ms, int64_t (*now_ms)(void *state),
+                         void *clock_state)
+{
+    *hub = (TfyHubMemory){
+        .hub = {.ops = &ops, .lease_ms = lease_ms}, .shared = shared, .now_ms = now_ms, .clock_state = clock_state};
+    hub->hub.session = tfy__shared_open_session(shared, lease_ms);
+    return hub->hub.session < 0 ? (int)hub->hub.session : 0;
+}

@@ -1,0 +1,383 @@
+/* core_claim.c: loops of several sessions at one database in memory: runs are claimed, left and taken up elsewhere, also when
+ * a session ends in the middle, its commits get lost, or something arrives while a run leaves. Time is virtual. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/loop/state.h"
+#include "hub/hub_memory.h"
+#include "wal/history/history.h"
+
+extern const TfyProgram tfyg_program;
+
+#define HOUR  INT64_C(3600000)
+#define BEGIN INT64_C(1700000000000)
+
+enum { WORKERS = 3, RUNS = 8, LEASE_MS = 3000, PARK_MS = 50 };
+
+static int jobs_done;
+
+bool job(TfyTask *task, int64_t n, int64_t *out);
+bool job(TfyTask *task, int64_t n, int64_t *out)
+{
+    (void)task;
+    jobs_done++;
+    *out = n;
+    return true;
+}
+
+static void start_job(TfyCall *call)
+{
+    jobs_done++;
+    tfy__call_done(call, call->args[0]);
+}
+
+static void abort_job(TfyCall *call)
+{
+    (void)call;
+}
+
+static const TfyPerformer jobs = {.name = "jobs", .start = start_job, .abort = abort_job};
+
+/* ---- the database and those who work with it ---- */
+
+typedef struct Worker {
+    TfyWorld *world;
+    TfyHubMemory hub;
+    TfyLoop *loop; /* NULL: it is dead */
+} Worker;
+
+typedef struct Cluster {
+    TfyShared *shared;
+    Worker workers[WORKERS];
+    int64_t now_ms; /* since the beginning, of all clocks */
+    bool lossy;     /* requests and answers get lost */
+    uint64_t seed;
+} Cluster;
+
+static uint32_t draw(Cluster *cluster, uint32_t below)
+{
+    cluster->seed = cluster->seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(cluster->seed >> 33) % below;
+}
+
+static int64_t database_ms(void *state)
+{
+    return BEGIN + ((Cluster *)state)->now_ms;
+}
+
+static TfySharedFate tell_fate(void *state, const TfyStoreHold *hold)
+{
+    Cluster *cluster = state;
+    (void)hold;
+    const uint32_t drawn = cluster->lossy ? draw(cluster, 16) : TFY_FATE_ARRIVES;
+    return drawn <= TFY_FATE_ANSWER_IS_LOST ? (TfySharedFate)drawn : TFY_FATE_ARRIVES;
+}
+
+/* What a deployment does. */
+static void store_program(Cluster *cluster)
+{
+    TfyStore *store;
+    TfyStoreProgram program = {
+        .id = 1, .tfyc = tfyg_program.tfyc, .source = tfyg_program.source, .layout = tfyg_program.layout};
+    const TfyStoreHold hold = {.session = tfy__shared_open_session(cluster->shared, LEASE_MS), .commit = 1};
+    memcpy(program.hash, tfyg_program.hash, sizeof program.hash);
+    assert_int_equal(tfy__shared_join(cluster->shared, &store), 0);
+    assert_int_equal(store->ops->begin(store, &hold), 0);
+    assert_int_equal(store->ops->put_program(store, &program), 0);
+    assert_int_equal(store->ops->commit(store), 0);
+    store->ops->close(store, true);
+    assert_true(tfy__shared_end_session(cluster->shared, hold.session, 1));
+}
+
+static void open_worker(Cluster *cluster, Worker *worker)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const bool lossy = cluster->lossy;
+    cluster->lossy = false;
+    worker->world = tfy__world_virtual(BEGIN, 7);
+    assert_non_null(worker->world);
+    worker->world->performers[TFY_F_EXTERN] = &jobs;
+    worker->world->writer_by_hand = true;
+    worker->world->jump(worker->world->state, cluster->now_ms * 1000000);
+    assert_int_equal(tfy__hub_memory_open(&worker->hub, cluster->shared, LEASE_MS, database_ms, cluster), 0);
+    const TfyOptions options = {
+        .world = worker->world, .quiet = true, .stay = true, .park_after_ms = PARK_MS, .hub = &worker->hub.hub};
+    if (tfy_open(&worker->loop, &tfyg_program, &options, error) < 0) fail_msg("%s", error);
+    cluster->lossy = lossy;
+}
+
+static void close_worker(Worker *worker)
+{
+    if (!worker->loop) return;
+    tfy_close(worker->loop);
+    tfy_world_free(worker->world);
+    worker->loop = NULL;
+}
+
+/* snapshot_every: records from a snapshot to the next. */
+static Cluster *open_with(uint64_t seed, const char *snapshot_every)
+{
+    setenv("TFY_SNAPSHOT_EVERY", snapshot_every, 1); /* exactly, whatever it costs */
+    static Cluster cluster;
+    cluster = (Cluster){.shared = tfy__shared_new(), .seed = seed};
+    cluster.shared->fate = tell_fate;
+    cluster.shared->fate_state = &cluster;
+    jobs_done = 0;
+    store_program(&cluster);
+    for (int i = 0; i < WORKERS; i++) open_worker(&cluster, &cluster.workers[i]);
+    return &cluster;
+}
+
+static int open_cluster(void **state)
+{
+    *state = open_with(1, "1000");
+    return 0;
+}
+
+static int close_cluster(void **state)
+{
+    Cluster *cluster = *state;
+    cluster->lossy = false;
+    for (int i = 0; i < WORKERS; i++) close_worker(&cluster->workers[i]);
+    tfy__shared_free(cluster->shared);
+    return 0;
+}
+
+static int64_t submit(Cluster *cluster, const char *workflow, const char *args)
+{
+    static uint8_t number;
+    char birth[300], uuid[37];
+    TfyLogRun row = {.uuid = {1, 2, 3, 4, [15] = ++number}, .root = 1, .program = 1};
+    row.started_ms = database_ms(cluster);
+    tfy__uuid_text(row.uuid, uuid);
+    snprintf(birth, sizeof birth,
+             "{\"run\":\"%s\",\"tid\":1,\"path\":\"1\",\"workflow\":\"%s\",\"args\":%s,\"seed\":\"%016x\",\"fuel\":%d}",
+             uuid, workflow, args, number, (int)TFY_FUEL_SLICE);
+    const int64_t id = tfy__shared_submit(cluster->shared, &row, birth);
+    assert_true(id > 0);
+    return id;
+}
+
+static int turn(Worker *worker)
+{
+    const int happened = tfy_step(worker->loop);
+    if (happened >= 0) tfy__log_write(tfy__loop_log(worker->loop));
+    return happened;
+}
+
+/* Turns of one worker, while the clocks go on a little. */
+static void work(Cluster *cluster, Worker *worker, int turns)
+{
+    for (int i = 0; i < turns; i++) {
+        const int happened = turn(worker);
+        if (happened < 0) fail_msg("%s", tfy__failure(worker->loop));
+        cluster->now_ms += 5;
+        for (int j = 0; j < WORKERS; j++)
+            if (cluster->workers[j].loop)
+                cluster->workers[j].world->jump(cluster->workers[j].world->state, cluster->now_ms * 1000000);
+    }
+}
+
+static const TfySharedRun *row_of(const Cluster *cluster, int64_t id)
+{
+    return tfy__shared_run(cluster->shared, id);
+}
+
+/* Ends a session that does nothing any more, as others do when it has been silent for too long. */
+static void end_session(Cluster *cluster, const Worker *worker)
+{
+    const TfySharedSession *session = tfy__shared_session(cluster->shared, worker->hub.hub.session);
+    assert_true(tfy__shared_end_session(cluster->shared, session->id, session->beat));
+    tfy__shared_free_runs(cluster->shared, session->id, 1000);
+}
+
+/* A run's history as it is in the database: all chains fit, its end has this value, and its steps are there once. */
+static void check_history(Cluster *cluster, int64_t id, const char *value)
+{
+    char which[24], error[TFY_ERROR_TEXT] = "";
+    TfyHistory *history;
+    snprintf(which, sizeof which, "%lld", (long long)id);
+    Worker *worker = cluster->workers;
+    while (!worker->loop) worker++;
+    if (tfy__history_read(tfy__loop_log(worker->loop), which, &history, error) < 0)
+        fail_msg("run %s: %s", which, error);
+    assert_int_equal(history->run.state, TFY_TASK_COMPLETED);
+    int ends = 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        assert_int_equal(record->lsn, i + 1);
+        if (record->type == TFY_R_TASK_COMPLETE) ends += strstr(record->payload, value) != NULL;
+        for (uint32_t j = 0; record->type == TFY_R_TOOL_RESULT && j < i; j++)
+            assert_false(history->records[j].type == TFY_R_TOOL_RESULT && history->records[j].step == record->step &&
+                         history->record_tasks[j] == history->record_tasks[i]);
+    }
+    assert_int_equal(ends, 1);
+    tfy__history_free(history);
+}
+
+/* ---- the tests ---- */
+
+static void test_a_run_goes_from_one_to_the_other(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "works", "{\"rounds\":3}");
+    for (int i = 0; i < WORKERS; i++) {
+        Worker *worker = &cluster->workers[i];
+        work(cluster, worker, 100);
+        assert_int_equal(jobs_done, i + 1);
+        assert_int_equal(row_of(cluster, id)->owner, 0);
+        assert_int_equal(row_of(cluster, id)->claims, i + 1);
+        assert_true(row_of(cluster, id)->due_ms > database_ms(cluster));
+        assert_null(worker->loop->runs.first);
+        work(cluster, worker, 20); /* it is not due, so nobody takes it */
+        assert_int_equal(row_of(cluster, id)->claims, i + 1);
+        cluster->now_ms += HOUR;
+    }
+    work(cluster, &cluster->workers[0], 100);
+    assert_int_equal(row_of(cluster, id)->row.state, TFY_TASK_COMPLETED);
+    assert_int_equal(row_of(cluster, id)->owner, 0);
+    assert_int_equal(jobs_done, 3);
+    check_history(cluster, id, "\"value\":3");
+}
+
+static void test_children_go_with_their_run(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t first = submit(cluster, "works", "{\"rounds\":1}"), id = submit(cluster, "spreads", "{}");
+    work(cluster, &cluster->workers[0], 40);
+    const int before = jobs_done;
+    assert_in_range(before, 2, 30);
+    end_session(cluster, &cluster->workers[0]); /* in the middle of both children */
+    work(cluster, &cluster->workers[1], 300);
+    assert_in_range(jobs_done, 31, 31 + 2);
+    cluster->now_ms += 3 * HOUR;
+    work(cluster, &cluster->workers[2], 100);
+    check_history(cluster, id, "\"value\":30");
+    check_history(cluster, first, "\"value\":0");
+}
+
+/* A session ends in the middle of its runs; another one goes on with them, and the old one can do nothing more. */
+static void test_a_session_ends(void **state)
+{
+    Cluster *cluster = *state;
+    Worker *old = &cluster->workers[0];
+    const int64_t id = submit(cluster, "works", "{\"rounds\":2}");
+    work(cluster, old, 4);
+    assert_int_equal(row_of(cluster, id)->owner, old->hub.hub.session);
+    assert_non_null(old->loop->runs.first);
+    end_session(cluster, old);
+    work(cluster, &cluster->workers[1], 100);
+    assert_int_equal(row_of(cluster, id)->claims, 2);
+    int code = 0;
+    for (int i = 0; i < 1000 && code >= 0; i++) {
+        cluster->now_ms += LEASE_MS / 10;
+        old->world->jump(old->world->state, cluster->now_ms * 1000000);
+        code = turn(old);
+    }
+    assert_int_equal(code, TFY_E_HELD);
+    assert_non_null(strstr(tfy__failure(old->loop), "has ended"));
+    cluster->now_ms += HOUR;
+    work(cluster, &cluster->workers[1], 100);
+    cluster->now_ms += HOUR;
+    work(cluster, &cluster->workers[2], 100);
+    check_history(cluster, id, "\"value\":1");
+}
+
+/* Something arrives while a run leaves: it stays, and goes on from the snapshot that it wrote for leaving. */
+static void test_something_arrives_meanwhile(void **state)
+{
+    Cluster *cluster = *state;
+    Worker *worker = &cluster->workers[0];
+    const int64_t id = submit(cluster, "works", "{\"rounds\":1}");
+    int turns = 0;
+    for (; turns < 1000 && !row_of(cluster, id)->row.snap; turns++) {
+        assert_true(tfy_step(worker->loop) >= 0);
+        /* Between the decision to leave and its commit. */
+        if (jobs_done && !worker->loop->runs.first) tfy__shared_mail(cluster->shared, id);
+        tfy__log_write(tfy__loop_log(worker->loop));
+        cluster->now_ms += 5;
+        worker->world->jump(worker->world->state, cluster->now_ms * 1000000);
+    }
+    assert_true(turns < 1000);
+    assert_true(row_of(cluster, id)->mail > 0);
+    assert_int_equal(row_of(cluster, id)->owner, worker->hub.hub.session);
+    work(cluster, worker, 2);
+    assert_non_null(worker->loop->runs.first);
+    assert_int_equal(row_of(cluster, id)->claims, 1);
+    work(cluster, worker, 100); /* now that it knows, it leaves */
+    assert_int_equal(row_of(cluster, id)->owner, 0);
+    cluster->now_ms += HOUR;
+    work(cluster, &cluster->workers[1], 100);
+    check_history(cluster, id, "\"value\":0");
+}
+
+/* An idle loop renews its lease. */
+static void test_an_idle_loop_renews(void **state)
+{
+    Cluster *cluster = *state;
+    Worker *worker = &cluster->workers[0];
+    work(cluster, worker, 10 * LEASE_MS / 5);
+    const int64_t beat = tfy__shared_session(cluster->shared, worker->hub.hub.session)->beat;
+    assert_in_range(beat, 20, 32);
+    const int64_t silent_ms = cluster->now_ms - worker->hub.sent_ns / 1000000;
+    assert_in_range(silent_ms, 0, LEASE_MS / 2);
+}
+
+/* ---- anything may happen ---- */
+
+static void run_anything(uint64_t seed)
+{
+    const char every[] = {(char)('2' + seed % 7), '\0'};
+    Cluster *cluster = open_with(seed, every);
+    void *state = cluster;
+    int64_t ids[RUNS];
+    cluster->lossy = true;
+    for (int i = 0; i < RUNS; i++)
+        ids[i] = i % 2 ? submit(cluster, "works", "{\"rounds\":3}") : submit(cluster, "spreads", "{}");
+    for (int round = 0; round < 400; round++) {
+        Worker *worker = &cluster->workers[draw(cluster, WORKERS)];
+        if (draw(cluster, 20) == 0) {
+            end_session(cluster, worker); /* as if killed: what it still has to say is refused */
+            close_worker(worker);
+            open_worker(cluster, worker);
+        }
+        work(cluster, worker, (int)draw(cluster, 30));
+        if (draw(cluster, 3) == 0) tfy__shared_late_arrives(cluster->shared);
+        if (draw(cluster, 10) == 0) cluster->now_ms += (int64_t)draw(cluster, (uint32_t)HOUR);
+        if (draw(cluster, 30) == 0) tfy__shared_mail(cluster->shared, ids[draw(cluster, RUNS)]);
+    }
+    cluster->lossy = false;
+    while (tfy__shared_late_arrives(cluster->shared)) continue;
+    for (int i = 0; i < 12; i++) {
+        cluster->now_ms += HOUR;
+        for (int j = 0; j < WORKERS; j++) work(cluster, &cluster->workers[j], 100);
+    }
+    for (int i = 0; i < RUNS; i++) check_history(cluster, ids[i], i % 2 ? "\"value\":3" : "\"value\":30");
+    close_cluster(&state);
+}
+
+static void test_anything(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) run_anything(seed);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_cluster, close_cluster)
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_run_goes_from_one_to_the_other),
+        TEST(test_children_go_with_their_run),
+        TEST(test_a_session_ends),
+        TEST(test_something_arrives_meanwhile),
+        TEST(test_an_idle_loop_renews),
+        cmocka_unit_test(test_anything),
+    };
+    return cmocka_run_group_tests_name("core_claim", tests, NULL, NULL);
+}
