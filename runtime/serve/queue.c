@@ -370,33 +370,35 @@ void tfy__queue_figures(const struct TfyQueue *queue, TfyBuffer *out)
 
 /* ---- out of the log ---- */
 
+/* Of ten thousand runs: the payload is not read whole. */
 static void see(void *arg, const TfyLogRun *run, const TfyLogRecord *birth)
 {
     struct TfyQueue *queue = arg;
-    TfyPayload payload;
-    char uuid[37];
+    char uuid[37], *program = tfy__record_text(birth, TFY_P_PROGRAM_NAME),
+                   *workflow = tfy__record_text(birth, TFY_P_WORKFLOW),
+                   *concurrency = tfy__record_text(birth, TFY_P_CONCURRENCY);
     tfy__uuid_text(run->uuid, uuid);
-    tfy__payload_open(&payload, birth);
-    const TfyQueued start = {.program = tfy__payload_text(&payload, TFY_P_PROGRAM_NAME),
-                             .workflow = tfy__payload_text(&payload, TFY_P_WORKFLOW),
+    const TfyQueued start = {.program = program,
+                             .workflow = workflow,
                              .run = uuid,
-                             .concurrency = tfy__payload_text(&payload, TFY_P_CONCURRENCY),
-                             .per_key = json_integer_value(tfy__payload_get(&payload, TFY_P_PER_KEY)),
-                             .priority = json_integer_value(tfy__payload_get(&payload, TFY_P_PRIORITY)),
+                             .concurrency = concurrency,
+                             .per_key = tfy__record_int(birth, TFY_P_PER_KEY),
+                             .priority = tfy__record_int(birth, TFY_P_PRIORITY),
                              .lsn = birth->lsn,
                              .asked_ms = birth->ts_ms};
     const bool waits = run->parked_ms == TFY_QUEUED_MS;
     const Lane *lane = start.program && start.workflow ? lane_of(queue, start.program, start.workflow) : NULL;
     const bool counts = lane && (waits || has_limits(&lane->limits) || start.per_key);
-    if (json_is_true(tfy__payload_get(&payload, TFY_P_QUEUED)) && !waits)
-        tfy__tail_begun(queue->server->tail, uuid, birth->lsn);
+    if (tfy__record_flag(birth, TFY_P_QUEUED) && !waits) tfy__tail_begun(queue->server->tail, uuid, birth->lsn);
     Entry *entry =
         counts && GROW(queue->found, queue->found_room, queue->found_count + 1, 64) ? entry_new(queue, &start) : NULL;
     if (entry && waits)
         queue->found[queue->found_count++] = entry;
     else if (entry)
         begin(entry, false);
-    tfy__payload_close(&payload);
+    free(program);
+    free(workflow);
+    free(concurrency);
 }
 
 static void see_diverged(void *arg, const char *run, const char *why)

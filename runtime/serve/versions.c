@@ -153,39 +153,6 @@ static bool settle_all(TfyServer *server, Known *known, char *error)
 
 /* ---- versions with unfinished runs ---- */
 
-typedef struct Rows {
-    int64_t *programs; /* rows of programs */
-    uint32_t count, cap;
-} Rows;
-
-static bool note_row(Rows *rows, int64_t program)
-{
-    for (uint32_t i = 0; i < rows->count; i++)
-        if (rows->programs[i] == program) return true;
-    if (!GROW(rows->programs, rows->cap, rows->count + 1, 8)) return false;
-    rows->programs[rows->count++] = program;
-    return true;
-}
-
-static int find_rows(TfyLog *log, Rows *rows, char *error)
-{
-    int64_t *ids[2] = {NULL, NULL};
-    uint32_t counts[2] = {0, 0};
-    int code = tfy__log_unfinished(log, &ids[0], &counts[0]);
-    if (!code) code = tfy__log_parked_programs(log, &ids[1], &counts[1]);
-    for (int which = 0; which < 2; which++)
-        for (uint32_t i = 0; i < counts[which] && code == TFY_OK; i++) {
-            char id[24];
-            TfyLogRun run;
-            snprintf(id, sizeof id, "%lld", (long long)ids[which][i]);
-            code = tfy__history_find(log, id, &run, error);
-            if (!code && !note_row(rows, run.program)) code = TFY_E_NOMEM;
-        }
-    free(ids[0]);
-    free(ids[1]);
-    return code;
-}
-
 /* The name under which it was served; that of its file where its runs do not say. */
 typedef struct Name {
     char text[64];
@@ -232,14 +199,15 @@ bool tfy__versions_open(TfyServer *server, char *error)
 {
     TfyLog *log = tfy__loop_log(server->loop);
     Known known = {.all = NULL};
-    Rows rows = {.programs = NULL};
+    int64_t *rows = NULL;
+    uint32_t count = 0;
     snprintf(error, TFY_ERROR_TEXT, "the log cannot be read");
     bool fine = tfy__log_sync(log) == TFY_OK; /* what was appended is not seen before */
     if (fine) fine = tfy__log_see_own(log, see_deploy, &known) == TFY_OK && !known.failed;
     if (fine) fine = settle_all(server, &known, error);
-    if (fine) fine = find_rows(log, &rows, error) == TFY_OK;
-    for (uint32_t i = 0; i < rows.count && fine; i++) load_row(server, rows.programs[i]);
-    free(rows.programs);
+    if (fine) fine = tfy__log_live_programs(log, &rows, &count) == TFY_OK;
+    for (uint32_t i = 0; i < count && fine; i++) load_row(server, rows[i]);
+    free(rows);
     free(known.all);
     return fine;
 }

@@ -46,6 +46,39 @@ static double seconds_until_ready(void)
     return bench_seconds() - begun;
 }
 
+/* Runs leave memory as soon as they wait, until none is in it. */
+static void park_all(void)
+{
+    const double until = bench_seconds() + PATIENCE_S;
+    setenv("TFY_PARK_AFTER", "1", 1);
+    serving_start(&serving);
+    while (number_behind(serving_get(&serving, "/metrics"), "\ntfy_runs_live ") > 0 && bench_seconds() < until)
+        usleep(20000);
+    serving_end(&serving);
+    unsetenv("TFY_PARK_AFTER");
+}
+
+/* The median of three; the server ends in between. */
+static double median_until_ready(void)
+{
+    double rounds[3];
+    for (int i = 0; i < 3; i++) {
+        rounds[i] = seconds_until_ready();
+        serving_end(&serving);
+    }
+    qsort(rounds, 3, sizeof *rounds, bench_by_size);
+    return rounds[1];
+}
+
+static void measure_ready(void)
+{
+    bench_report("ready again with 1,000,000 runs and 10,000 that wait in memory, in seconds", median_until_ready(),
+                 "<=", 0.5);
+    park_all();
+    bench_report("ready again with 1,000,000 runs and 10,000 that are parked, in seconds", median_until_ready(),
+                 "<=", 0.5);
+}
+
 /* ---- what there is to look at ---- */
 
 static void make(const char *workflow, const char *args, int connections, size_t count)
@@ -180,8 +213,7 @@ int main(void)
     make("waits", "{}", 64, PARKED);
     await_index();
     serving_end(&serving);
-    bench_report("ready again with 1,000,000 runs and 10,000 that wait, in seconds", seconds_until_ready(), "<=", 0.5);
-    serving_end(&serving);
+    measure_ready();
     measure_rebuild();
     serving_end(&serving);
     serving_remove(&serving);

@@ -43,6 +43,7 @@ static void free_runs(TfyLoop *loop)
         tfy__run_release(loop, run);
         free(run);
     }
+    tfy__table_free(&loop->by_uuid);
 }
 
 int tfy__finish(TfyLoop *loop)

@@ -180,10 +180,9 @@ const char *tfy__source_name(TfyLoop *loop, uint32_t i)
 
 const TfySite *tfy__site_at(TfyLoop *loop, const char *run_uuid, uint32_t point)
 {
-    const Run *run = loop->runs.last;
-    for (const Run *other = loop->runs.first; other && strcmp(run->uuid, run_uuid) != 0; other = other->next)
-        run = other;
-    return run && strcmp(run->uuid, run_uuid) == 0 ? tfy__site_of(program_of(run), point) : NULL;
+    uint8_t uuid[16];
+    const Run *run = tfy__uuid_read(run_uuid, uuid) ? tfy__run_by_uuid(loop, uuid) : NULL;
+    return run ? tfy__site_of(program_of(run), point) : NULL;
 }
 
 const TfyPoint *tfy__point_of(const TfyProgram *program, uint32_t number)

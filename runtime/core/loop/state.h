@@ -90,7 +90,8 @@ struct TfyLoop {
 
     FoldedTasks folded;
 
-    LIST(Run) runs; /* oldest first */
+    LIST(Run) runs;   /* oldest first */
+    TfyTable by_uuid; /* the same */
     uint32_t runs_live;
     LIST(Diverged) diverged; /* runs that are set aside (replay/diverged.h), oldest first */
     LIST(Run) runs_over;     /* that have ended and leave memory at the end of the turn (TfyOptions.stay) */

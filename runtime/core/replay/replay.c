@@ -16,6 +16,8 @@
 #include "wal/history/snapshot_map.h"
 #include "wal/history/history.h"
 
+enum { READ_AT_ONCE = 64 }; /* runs, when all are resumed */
+
 const TfyLogRecord *tfy__history_peek(const TaskRest *rest)
 {
     if (rest->next_record == NO_INDEX) return NULL;
@@ -557,9 +559,7 @@ static void say_stuck(Run *run)
 /* A run that is resumed twice would repeat its effects. */
 static bool lives_here(const TfyLoop *loop, const TfyHistory *history)
 {
-    for (const Run *run = loop->runs.first; run; run = run->next)
-        if (memcmp(run->log.uuid, history->run.uuid, sizeof run->log.uuid) == 0) return true;
-    return false;
+    return tfy__run_by_uuid(loop, history->run.uuid);
 }
 
 /* Why a history cannot be resumed here: a sentence and a code. 0: it can. */
@@ -674,21 +674,33 @@ static int resume_ours(TfyLoop *loop, TfyHistory *history, char *error_text)
     return 0;
 }
 
+/* Resumes the first of so many runs. Returns the number of those, or a negative code. */
+static int resume_some(TfyLoop *loop, const int64_t *ids, uint32_t count, char *error_text)
+{
+    TfyHistory *histories[READ_AT_ONCE];
+    const int done =
+        tfy__history_read_tails(loop->log, ids, count < READ_AT_ONCE ? count : READ_AT_ONCE, histories, error_text);
+    int code = 0;
+    for (int i = 0; i < done; i++) {
+        if (code < 0)
+            tfy__history_free(histories[i]);
+        else
+            code = resume_ours(loop, histories[i], error_text);
+    }
+    return code < 0 ? code : done;
+}
+
 int tfy__resume_all(TfyLoop *loop, char *error_text)
 {
     char scratch[TFY_ERROR_TEXT];
     int64_t *ids;
-    uint32_t count;
+    uint32_t count, done = 0;
     if (!error_text) error_text = scratch;
     *error_text = '\0';
     int code = tfy__log_unfinished(loop->log, &ids, &count);
-    for (uint32_t i = 0; code >= 0 && i < count; i++) {
-        char id[24];
-        TfyHistory *history;
-        snprintf(id, sizeof id, "%lld", (long long)ids[i]);
-        code = tfy__history_read_tail(loop->log, id, &history, error_text);
-        if (code < 0) break;
-        code = resume_ours(loop, history, error_text);
+    while (code >= 0 && done < count) {
+        code = resume_some(loop, ids + done, count - done, error_text);
+        done += code > 0 ? (uint32_t)code : 0;
     }
     if (code >= 0 || count) free(ids);
     return tfy__explained(code < 0 ? code : tfy__park_open(loop), error_text);

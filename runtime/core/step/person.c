@@ -379,8 +379,10 @@ int tfy__arrived(TfyLoop *loop)
 static Run *run_at_hand(TfyLoop *loop, const char *name)
 {
     Run *found = NULL;
+    uint8_t uuid[16];
     bool last = strcmp(name, "last") == 0;
     size_t len = strlen(name);
+    if (tfy__uuid_read(name, uuid)) return tfy__run_by_uuid(loop, uuid);
     for (Run *run = loop->runs.first; run; run = run->next) {
         if (last || (len >= 4 && strncmp(run->uuid, name, len) == 0)) found = run;
     }

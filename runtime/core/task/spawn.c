@@ -26,15 +26,34 @@ const TfyWorkflow *tfy__workflow_by_name(const TfyProgram *program, const char *
 
 /* ---- runs ---- */
 
+/* Its end is random in every kind of uuid that a run has; its start may be the time. */
+static uint64_t hash_of(const uint8_t uuid[16])
+{
+    uint64_t end;
+    memcpy(&end, uuid + 16 - sizeof end, sizeof end);
+    return tfy__mix(end);
+}
+
+Run *tfy__run_by_uuid(const TfyLoop *loop, const uint8_t uuid[16])
+{
+    TfyLink *link = tfy__table_find(&loop->by_uuid, hash_of(uuid));
+    for (; link; link = tfy__table_next(link)) {
+        Run *run = TABLE_ITEM(link, Run, by_uuid);
+        if (memcmp(run->log.uuid, uuid, sizeof run->log.uuid) == 0) return run;
+    }
+    return NULL;
+}
+
 Run *tfy__run_new(TfyLoop *loop, Loaded *loaded, const TfyLogRun *log)
 {
-    Run *run = calloc(1, sizeof *run);
+    Run *run = tfy__table_reserve(&loop->by_uuid) ? calloc(1, sizeof *run) : NULL;
     if (!run) return NULL;
     run->loop = loop;
     run->loaded = loaded;
     run->log = *log;
     tfy__uuid_text(log->uuid, run->uuid);
     LIST2_APPEND(&loop->runs, run, prev, next);
+    tfy__table_add(&loop->by_uuid, &run->by_uuid, hash_of(log->uuid));
     loop->runs_live++;
     return run;
 }
@@ -78,6 +97,7 @@ void tfy__run_discard(TfyLoop *loop, Run *run)
         if (rest->step) tfy__step_cancel(rest);
     tfy__history_forget_deferred(run);
     LIST2_REMOVE(&loop->runs, run, prev, next);
+    tfy__table_remove(&loop->by_uuid, &run->by_uuid);
     CHECK(run->ended || loop->runs_live > 0);
     if (!run->ended) loop->runs_live--;
     have_forgotten(loop, run);

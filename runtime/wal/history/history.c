@@ -32,9 +32,10 @@ typedef struct Base {
     uint64_t chain;
 } Base;
 
-/* The state of one reading. */
+/* The state of one reading; of several runs, one after the other. */
 typedef struct Reading {
     TfyLog *log;
+    const char *name; /* of the run, as given */
     TfyHistory *history;
     uint32_t task_room;
     Base *bases; /* per task */
@@ -47,6 +48,8 @@ typedef struct Reading {
     const TfyHeads *heads; /* those, or the log's */
     bool tail;             /* from the newest snapshot on, if there is one */
     bool whole;            /* with the rows that it saved */
+    char *root_text;       /* the root that a record named last, as it is in there, owned; NULL: none did … */
+    TfyRoot root;          /* … and what it says */
     char *error_text;
 } Reading;
 
@@ -102,9 +105,10 @@ static int64_t row_id(TfyLog *log, const char *text)
     return text[0] == '0' ? 0 : strtoll(text, NULL, 10);
 }
 
-static int find_run(Reading *reading, const char *text)
+static int find_run(Reading *reading)
 {
     TfyLog *log = reading->log;
+    const char *text = reading->name;
     const char *path = log->path ? log->path : "the log";
     const int64_t id = row_id(log, text);
     int code = id > 0 ? TFY_STORE(log->store, TFY_CALL_READ, get_run, id, &reading->history->run) : TFY_E_ABSENT;
@@ -190,6 +194,7 @@ static int find_heads(Reading *reading)
     int64_t greatest;
     if (!reading->log->shared) return 0;
     reading->heads = &reading->shared_heads;
+    tfy__heads_clear(&reading->shared_heads);
     const int64_t from = run->snap ? run->snap : 1;
     reading->shared_heads.upto = from - 1;
     int code = TFY_STORE(store, TFY_CALL_READ, see_records, run->id, from, take_head, reading);
@@ -587,6 +592,26 @@ static int order_tasks(Reading *reading)
     return ok ? 0 : no_memory(reading);
 }
 
+/* Runs that are read one after the other work in one root as a rule, which is read once. */
+static int root_of(Reading *reading, const TfyLogRecord *record, TfyRoot *root)
+{
+    size_t len = 0;
+    const char *raw = tfy__record_raw(record, TFY_P_ROOT, &len);
+    *root = (TfyRoot){0};
+    if (!raw) return 0;
+    if (!reading->root_text || strlen(reading->root_text) != len || memcmp(reading->root_text, raw, len) != 0) {
+        tfy__root_free(&reading->root);
+        free(reading->root_text);
+        reading->root_text = NULL;
+        const int code = tfy__root_of_record(record, &reading->root);
+        if (code) return code;
+        if (!(reading->root_text = strndup(raw, len))) return TFY_E_NOMEM;
+    }
+    *root = reading->root;
+    if (root->path && !(root->path = strdup(root->path))) return TFY_E_NOMEM;
+    return 0;
+}
+
 /* The root's first record: its workflow names the run, and births are counted from the number that the root had
  * then. */
 static int read_root_birth(Reading *reading)
@@ -599,7 +624,7 @@ static int read_root_birth(Reading *reading)
         return refuse(reading, TFY_E_DATA, "task", history->run.root, "has no beginning");
     reading->first_root = tfy__record_int(&birth, TFY_P_TID);
     history->workflow = tfy__record_workflow(&birth);
-    if (!history->workflow || tfy__root_of_record(&birth, &history->root) == TFY_E_NOMEM) return no_memory(reading);
+    if (!history->workflow || root_of(reading, &birth, &history->root) == TFY_E_NOMEM) return no_memory(reading);
     return 0;
 }
 
@@ -614,7 +639,7 @@ static int note_root(Reading *reading)
         const TfyLogRecord *record = &history->records[i - 1];
         const bool tells =
             record->type == TFY_R_MOVED || record->type == TFY_R_SNAPSHOT || record->type == TFY_R_INSTRUCTION_START;
-        if (tells) code = tfy__root_of_record(record, &newest);
+        if (tells) code = root_of(reading, record, &newest);
     }
     if (!code && !newest.path) code = tfy__root_of_json(tfy__member_get(history->snapshot, TFY_S_ROOT), &newest);
     if (newest.path) {
@@ -702,12 +727,10 @@ static int take_saved(Reading *reading)
     return code ? refuse_store(reading, code) : 0;
 }
 
-static int read_run(Reading *reading, const char *run)
+static int read_rows(Reading *reading)
 {
     TfyHistory *history = reading->history;
-    int code = reading->log->shared ? 0 : tfy__recover_tail(reading->log, reading->error_text);
-    if (!code) code = find_run(reading, run);
-    if (!code) code = take_program(reading);
+    int code = take_program(reading);
     if (!code) code = find_heads(reading);
     if (code) return code;
     if (reading->tail && (code = read_tail(reading)) != TFY_E_ABSENT) return code;
@@ -724,26 +747,49 @@ static int read_run(Reading *reading, const char *run)
     return code;
 }
 
+/* Reads the run whose row is known. */
+static int read_found(Reading *reading)
+{
+    const int code = read_rows(reading);
+    if (!code) give_slot(reading);
+    return code;
+}
+
+/* In a shared database there is no tail of all runs to read. */
+static int read_upto_now(Reading *reading)
+{
+    return reading->log->shared ? 0 : tfy__recover_tail(reading->log, reading->error_text);
+}
+
+static int read_run(Reading *reading)
+{
+    int code = read_upto_now(reading);
+    if (!code) code = find_run(reading);
+    return code ? code : read_found(reading);
+}
+
 static void free_reading(Reading *reading)
 {
     for (size_t i = 0; i < reading->found_count; i++) free((char *)reading->found[i].record.payload);
     free(reading->found);
     free(reading->bases);
     tfy__heads_clear(&reading->shared_heads);
+    free(reading->root_text);
+    tfy__root_free(&reading->root);
 }
 
 /* The part of a run to read. */
 typedef enum Extent { EXTENT_TAIL, EXTENT_RECORDS, EXTENT_WHOLE } Extent;
 
 /* Reads about the run while nobody commits. */
-static int in_one_view(Reading *reading, const char *run, int (*read)(Reading *reading, const char *run))
+static int in_one_view(Reading *reading, int (*read)(Reading *reading))
 {
     TfyLog *log = reading->log;
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (code) refuse_store(reading, code);
     if (!code) {
-        code = read(reading, run);
+        code = read(reading);
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);
@@ -754,6 +800,7 @@ static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory 
 {
     char text[TFY_ERROR_TEXT] = "";
     Reading reading = {.log = log,
+                       .name = run,
                        .history = calloc(1, sizeof(TfyHistory)),
                        .heads = &log->heads,
                        .tail = extent == EXTENT_TAIL,
@@ -761,8 +808,7 @@ static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory 
                        .error_text = text};
     *result = NULL;
     if (!reading.history) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory to read the run");
-    const int code = in_one_view(&reading, run, read_run);
-    if (!code) give_slot(&reading);
+    const int code = in_one_view(&reading, read_run);
     free_reading(&reading);
     if (code) {
         tfy__history_free(reading.history);
@@ -772,24 +818,30 @@ static int read_history(TfyLog *log, const char *run, Extent extent, TfyHistory 
     return 0;
 }
 
+static int adapt(TfyHistory *history, char *error_text)
+{
+    const int code = history->move_count ? tfy__history_adapt(history, history->program_layout) : 0;
+    if (!code) return 0;
+    return tfy__log_refuse(error_text, code,
+                           code == TFY_E_NOMEM ? "no memory to read the run" : "a program of the run is damaged");
+}
+
 static int read_adapted(TfyLog *log, const char *run, Extent extent, TfyHistory **result, char *error_text)
 {
     int code = read_history(log, run, extent, result, error_text);
-    if (code || !(*result)->move_count) return code;
-    char *layout = (*result)->program_layout;
-    if (!(code = tfy__history_adapt(*result, layout))) return 0;
+    if (!code) code = adapt(*result, error_text);
+    if (!code) return 0;
     tfy__history_free(*result);
     *result = NULL;
-    return tfy__log_refuse(error_text, code,
-                           code == TFY_E_NOMEM ? "no memory to read the run" : "a program of the run is damaged");
+    return code;
 }
 
 int tfy__history_find(TfyLog *log, const char *run, TfyLogRun *found, char *error_text)
 {
     char text[TFY_ERROR_TEXT] = "";
     TfyHistory history = {0};
-    Reading reading = {.log = log, .history = &history, .error_text = text};
-    const int code = in_one_view(&reading, run, find_run);
+    Reading reading = {.log = log, .name = run, .history = &history, .error_text = text};
+    const int code = in_one_view(&reading, find_run);
     *found = history.run;
     return code ? tfy__log_refuse(error_text, code, "%s", text) : 0;
 }
@@ -814,51 +866,52 @@ int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **result, ch
     return read_adapted(log, run, EXTENT_TAIL, result, error_text);
 }
 
-void tfy__history_free(TfyHistory *history)
+/* ---- many runs ---- */
+
+typedef struct Several {
+    Reading reading;
+    const int64_t *ids;
+    TfyHistory **histories;
+    uint32_t count, done; /* with the one that is being read */
+} Several;
+
+static int read_next(Several *several)
 {
-    if (!history) return;
-    if (!history->task_workflows) free(history->workflow); /* otherwise it is one of them */
-    json_decref(history->snapshot);
-    tfy__root_free(&history->root);
-    free(history->snapshot_layout);
-    tfy__history_forget_moves(history);
-    tfy__saved_rows_free(history->saved);
-    for (uint32_t i = 0; i < history->task_count; i++) {
-        free(history->tasks[i].path);
-        if (history->task_workflows) free(history->task_workflows[i]);
+    Reading *reading = &several->reading;
+    TfyHistory *history = calloc(1, sizeof *history);
+    if (!history) return no_memory(reading);
+    several->histories[several->done] = reading->history = history;
+    reading->task_room = 0;
+    reading->first_root = reading->shift = 0;
+    const int64_t id = several->ids[several->done++];
+    const int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_run, id, &history->run);
+    return code ? refuse_store(reading, code) : read_found(reading);
+}
+
+static int read_several(Reading *reading)
+{
+    Several *several = (Several *)reading; /* which is its first member */
+    uint32_t records = 0;
+    int code = read_upto_now(reading);
+    while (!code && several->done < several->count && records < TFY_RECORDS_AT_ONCE) {
+        code = read_next(several);
+        records += reading->history ? reading->history->record_count : 0;
     }
-    for (uint32_t i = 0; i < history->record_count; i++) free((char *)history->records[i].payload);
-    free(history->tasks);
-    free(history->task_workflows);
-    free(history->records);
-    free(history->record_tasks);
-    free(history->gaps);
-    free(history->program_source);
-    free(history->program_layout);
-    free(history->program_tfyc);
-    free(history);
+    return code;
 }
 
-static int by_task(const void *key, const void *task)
+int tfy__history_read_tails(TfyLog *log, const int64_t *ids, uint32_t count, TfyHistory **histories, char *error_text)
 {
-    const int64_t a = *(const int64_t *)key, b = ((const TfyLogTask *)task)->tid;
-    return (a > b) - (a < b);
-}
-
-const TfyLogTask *tfy__history_task(const TfyHistory *history, int64_t tid)
-{
-    if (!history->task_count) return NULL;
-    return bsearch(&tid, history->tasks, history->task_count, sizeof *history->tasks, by_task);
-}
-
-static int by_gap(const void *key, const void *gap)
-{
-    const int64_t a = *(const int64_t *)key, b = ((const TfyStoreGap *)gap)->lsn;
-    return (a > b) - (a < b);
-}
-
-const TfyStoreGap *tfy__history_gap(const TfyHistory *history, int64_t lsn)
-{
-    if (!history->gap_count) return NULL;
-    return bsearch(&lsn, history->gaps, history->gap_count, sizeof *history->gaps, by_gap);
+    char text[TFY_ERROR_TEXT] = "";
+    Several several = {.reading = {.log = log, .heads = &log->heads, .tail = true, .error_text = text},
+                       .ids = ids,
+                       .histories = histories,
+                       .count = count};
+    int code = in_one_view(&several.reading, read_several);
+    free_reading(&several.reading);
+    if (code) (void)tfy__log_refuse(error_text, code, "%s", text);
+    for (uint32_t i = 0; i < several.done && !code; i++) code = adapt(histories[i], error_text);
+    if (!code) return (int)several.done;
+    while (several.done) tfy__history_free(histories[--several.done]);
+    return code;
 }

@@ -44,6 +44,10 @@ int tfy__history_find(TfyLog *log, const char *run, TfyLogRun *found, char *erro
 int tfy__history_read(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
 /* The same, but from its newest snapshot on, if there is one: this suffices for a resume. */
 int tfy__history_read_tail(TfyLog *log, const char *run, TfyHistory **history, char *error_text);
+/* The same for runs with these row ids, in one view of the log: as many of them, from the first one on, as have no more than
+ * so many records together, and one at least. Returns their number, or a negative code, and nothing then. */
+enum { TFY_RECORDS_AT_ONCE = 4096 };
+int tfy__history_read_tails(TfyLog *log, const int64_t *ids, uint32_t count, TfyHistory **histories, char *error_text);
 /* The same with point numbers as stored, for copies: a run that was moved has those of several programs. */
 
 int tfy__history_read_stored(TfyLog *log, const char *run, TfyHistory **history, char *error_text);

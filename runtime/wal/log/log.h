@@ -111,6 +111,8 @@ int tfy__log_see_unfinished(TfyLog *log, int64_t program,
 /* One parked run for each program and working root that has any, for callers that look for these; *ids is
  * malloc'ed. */
 int tfy__log_parked_programs(TfyLog *log, int64_t **ids, uint32_t *count);
+/* The rows of the programs of runs that have not ended, parked ones too; *programs is malloc'ed. 0 or a negative code. */
+int tfy__log_live_programs(TfyLog *log, int64_t **programs, uint32_t *count);
 /* A clock that is behind by less was corrected; a run that waits for less is not parked. */
 enum { TFY_AHEAD_MS = 60000 };
 

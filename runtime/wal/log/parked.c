@@ -141,6 +141,54 @@ int tfy__log_see_unfinished(TfyLog *log, int64_t program,
     return code < 0 ? code : 0;
 }
 
+typedef struct Programs {
+    int64_t *rows;
+    uint32_t count, room;
+} Programs;
+
+static int take_program(void *state, const TfyLogRun *run)
+{
+    Programs *programs = state;
+    for (uint32_t i = 0; i < programs->count; i++)
+        if (programs->rows[i] == run->program) return 0;
+    if (!GROW(programs->rows, programs->room, programs->count + 1, 8)) return TFY_E_NOMEM;
+    programs->rows[programs->count++] = run->program;
+    return 0;
+}
+
+/* One parked run of a program says as much as all. */
+static int take_parked(void *state, const TfyLogRun *run)
+{
+    const int code = take_program(state, run);
+    return code ? code : 1;
+}
+
+static int see_programs(TfyStore *store, Programs *programs)
+{
+    int64_t last_run, last = 0, last_tid;
+    int code = TFY_STORE(store, TFY_CALL_READ, see_runs, true, take_program, programs);
+    if (!code) code = TFY_STORE(store, TFY_CALL_READ, last_ids, &last_run, &last, &last_tid);
+    for (int64_t program = 1; code >= 0 && program <= last; program++)
+        code = TFY_STORE(store, TFY_CALL_READ, see_parked, program, INT64_MAX, take_parked, programs);
+    return code < 0 ? code : 0;
+}
+
+int tfy__log_live_programs(TfyLog *log, int64_t **rows, uint32_t *count)
+{
+    Programs programs = {.rows = NULL};
+    pthread_mutex_lock(&log->store_mutex);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, look);
+    if (!code) {
+        code = see_programs(log->store, &programs);
+        log->store->ops->look_away(log->store);
+    }
+    pthread_mutex_unlock(&log->store_mutex);
+    if (code) free(programs.rows);
+    *rows = code ? NULL : programs.rows;
+    *count = code ? 0 : programs.count;
+    return code;
+}
+
 /* ---- a clock that was set back ---- */
 
 typedef struct Ahead {
