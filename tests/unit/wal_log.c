@@ -236,6 +236,43 @@ static void test_history_file(void **state)
     tfy__log_close(log, false);
 }
 
+/* Several runs read at once are what each is alone; one with many records ends what is read at once. */
+static void test_several(void **state)
+{
+    enum { RUNS = 3 };
+    static const int counts[RUNS] = {9, TFY_RECORDS_AT_ONCE, 2};
+    Place *place = *state;
+    TfyLog *log = open_log(place, place->db, (TfyLogOptions){.mark_every = 1000});
+    Work works[RUNS];
+    TfyHistory *histories[RUNS];
+    int64_t ids[RUNS + 1] = {0}, *programs;
+    uint32_t count;
+    for (int i = 0; i < RUNS; i++) {
+        begin_work(log, &works[i], (uint8_t)(i + 1));
+        append_values(log, &works[i].root, counts[i]);
+        ids[i] = works[i].run.id;
+    }
+    assert_int_equal(tfy__log_sync(log), 0);
+    assert_int_equal(tfy__log_live_programs(log, &programs, &count), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(programs[0], works[0].run.program);
+    free(programs);
+    assert_int_equal(tfy__history_read_tails(log, ids, RUNS, histories, place->error), 2);
+    assert_int_equal(tfy__history_read_tails(log, ids + 2, 1, histories + 2, place->error), 1);
+    for (int i = 0; i < RUNS; i++) {
+        assert_memory_equal(histories[i]->run.uuid, works[i].run.uuid, 16);
+        assert_int_equal(histories[i]->record_count, 1 + counts[i]);
+        assert_int_equal(histories[i]->tasks[0].tid, works[i].root.tid);
+        assert_int_equal(histories[i]->tasks[0].chain, works[i].root.chain);
+        assert_string_equal(histories[i]->program_source, "workflow main() { }");
+        tfy__history_free(histories[i]);
+    }
+    ids[1] = 99; /* no run has this number */
+    assert_int_equal(tfy__history_read_tails(log, ids, RUNS, histories, place->error), TFY_E_ABSENT);
+    assert_non_null(strstr(place->error, "a row is missing"));
+    tfy__log_close(log, true);
+}
+
 /* Copies the database as a crash would leave it: the files as they are, nothing closed. */
 static void copy_files(const Place *place, const char *to)
 {
@@ -322,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_reopen, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_history_memory, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_history_file, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_several, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_prefix, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_heads_survive_a_crash, make_place, remove_place),
         cmocka_unit_test_setup_teardown(test_own_head_survives_a_crash, make_place, remove_place),
