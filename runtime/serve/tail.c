@@ -1,5 +1,9 @@
 /* tail.c: the thread that follows the log and keeps the index. It wakes when the loop says that more is durable, and looks
- * once a second besides, so that it depends on nobody. */
+ * once a second besides, so that it depends on nobody.
+ *
+ * A transaction of the index has a price, however few records are in it. While records come one after the other, those
+ * that come within GATHER_MS are followed together. A request that waits for the index ends that pause, one that waits for
+ * the end of a run shortens it, and a record that comes after it is followed at once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,10 +12,11 @@
 #include "base/list.h"
 #include "base/sys_memory.h"
 #include "serve/index.h"
+#include "serve/index_row.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 
-enum { LOOK_MS = 1000, FAULT_MS = 200, AWAIT_MS = 5000, RESTED = 2 };
+enum { LOOK_MS = 1000, FAULT_MS = 200, AWAIT_MS = 5000, GATHER_MS = 25, GATHER_HELD_MS = 5, RESTED = 2 };
 
 /* What is in no record: a run that was queued has begun, or a run is set aside, or is no longer. */
 typedef struct Noted {
@@ -31,12 +36,21 @@ struct TfyTail {
     pthread_cond_t more;   /* something may be new */
     pthread_cond_t moved;  /* the cursor did */
     bool woken, ends;
-    bool ended; /* the thread has; only who closes it asks */
-    int still;  /* the thread's own: looks in a row at nothing, RESTED at most */
+    bool gathers;     /* the thread pauses, whatever is new */
+    uint32_t awaited; /* so many wait for the cursor */
+    bool ended;       /* the thread has; only who closes it asks */
+    int still;        /* the thread's own: looks in a row at nothing, RESTED at most */
     int64_t cursor;
     LIST(TfyRequest) held;
     LIST(Noted) noted;
 };
+
+/* With the mutex held: there is something to do. */
+static void wake(struct TfyTail *tail)
+{
+    tail->woken = true;
+    if (!tail->gathers) pthread_cond_signal(&tail->more);
+}
 
 static void free_noted(Noted *noted)
 {
@@ -49,8 +63,7 @@ static void note(struct TfyTail *tail, Noted *noted, const char *run)
     snprintf(noted->run, sizeof noted->run, "%s", run);
     pthread_mutex_lock(&tail->mutex);
     LIST_APPEND(&tail->noted, noted, next);
-    tail->woken = true;
-    pthread_cond_signal(&tail->more);
+    wake(tail);
     pthread_mutex_unlock(&tail->mutex);
 }
 
@@ -115,7 +128,7 @@ static void rest(struct TfyTail *tail, int64_t before)
     }
 }
 
-/* Follows what is there. False: it failed, and is tried again after a pause. */
+/* Follows what is there; what comes meanwhile wakes it again. False: it failed, and is tried again after a pause. */
 static bool follow(struct TfyTail *tail)
 {
     int count;
@@ -126,8 +139,8 @@ static bool follow(struct TfyTail *tail)
         tail->cursor = tfy__indexer_cursor(tail->indexer);
         pthread_cond_broadcast(&tail->moved);
         pthread_mutex_unlock(&tail->mutex);
-    } while (count > 0 && !tail->ends);
-    return count == 0;
+    } while (count == TFY_FRESH_MOST && !tail->ends);
+    return count >= 0;
 }
 
 int64_t tfy__tail_cursor(struct TfyTail *tail)
@@ -153,8 +166,7 @@ void tfy__tail_hold(struct TfyTail *tail, TfyRequest *request)
     request->then = tfy__serve_waited;
     pthread_mutex_lock(&tail->mutex);
     LIST_APPEND(&tail->held, request, next);
-    tail->woken = true;
-    pthread_cond_signal(&tail->more);
+    wake(tail);
     pthread_mutex_unlock(&tail->mutex);
 }
 
@@ -183,6 +195,15 @@ static void release(struct TfyTail *tail)
     }
 }
 
+/* With the mutex held. */
+static void gather(struct TfyTail *tail)
+{
+    const struct timespec until = tfy__deadline(tail->held.first ? GATHER_HELD_MS : GATHER_MS);
+    tail->gathers = true;
+    while (!tail->awaited && !tail->ends && pthread_cond_timedwait(&tail->more, &tail->mutex, &until) != ETIMEDOUT) {}
+    tail->gathers = false;
+}
+
 static void *work(void *arg)
 {
     struct TfyTail *tail = arg;
@@ -195,6 +216,7 @@ static void *work(void *arg)
         release(tail);
         rest(tail, before);
         pthread_mutex_lock(&tail->mutex);
+        if (tfy__indexer_cursor(tail->indexer) != before) gather(tail);
         while (!tail->woken && !tail->ends && pthread_cond_timedwait(&tail->more, &tail->mutex, &until) != ETIMEDOUT) {}
     }
     pthread_mutex_unlock(&tail->mutex);
@@ -205,8 +227,7 @@ static void *work(void *arg)
 void tfy__tail_wake(struct TfyTail *tail)
 {
     pthread_mutex_lock(&tail->mutex);
-    tail->woken = true;
-    pthread_cond_signal(&tail->more);
+    wake(tail);
     pthread_mutex_unlock(&tail->mutex);
 }
 
@@ -214,8 +235,11 @@ bool tfy__tail_await(struct TfyTail *tail, int64_t lsn)
 {
     const struct timespec until = tfy__deadline(tail->await_ms);
     pthread_mutex_lock(&tail->mutex);
+    tail->awaited++;
+    if (tail->cursor < lsn) pthread_cond_signal(&tail->more);
     while (tail->cursor < lsn && !tail->ends &&
            pthread_cond_timedwait(&tail->moved, &tail->mutex, &until) != ETIMEDOUT) {}
+    tail->awaited--;
     const bool there = tail->cursor >= lsn;
     pthread_mutex_unlock(&tail->mutex);
     return there;
