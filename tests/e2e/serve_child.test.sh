@@ -16,6 +16,17 @@ workflow order(names: list<string>) -> int {
     return sum
 }
 workflow secret_plan() -> int { return 1 }
+/// Takes its time, each time.
+workflow busy(n: int) -> int {
+    var i = 0
+    var length = 0
+    while i < n {
+        let text = "${i} of ${n}"
+        length += text.len()
+        i += 1
+    }
+    return length
+}
 END
 export TFY_DB="$PWD/runs.db"
 serves shop.tfy --listen 127.0.0.1:0
@@ -153,6 +164,24 @@ END
 check "of many at once some are put off, and none is lost" sh -c 'grep -qE "^\[(200|200, 422|200, 422, 503|200, 503|422, 503|503)\]$" statuses'
 ask http://x/healthz
 check "... and the server works on" says 200
+
+# ---- a replay that takes too long ----
+post /v1/programs/shop/workflows/busy/runs '{"args":{"n":8000000}}'
+busy=$(member id)
+tries=0
+until ask "http://x/v1/runs/$busy" && [ "$(member state)" = completed ] || [ $((tries += 1)) -gt 600 ]; do sleep 0.05; done
+check "a run has worked for seconds" is state completed
+ends
+export TFY_TEST_CHILD_MS=1000
+serves shop.tfy
+unset TFY_TEST_CHILD_MS
+began=$(date +%s%N)
+ask "http://x/v1/runs/$busy/at/end"
+took=$((($(date +%s%N) - began) / 1000000))
+check "a replay that takes longer than its time is refused" says 503 /problems/too-long
+check "... saying how long that is" says 503 "it was not done within 1 s"
+check "... when the time is over, and not before" sh -c "[ $took -ge 1000 ] && [ $took -lt 8000 ]"
+check "... and its process is ended" sh -c '! pgrep -f "replay $1" >/dev/null' sh "$busy"
 curl -s --unix-socket "$TFY_DB-live/http" "http://x/v1/runs/$one/at/end" >/dev/null &
 ends
 check "the server ends while a child works" [ $? = 0 ]

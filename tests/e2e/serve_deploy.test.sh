@@ -74,6 +74,24 @@ check "... and new runs get it" is version "$first"
 deploy shop second.tfy lib/words.tfy
 check "... and the newer one again" says 201 "\"version\":\"$second\""
 
+# ---- a body that is too large ----
+deploy shop second.tfy lib/words.tfy
+# padded BYTES: the same body with blanks behind it.
+padded() { python3 -c 'import sys
+body = open("body", "rb").read()
+open("large", "wb").write(body + b" " * (int(sys.argv[1]) - len(body)))' "$1"; }
+put_large() { ask -X PUT -H 'Content-Type: application/json' -H 'Expect:' --data-binary @large "$@" http://x/v1/programs/shop; }
+padded 8388608
+put_large
+check "a deploy has 8 MiB" says 200 "\"version\":\"$second\""
+padded 8388609
+put_large
+check "... and not a byte more" says 413 /problems/too-large
+check "... by a sentence" says 413 "a body has 8388608 bytes at most"
+put_large -H 'Transfer-Encoding: chunked'
+check "... nor in chunks" says 413 /problems/too-large
+check "... which changes nothing" test "$(version)" = "$second"
+
 # ---- a new program ----
 cat >ci.tfy <<'END'
 workflow main() -> string { return "built" }

@@ -82,7 +82,7 @@ before=$(records "$one")
 # ---- the same version, with other code ----
 
 wrong shop
-serves shop.so ci.so --no-tcp
+serves shop.so ci.so --listen 127.0.0.1:0
 check "the server starts" grep -q "^tfy serve: serving" served
 check "... and says which run is set aside" grep -q "set aside: task 1 of $one differs from its log. recorded: record .*an order of ann.* now (line 2): it says .*the order ofann" served
 check "... and what can be done" grep -q "start it with the program that it began with, or move it .* 'tfy replay $one' shows the place, and 'tfy kill $one --force' ends it" served
@@ -96,6 +96,17 @@ check "... with another ETag" has_header 'etag: "[0-9]*d"'
 ask "http://x/v1/runs/$two"
 check "also one that asks a question" is attention diverged
 check "the figures have their number" has_figure 'tfy_runs_diverged 2'
+url=$(sed -n 's/^tfy serve: serving .* and \(http.*\)$/\1/p' served)
+(umask 077 && tfy token create onlooker --roles viewer >onlooker.token)
+elsewhere() { run env TFY_DB=none.db TFY_TOKEN_FILE="$PWD/onlooker.token" tfy "$@" --server "$url"; }
+elsewhere ps
+check "ps of a server elsewhere shows them so" sh -c "grep -c '^\($one\|$two\)  diverged  ' out | grep -qx 2"
+check "... and the others as they are" grep -q "^$fine  running  " out
+elsewhere ps --json
+check "... as JSON with the difference" python3 -c '
+import json, sys
+runs = {run["id"]: run for run in json.load(open("out"))}
+assert all(runs[id]["attention"] == "diverged" and "differs from its log" in runs[id]["difference"] for id in sys.argv[1:])' "$one" "$two"
 signals "$fine"
 check "a run of another program ends" settled "$fine" completed
 check "... with its result" is result "built big"
