@@ -29,11 +29,11 @@ static const char schema[] =
     "CREATE TABLE run(id INTEGER PRIMARY KEY,uuid TEXT NOT NULL UNIQUE,root INT NOT NULL,program TEXT NOT NULL,"
     "version TEXT NOT NULL,workflow TEXT NOT NULL,started_by TEXT NOT NULL,labels TEXT,state TEXT NOT NULL,"
     "questions INT NOT NULL DEFAULT 0,doubts INT NOT NULL DEFAULT 0,stuck INT NOT NULL DEFAULT 0,"
-    "diverged INT NOT NULL DEFAULT 0,difference TEXT,"
+    "difference TEXT,"
     "started_ms INT NOT NULL,ended_ms INT NOT NULL DEFAULT 0,tokens_in INT NOT NULL DEFAULT 0,"
     "tokens_out INT NOT NULL DEFAULT 0,cost INT NOT NULL DEFAULT -1,records INT NOT NULL DEFAULT 0,"
     "lsn INT NOT NULL DEFAULT 0,result TEXT,error TEXT,"
-    "took INT AS(ended_ms-started_ms),tokens INT AS(tokens_in+tokens_out));"
+    "took INT AS(ended_ms-started_ms),tokens INT AS(tokens_in+tokens_out),diverged INT AS(difference IS NOT NULL));"
     "CREATE INDEX run_state ON run(state,id);"
     "CREATE INDEX run_workflow ON run(workflow,state,id);"
     "CREATE INDEX run_attention ON run(id) WHERE questions+doubts+stuck+diverged>0;"
@@ -78,7 +78,7 @@ static const char *const texts[STATEMENTS] = {
     [SPENT] = ("UPDATE run SET tokens_in=tokens_in+?2,tokens_out=tokens_out+?3,"
                "cost=CASE WHEN ?4<0 THEN cost WHEN cost<0 THEN ?4 ELSE cost+?4 END WHERE id=?1"),
     [END_RUN] = ("UPDATE run SET state=?2,ended_ms=?3,result=?4,error=?5,questions=0,doubts=0,stuck=0,"
-                 "diverged=0,difference=NULL WHERE id=?1"),
+                 "difference=NULL WHERE id=?1"),
     [ADD_WAIT] = "INSERT OR REPLACE INTO waits VALUES(?1,?2,?3,?4)",
     [END_WAIT] = "DELETE FROM waits WHERE tid=?1 RETURNING doubt",
     [COUNT_WAIT] = "UPDATE run SET questions=max(0,questions+?2),doubts=max(0,doubts+?3)WHERE id=?1",
@@ -89,7 +89,7 @@ static const char *const texts[STATEMENTS] = {
     [DROP_RUN] = "DELETE FROM run WHERE uuid=?1 RETURNING id",
     [KEEP_CURSOR] = "UPDATE meta SET cursor=?1",
     [BEGINS] = "UPDATE run SET state='running' WHERE uuid=?1 AND state='queued'",
-    [DIVERGED] = "UPDATE run SET diverged=?2 IS NOT NULL,difference=?2 WHERE uuid=?1 AND ended_ms=0",
+    [DIVERGED] = "UPDATE run SET difference=?2 WHERE uuid=?1 AND ended_ms=0",
     [MOVED] = "UPDATE run SET version=?2 WHERE id=?1",
     [HAS_ENDED] = "SELECT 1 FROM run WHERE uuid=?1 AND ended_ms>0",
     [OF_RUN] = "SELECT program,version,workflow FROM run WHERE id=?1",
@@ -771,7 +771,7 @@ static bool make(TfyIndexer *indexer, const char *path)
 static bool forget_diverged(TfyIndexer *indexer)
 {
     static const char converge[] =
-        "UPDATE run SET diverged=0,difference=NULL WHERE questions+doubts+stuck+diverged>0 AND diverged>0";
+        "UPDATE run SET difference=NULL WHERE questions+doubts+stuck+diverged>0 AND diverged>0";
     return sqlite3_exec(indexer->db, converge, NULL, NULL, NULL) == SQLITE_OK;
 }
 

@@ -9,7 +9,7 @@
 
 #include "serve/index.h"
 
-enum { TFY_INDEX_VERSION = 7 };
+enum { TFY_INDEX_VERSION = 8 };
 
 typedef struct TfyIndexMeta {
     uint8_t db[16];  /* of the log */
