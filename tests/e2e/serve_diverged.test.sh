@@ -195,3 +195,24 @@ run tfy signal last size '"big"' --db own.db
 run ./shop resume --all --db own.db
 check "one that continues many sets it aside" ended 65 "set aside: task 1 of"
 check "... and continues the others" sh -c "tfy result last --db own.db | grep -q 'plain big'"
+
+# ---- in a browser ----
+
+modules=$here/../../build/npm/node_modules
+if [ ! -d "$modules/playwright-core" ] || ! command -v chromium >/dev/null; then
+    echo "skipped: the browser, which './dev test' installs"
+    exit 0
+fi
+export TFY_DB="$PWD/page.db"
+right shop
+serves shop.so --no-tcp
+order shop order '{"who":"gus"}'
+one=$id
+order shop order '{"who":"hal"}'
+two=$id
+ends
+wrong shop
+serves shop.so --no-tcp
+timeout 150 node "$here/page/diverged.mjs" "$TFY_DB-live/http" "$modules" "$one" "$two" || check "the browser's part ends" false
+check "the run that the page ended has no task left" sh -c "tfy --db '$TFY_DB' history $one --json | grep -c TaskAbort | grep -qx 1"
+ends
