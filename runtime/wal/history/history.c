@@ -15,6 +15,7 @@
 #include "base/lower_bound.h"
 #include "wal/log/log_state.h"
 #include "wal/history/move.h"
+#include "wal/history/shared.h"
 #include "wal/log/root.h"
 #include "wal/log/saved.h"
 #include "wal/rows/payload.h"
@@ -170,55 +171,16 @@ static int take_task(void *state, const TfyStoreTask *row)
     return 0;
 }
 
-/* A record of the run behind those that its tasks' rows are as new as: no number may be missing. Their chains are checked
- * with the tasks. */
-static int take_head(void *state, const TfyLogRecord *record)
-{
-    Reading *reading = state;
-    TfyHeads *heads = &reading->shared_heads;
-    if (record->lsn != heads->upto + 1) return refuse(reading, TFY_E_DATA, "record", heads->upto + 1, "is missing");
-    TfyHead *head = tfy__heads_find(heads, record->tid);
-    if (!head && !(head = tfy__heads_add(heads, record->tid))) return no_memory(reading);
-    head->lsn = record->lsn;
-    head->chain = record->chain;
-    if (record->step > head->step) head->step = record->step;
-    heads->upto = record->lsn;
-    return 0;
-}
-
-/* In a file the log knows the heads of all tasks; in a shared database they follow from the run's row and newest records. */
+/* In a file the log knows the heads of all tasks; in a shared database they follow from the run's own records. */
 static int find_heads(Reading *reading)
 {
-    TfyStore *store = reading->log->store;
-    TfyLogRun *run = &reading->history->run;
-    int64_t greatest;
+    TfyHeads *heads = &reading->shared_heads;
     if (!reading->log->shared) return 0;
-    reading->heads = &reading->shared_heads;
-    tfy__heads_clear(&reading->shared_heads);
-    const int64_t from = run->snap ? run->snap : 1;
-    reading->shared_heads.upto = from - 1;
-    int code = TFY_STORE(store, TFY_CALL_READ, see_records, run->id, from, take_head, reading);
-    if (code) return reading->error_text[0] ? code : refuse_store(reading, code);
-    if (reading->shared_heads.upto < run->lsn || reading->shared_heads.upto < from)
-        return refuse(reading, TFY_E_DATA, "record", reading->shared_heads.upto + 1, "is missing");
-    if ((code = TFY_STORE(store, TFY_CALL_READ, last_task, run->id, &greatest))) return refuse_store(reading, code);
-    run->lsn = reading->shared_heads.upto;
-    run->owned.tasks = (uint32_t)greatest;
-    return 0;
-}
-
-/* In this process its tasks get numbers of their own. */
-static void give_slot(Reading *reading)
-{
-    TfyLog *log = reading->log;
-    TfyHistory *history = reading->history;
-    if (!log->shared) return;
-    history->run.owned.slot = ++log->slots;
-    history->run.root = tfy__log_owned_tid(&history->run, history->run.root);
-    for (uint32_t i = 0; i < history->task_count; i++)
-        history->tasks[i].tid = tfy__log_owned_tid(&history->run, history->tasks[i].tid);
-    for (uint32_t i = 0; i < history->record_count; i++)
-        history->records[i].tid = tfy__log_owned_tid(&history->run, history->records[i].tid);
+    reading->heads = heads;
+    const int code = tfy__shared_heads(reading->log, &reading->history->run, heads);
+    if (code == TFY_E_NOMEM) return no_memory(reading);
+    if (code == TFY_E_DATA) return refuse(reading, TFY_E_DATA, "record", heads->upto + 1, "is missing");
+    return code ? refuse_store(reading, code) : 0;
 }
 
 /* ---- records ---- */
@@ -751,7 +713,7 @@ static int read_rows(Reading *reading)
 static int read_found(Reading *reading)
 {
     const int code = read_rows(reading);
-    if (!code) give_slot(reading);
+    if (!code && reading->log->shared) tfy__shared_give_slot(reading->log, reading->history);
     return code;
 }
 

@@ -1,0 +1,16 @@
+/* shared.h: what reading a run of a shared database needs, where its records and tasks are numbered within it. */
+#ifndef WAL_HISTORY_SHARED_H
+#define WAL_HISTORY_SHARED_H
+
+#include "wal/history/history.h"
+#include "wal/log/heads.h"
+
+/* The heads of tasks that have records since the run's newest snapshot; those of the others are in their rows. Sets the run's
+ * newest record and the number of its tasks. 0; TFY_E_DATA: the record behind heads->upto is missing; or another failure.
+ * Call it between look and look_away. */
+int tfy__shared_heads(TfyLog *log, TfyLogRun *run, TfyHeads *heads);
+
+/* Gives the run's tasks numbers that are unique in this process (TfyLogOwned). */
+void tfy__shared_give_slot(TfyLog *log, TfyHistory *history);
+
+#endif
