@@ -191,6 +191,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     if (options->store) join_shared(log, options);
     log->read_only = options->read_only;
     log->adopts = options->adopt;
+    log->looked_lsn = -1;
     if (options->path && !log->read_only) tfy__kill_arm();
     log->forgets = !options->path && options->forgets;
     log->inline_only = options->no_thread || (!options->path && !log->shared) || tfy__kill_inline();

@@ -108,7 +108,7 @@ struct TfyLog {
     /* the store, under store_mutex */
     pthread_mutex_t store_mutex;
     TfyHeads heads;     /* of the tail as far as it is read */
-    int64_t looked_lsn; /* newest synced lsn at the last look */
+    int64_t looked_lsn; /* newest synced lsn at the last look; -1: there was none */
     bool gave_back;     /* the store's memory was given back since the last commit */
     TfyWitness witness; /* as read; on a writing log, as last written */
 };
