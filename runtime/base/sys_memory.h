@@ -9,6 +9,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+
+/* Whether a thread keeps blocks that jansson has freed. The address sanitizer has to see each of them freed. */
+#if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
+#define TFY_KEEPS_BLOCKS 0
+#elif defined(__has_feature)
+#define TFY_KEEPS_BLOCKS (!__has_feature(address_sanitizer))
+#else
+#define TFY_KEEPS_BLOCKS 1
+#endif
 
 /* Like those of the C library; free() accepts their memory. */
 void *tfy__sys_malloc(size_t size);
@@ -17,7 +27,8 @@ void *tfy__sys_realloc(void *old, size_t size);
 char *tfy__sys_strdup(const char *text);
 char *tfy__sys_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Gives free pages of the heap back to the system. It takes as long as the heap is large: call it before a long wait. */
+/* Gives what this thread keeps back to malloc, and free pages of the heap to the system. It takes as long as the heap
+ * is large: call it before a long wait. */
 void tfy__sys_trim(void);
 /* Notes that this thread was refused memory. */
 void tfy__sys_refused(void);
