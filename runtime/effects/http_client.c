@@ -16,29 +16,35 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/check.h"
+#include "base/grow.h"
 #include "core/world.h"
 
 #define ROUNDS_PER_TURN  64
 #define SPARE_MOST       128 /* easy handles that are kept, of 6 KB each */
 #define CONNECTIONS_MOST 128 /* open ones that no transfer uses */
 
-/* A socket of curl's that the poller watches; curl decides events and handle. */
+/* A socket of curl's. One of a connection is watched from its first use until it is closed, also while curl waits for
+ * nothing at it: kept connections are used again and again. Others, such as those of curl's resolver, which it closes
+ * without a word, are watched while curl waits. */
 typedef struct Socket {
-    struct Socket *next;
     TfyHttp *http;
     int fd;
-    uint32_t events; /* TFY_FD_… that curl wants now */
+    bool is_connection;
+    uint32_t events; /* TFY_FD_… that curl waits for now */
     int64_t handle;  /* of the watch; below 0: none */
-    bool more;       /* it was still ready after the rounds of a turn */
+    bool more;       /* it may be ready for what curl waits for, and is served in a later turn */
 } Socket;
 
 struct TfyHttp {
     TfyLoop *loop;
     CURLM *multi;
-    Socket *sockets;
+    Socket **sockets; /* by their descriptors; NULL: there is none */
+    uint32_t socket_cap;
     uint64_t timer;      /* curl's own timeout; 0: none */
-    uint64_t more_timer; /* sockets were still ready after the rounds of a turn; 0: none */
+    uint64_t more_timer; /* of sockets with more; 0: none */
     Socket *served;      /* serve is at it; NULL: at none, or curl has given it up meanwhile */
     CURL *spare[SPARE_MOST];
     uint32_t spare_count;
@@ -102,9 +108,16 @@ static int ready(const Socket *socket)
     struct pollfd fd = {
         .fd = socket->fd,
         .events = (short)((socket->events & TFY_FD_READ ? POLLIN : 0) | (socket->events & TFY_FD_WRITE ? POLLOUT : 0))};
-    if (poll(&fd, 1, 0) <= 0) return 0;
+    if (!socket->events || poll(&fd, 1, 0) <= 0) return 0;
     return (fd.revents & POLLIN ? CURL_CSELECT_IN : 0) | (fd.revents & POLLOUT ? CURL_CSELECT_OUT : 0) |
            (fd.revents & (POLLERR | POLLHUP) ? CURL_CSELECT_IN | CURL_CSELECT_ERR : 0);
+}
+
+static void serve_later(Socket *socket)
+{
+    TfyHttp *http = socket->http;
+    socket->more = true;
+    if (!http->more_timer) http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
 }
 
 /* Calls curl for a socket that is ready for `mask`, as long as it is ready for anything. */
@@ -117,30 +130,33 @@ static void serve(Socket *socket, int mask)
         curl_multi_socket_action(http->multi, socket->fd, mask, &running);
         mask = http->served ? ready(socket) : 0; /* without it the socket is gone */
     }
-    if (mask) {
-        socket->more = true;
-        if (!http->more_timer) http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
-    }
+    if (mask) serve_later(socket);
     http->served = NULL;
     drain(http);
 }
 
-/* The list may change with each that is served: start over. */
+/* One in a turn: the others may go with it. */
 static void on_more(void *arg)
 {
     TfyHttp *http = arg;
-    Socket *socket = http->sockets;
+    Socket *socket = NULL;
     http->more_timer = 0;
-    while (socket && !socket->more) socket = socket->next;
+    for (uint32_t fd = 0; fd < http->socket_cap && !socket; fd++)
+        if (http->sockets[fd] && http->sockets[fd]->more) socket = http->sockets[fd];
     if (!socket) return;
     socket->more = false;
     http->more_timer = tfy__timer_add(http->loop, tfy__now_ns(http->loop), on_more, http);
     serve(socket, ready(socket));
 }
 
+/* What curl does not wait for is looked at when it does. */
 static void on_socket(void *arg, uint32_t events)
 {
-    serve(arg, (events & TFY_FD_READ ? CURL_CSELECT_IN : 0) | (events & TFY_FD_WRITE ? CURL_CSELECT_OUT : 0));
+    Socket *socket = arg;
+    const uint32_t wanted = events & (socket->events | TFY_FD_HANGUP);
+    if (socket->events && wanted)
+        serve(socket, (wanted & TFY_FD_WRITE ? CURL_CSELECT_OUT : 0) |
+                          (wanted & (TFY_FD_READ | TFY_FD_HANGUP) ? CURL_CSELECT_IN : 0));
 }
 
 static void on_timeout(void *arg)
@@ -152,47 +168,64 @@ static void on_timeout(void *arg)
     drain(http);
 }
 
+/* NULL: curl has not named it yet, or no longer. */
+static Socket *socket_at(const TfyHttp *http, int fd)
+{
+    return (uint32_t)fd < http->socket_cap ? http->sockets[fd] : NULL;
+}
+
 static void forget_socket(Socket *socket)
 {
     TfyHttp *http = socket->http;
-    for (Socket **place = &http->sockets; *place; place = &(*place)->next) {
-        if (*place != socket) continue;
-        *place = socket->next;
-        break;
-    }
+    CHECK(socket_at(http, socket->fd) == socket);
+    http->sockets[socket->fd] = NULL;
     if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
     if (http->served == socket) http->served = NULL;
     free(socket);
 }
 
-static Socket *remember_socket(TfyHttp *http, int fd)
+/* NULL: no memory. */
+static Socket *remember_socket(TfyHttp *http, int fd, bool is_connection)
 {
+    const uint32_t had = http->socket_cap;
+    if (!GROW(http->sockets, http->socket_cap, (uint32_t)fd + 1, 64)) return NULL;
+    memset(http->sockets + had, 0, (http->socket_cap - had) * sizeof *http->sockets);
     Socket *socket = tfy__sys_calloc(1, sizeof *socket);
     if (!socket) return NULL;
-    *socket = (Socket){.next = http->sockets, .http = http, .fd = fd, .handle = -1};
-    http->sockets = socket;
-    curl_multi_assign(http->multi, fd, socket);
-    return socket;
+    *socket = (Socket){.http = http, .fd = fd, .is_connection = is_connection, .handle = -1};
+    return http->sockets[fd] = socket;
 }
 
-/* curl reports what it waits for at a socket. If that changes, the watch is made anew: a new registration reports
- * what is ready already. */
+/* A new registration reports what is ready already. */
+static bool watch_anew(Socket *socket, uint32_t events)
+{
+    TfyLoop *loop = socket->http->loop;
+    if (socket->handle >= 0) tfy__watch_del(loop, socket->handle);
+    socket->handle = tfy__watch_add(loop, socket->fd, events, on_socket, socket);
+    return socket->handle >= 0;
+}
+
+/* curl reports what it waits for at a socket. What a watched one became ready for before that makes no new edge. */
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
     TfyHttp *http = arg;
-    Socket *socket = known;
-    uint32_t events = (what & CURL_POLL_IN ? TFY_FD_READ : 0) | (what & CURL_POLL_OUT ? TFY_FD_WRITE : 0);
+    Socket *socket = socket_at(http, fd);
+    const uint32_t events = (what & CURL_POLL_IN ? TFY_FD_READ : 0) | (what & CURL_POLL_OUT ? TFY_FD_WRITE : 0);
+    (void)easy, (void)known;
     if (what == CURL_POLL_REMOVE) {
-        if (socket) forget_socket(socket);
+        if (socket && !socket->is_connection)
+            forget_socket(socket);
+        else if (socket)
+            socket->events = 0;
         return 0;
     }
-    if (!socket) socket = remember_socket(http, fd);
-    if (!socket) return -1;
-    if (socket->events == events && socket->handle >= 0) return 0;
-    if (socket->handle >= 0) tfy__watch_del(http->loop, socket->handle);
+    if (!socket && !(socket = remember_socket(http, fd, false))) return -1;
+    const bool more = events & ~socket->events, others = events != socket->events;
     socket->events = events;
-    socket->handle = tfy__watch_add(http->loop, fd, events, on_socket, socket);
-    return socket->handle < 0 ? -1 : 0;
+    if (!socket->is_connection) return (!others && socket->handle >= 0) || watch_anew(socket, events) ? 0 : -1;
+    if (socket->handle < 0) return watch_anew(socket, TFY_FD_READ | TFY_FD_WRITE) ? 0 : -1;
+    if (more && ready(socket)) serve_later(socket);
+    return 0;
 }
 
 static int set_timer(CURLM *multi, long timeout_ms, void *arg)
@@ -211,10 +244,23 @@ static int set_timer(CURLM *multi, long timeout_ms, void *arg)
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     TfyTransfer *transfer = arg;
+    TfyHttp *http = transfer->http;
     (void)purpose;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd < 0 && tfy__is_no_room(errno)) transfer->no_room = errno;
-    return fd < 0 ? CURL_SOCKET_BAD : fd;
+    if (fd < 0) return CURL_SOCKET_BAD;
+    CHECK(!socket_at(http, fd));
+    if (remember_socket(http, fd, true)) return fd;
+    close(fd);
+    transfer->no_room = ENOMEM;
+    return CURL_SOCKET_BAD;
+}
+
+static int close_socket(void *arg, curl_socket_t fd)
+{
+    Socket *socket = socket_at(arg, fd);
+    if (socket) forget_socket(socket);
+    return close(fd);
 }
 
 int tfy__http_no_room(const TfyTransfer *transfer)
@@ -243,9 +289,12 @@ void tfy__http_easy_free(TfyHttp *http, CURL *easy)
 bool tfy__http_start(TfyHttp *http, TfyTransfer *transfer)
 {
     transfer->no_room = 0;
+    transfer->http = http;
     curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
     curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETDATA, transfer);
+    curl_easy_setopt(transfer->easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    curl_easy_setopt(transfer->easy, CURLOPT_CLOSESOCKETDATA, http);
     transfer->active = curl_multi_add_handle(http->multi, transfer->easy) == CURLM_OK;
     return transfer->active;
 }
@@ -292,7 +341,9 @@ void tfy__http_free(TfyHttp *http)
     if (!http) return;
     while (http->spare_count) curl_easy_cleanup(http->spare[--http->spare_count]);
     if (http->multi) curl_multi_cleanup(http->multi);
-    while (http->sockets) forget_socket(http->sockets);
+    for (uint32_t fd = 0; fd < http->socket_cap; fd++)
+        if (http->sockets[fd]) forget_socket(http->sockets[fd]);
+    free(http->sockets);
     if (http->timer) tfy__timer_del(http->loop, http->timer);
     if (http->more_timer) tfy__timer_del(http->loop, http->more_timer);
     curl_global_cleanup();

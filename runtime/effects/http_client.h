@@ -14,9 +14,10 @@ typedef struct TfyHttp TfyHttp; /* one per performer and loop */
 
 /* One request under way. The sender owns it. */
 typedef struct TfyTransfer {
-    CURL *easy;  /* CURLOPT_PRIVATE is reserved for the client */
-    bool active; /* curl works on it */
-    int no_room; /* the error of a socket that was refused for lack of room; 0: none */
+    CURL *easy;    /* CURLOPT_PRIVATE is reserved for the client */
+    TfyHttp *http; /* that it was started with last; NULL: none yet */
+    bool active;   /* curl works on it */
+    int no_room;   /* the error of a socket that was refused for lack of room; 0: none */
     /* Called on the loop's thread, never inside tfy__http_start; may start the transfer again. */
     void (*ended)(void *arg, CURLcode result);
     void *arg;
