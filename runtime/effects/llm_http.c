@@ -13,6 +13,7 @@
 #include "base/grow.h"
 #include "effects/http_client.h"
 #include "effects/known.h"
+#include "effects/llm_address.h"
 #include "effects/llm_stream.h"
 #include "effects/sse.h"
 #include "value/json.h"
@@ -35,28 +36,20 @@
 /* the longest wait that an endpoint can ask for: 30 days; longer ones are not meant */
 #define WAIT_MOST_MS (INT64_C(30) * 86400 * 1000)
 
-/* A target's address as it is asked and as messages may show it, which are the same for request after request. */
-typedef struct Address {
-    const TfyLlmForm *form;
-    char *url; /* that it follows from; NULL: none yet */
-    char *endpoint, *shown;
-} Address;
-
 struct TfyLlmHttp {
-    Address address;            /* of the newest request */
     TfyLoop *loop;              /* its timers measure the pauses between tries */
     const TfyLlmLimits *limits; /* owned by the caller; read anew for each request */
     TfyHttp *client;            /* owned */
-    uint64_t *unstreamed;       /* endpoints and models that refused a stream, as hashes of both */
+    TfyLlmAddresses addresses;
+    uint64_t *unstreamed; /* endpoints and models that refused a stream, as hashes of both */
     uint32_t unstreamed_count, unstreamed_cap;
 };
 
 struct TfyLlmAsk {
     TfyLlmHttp *http;
-    TfyTransfer transfer; /* active: curl works on it; otherwise it waits for its timer */
-    struct curl_slist *headers;
+    TfyTransfer transfer;   /* active: curl works on it; otherwise it waits for its timer */
+    TfyLlmAddress *address; /* NULL: none is used yet */
     const TfyLlmForm *form;
-    char *url; /* as messages may show it: without user, password and query */
     TfyBuffer body;
     bool sent;             /* the present try has left, or begun to */
     TfyBuffer answer;      /* the response body, unless it streams */
@@ -74,7 +67,6 @@ struct TfyLlmAsk {
     bool offers;           /* the request offers tools: an answer without a text is one, too */
     uint32_t tries;        /* requests sent, also before a wait */
     uint64_t timer;        /* before the next try; 0: none */
-    bool keyed;            /* the headers have a key, and are wiped */
     TfyLlmHeard heard;
     void *arg; /* of heard */
 };
@@ -136,64 +128,6 @@ static char *without_key(const char *text, size_t len, size_t *out_len)
     return masked.data;
 }
 
-/* ---- addresses ---- */
-
-static bool ends_with(const char *text, const char *tail)
-{
-    size_t len = strlen(text), tail_len = strlen(tail);
-    return len >= tail_len && strcmp(text + len - tail_len, tail) == 0;
-}
-
-/* "" and "/" become /v1/chat/completions, /v1 gets /chat/completions, and a path that ends with that stays. */
-static char *complete_path(const char *path, const char *tail)
-{
-    size_t len = strlen(path);
-    char *full = tfy__sys_malloc(len + sizeof "/v1" + strlen(tail) + 1);
-    if (!full) return NULL;
-    memcpy(full, path, len + 1);
-    while (len > 0 && full[len - 1] == '/') full[--len] = '\0';
-    if (ends_with(full, tail)) return full;
-    if (len == 0) strcat(full, "/v1");
-    return strcat(full, tail);
-}
-
-char *tfy__llm_endpoint(const TfyLlmForm *form, const char *url)
-{
-    CURLU *parts = tfy__http_parse_url(url);
-    if (!parts) return NULL;
-    char *path = NULL, *full = NULL, *endpoint = NULL;
-    if (curl_url_get(parts, CURLUPART_PATH, &path, 0) == CURLUE_OK) full = complete_path(path, form->path);
-    if (full && curl_url_set(parts, CURLUPART_PATH, full, 0) == CURLUE_OK) endpoint = tfy__http_take_url(parts);
-    free(full);
-    curl_free(path);
-    curl_url_cleanup(parts);
-    return endpoint;
-}
-
-static void forget_address(Address *address)
-{
-    free(address->url);
-    free(address->endpoint);
-    free(address->shown);
-    *address = (Address){.url = NULL};
-}
-
-/* 0; EINVAL: the URL is not one; ENOMEM. */
-static int find_address(Address *address, const TfyLlmTarget *target)
-{
-    if (address->url && address->form == target->form && strcmp(address->url, target->url) == 0) return 0;
-    forget_address(address);
-    char *endpoint = tfy__llm_endpoint(target->form, target->url);
-    if (!endpoint) return EINVAL;
-    *address = (Address){.form = target->form,
-                         .url = tfy__sys_strdup(target->url),
-                         .endpoint = endpoint,
-                         .shown = tfy__http_public_url(endpoint)};
-    if (address->url && address->shown) return 0;
-    forget_address(address);
-    return ENOMEM;
-}
-
 /* ---- the end of a request ---- */
 
 static void stop_transfer(TfyLlmAsk *ask)
@@ -207,12 +141,11 @@ static void free_ask(TfyLlmAsk *ask)
 {
     stop_transfer(ask);
     if (ask->timer) tfy__timer_del(ask->http->loop, ask->timer);
-    tfy__http_easy_free(ask->http->client, ask->transfer.easy);
-    tfy__http_headers_free(ask->headers);
+    tfy__llm_address_easy_free(&ask->http->addresses, ask->address, ask->transfer.easy);
+    tfy__llm_address_leave(&ask->http->addresses, ask->address);
     tfy__buffer_free(&ask->answer);
     tfy__sse_free(&ask->events);
     tfy__llm_stream_free(&ask->stream);
-    free(ask->url);
     tfy__buffer_free(&ask->body);
     free(ask);
 }
@@ -329,13 +262,13 @@ static void take_response(TfyLlmAsk *ask)
         fail(ask, ENOMEM, "memory ran out while the model's answer was read");
     else if (!response)
         fail(ask, EBADMSG, "the model's endpoint %s answered with something that is not JSON (line %d, column %d)",
-             ask->url, where.line, where.column);
+             ask->address->shown, where.line, where.column);
     else if (parts.text || judged || parts.refusal || (ask->offers && has))
         succeed(ask, &parts);
     else if (reason && reason[0])
-        fail(ask, EBADMSG, "the model returned no text (finish_reason %.40s) at %s", reason, ask->url);
+        fail(ask, EBADMSG, "the model returned no text (finish_reason %.40s) at %s", reason, ask->address->shown);
     else
-        fail(ask, EBADMSG, "the answer of the model's endpoint %s has no %s", ask->url, form->place);
+        fail(ask, EBADMSG, "the answer of the model's endpoint %s has no %s", ask->address->shown, form->place);
     free(reason);
     json_decref(parts.text);
     json_decref(parts.calls);
@@ -371,7 +304,7 @@ static bool is_too_long(const TfyLlmAsk *ask, long status)
 static void fail_too_long(TfyLlmAsk *ask, long status, const char *words)
 {
     char text[TFY_ERROR_TEXT], none[] = "";
-    snprintf(text, sizeof text, "the model's endpoint %s answered HTTP %ld: %.300s", ask->url, status,
+    snprintf(text, sizeof text, "the model's endpoint %s answered HTTP %ld: %.300s", ask->address->shown, status,
              words && words[0] ? words : "it is too large");
     const TfyLlmReply reply = {.answer = none,
                                .model = none,
@@ -424,17 +357,17 @@ static void fail_status(TfyLlmAsk *ask, long status)
     const bool unstreamed = refuses_stream(ask, status);
     if (unstreamed) note_unstreamed(ask->http, ask->target);
     if (unstreamed)
-        fail(ask, TFY_LLM_NO_STREAM, "the model's endpoint %s gives no streams", ask->url);
+        fail(ask, TFY_LLM_NO_STREAM, "the model's endpoint %s gives no streams", ask->address->shown);
     else if (ask->stream.error)
-        fail(ask, status, "the model's endpoint %s gave up in the middle of its answer%s%.300s", ask->url,
+        fail(ask, status, "the model's endpoint %s gave up in the middle of its answer%s%.300s", ask->address->shown,
              has ? ": " : "", has ? words : "");
     else if (status >= 300 && status < 400)
         fail(ask, status,
              "the model's endpoint %s answered with a redirect (HTTP %ld), which is not followed; set TFY_LLM_URL to "
              "the final address",
-             ask->url, status);
+             ask->address->shown, status);
     else
-        fail(ask, status, "the model's endpoint %s answered HTTP %ld%s%s%.300s", ask->url, status,
+        fail(ask, status, "the model's endpoint %s answered HTTP %ld%s%s%.300s", ask->address->shown, status,
              ask->tries > 1 ? " repeatedly" : "", has ? ": " : "", has ? words : "");
     free(words);
 }
@@ -445,21 +378,23 @@ static void fail_transport(TfyLlmAsk *ask, CURLcode result)
     const int no_room = tfy__http_no_room(&ask->transfer);
     curl_easy_getinfo(ask->transfer.easy, CURLINFO_OS_ERRNO, &os_error);
     if (no_room)
-        fail(ask, no_room, "there is no room to ask the model's endpoint %s: %s", ask->url, strerror(no_room));
+        fail(ask, no_room, "there is no room to ask the model's endpoint %s: %s", ask->address->shown,
+             strerror(no_room));
     else if (ask->too_big)
-        fail(ask, EFBIG, "the answer of the model's endpoint %s is longer than %zu bytes", ask->url,
+        fail(ask, EFBIG, "the answer of the model's endpoint %s is longer than %zu bytes", ask->address->shown,
              ask->http->limits->body_max);
     else if (ask->answer.failed)
         fail(ask, ENOMEM, "memory ran out while the model's answer was read");
     else if (ask->broke)
-        fail(ask, ECONNRESET, "the stream of the model's endpoint %s broke: %s", ask->url, ask->broke);
+        fail(ask, ECONNRESET, "the stream of the model's endpoint %s broke: %s", ask->address->shown, ask->broke);
     else if (result == CURLE_OPERATION_TIMEDOUT)
-        fail(ask, ETIMEDOUT, "the model's endpoint %s did not answer in time", ask->url);
+        fail(ask, ETIMEDOUT, "the model's endpoint %s did not answer in time", ask->address->shown);
     else if (result == CURLE_PARTIAL_FILE || result == CURLE_GOT_NOTHING || result == CURLE_RECV_ERROR ||
              result == CURLE_ABORTED_BY_CALLBACK)
-        fail(ask, ECONNRESET, "the model's endpoint %s closed the connection in the middle of its answer", ask->url);
+        fail(ask, ECONNRESET, "the model's endpoint %s closed the connection in the middle of its answer",
+             ask->address->shown);
     else
-        fail(ask, os_error ? os_error : EPROTO, "cannot reach the model's endpoint %s: %s%s%s", ask->url,
+        fail(ask, os_error ? os_error : EPROTO, "cannot reach the model's endpoint %s: %s%s%s", ask->address->shown,
              curl_easy_strerror(result), os_error ? ", " : "", os_error ? strerror((int)os_error) : "");
 }
 
@@ -673,6 +608,7 @@ TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits)
     TfyLlmHttp *http = tfy__sys_calloc(1, sizeof *http);
     if (!http) return NULL;
     *http = (TfyLlmHttp){.loop = loop, .limits = limits, .client = tfy__http_new(loop)};
+    http->addresses.http = http->client;
     if (http->client) return http;
     free(http);
     return NULL;
@@ -681,44 +617,17 @@ TfyLlmHttp *tfy__llm_http_new(TfyLoop *loop, const TfyLlmLimits *limits)
 void tfy__llm_http_free(TfyLlmHttp *http)
 {
     if (!http) return;
+    tfy__llm_addresses_close(&http->addresses);
     tfy__http_free(http->client);
-    forget_address(&http->address);
     free(http->unstreamed);
     free(http);
 }
 
-static bool add_header(TfyLlmAsk *ask, const char *line)
-{
-    struct curl_slist *longer = curl_slist_append(ask->headers, line);
-    if (longer) ask->headers = longer;
-    return longer;
-}
-
-/* "Expect:" keeps curl from waiting for a permission that many small servers never give. */
-static bool add_headers(TfyLlmAsk *ask, const char *key)
-{
-    char line[KEY_MAX + 64];
-    ask->keyed = key[0];
-    snprintf(line, sizeof line, "%s%s", ask->form->key, key);
-    const bool ok = (!ask->keyed || add_header(ask, line)) &&
-                    (!ask->form->fixed || add_header(ask, ask->form->fixed)) &&
-                    add_header(ask, "Content-Type: application/json") && add_header(ask, "Accept: application/json") &&
-                    add_header(ask, "Expect:");
-    if (ask->keyed) explicit_bzero(line, sizeof line);
-    return ok;
-}
-
-static bool set_options(TfyLlmAsk *ask, const char *endpoint)
+static bool set_options(TfyLlmAsk *ask)
 {
     CURL *easy = ask->transfer.easy;
     const TfyLlmLimits *limits = ask->http->limits;
-    return curl_easy_setopt(easy, CURLOPT_URL, endpoint) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, ask->headers) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.len) == CURLE_OK &&
+    return curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.len) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body.data) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_once) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PREREQDATA, ask) == CURLE_OK &&
@@ -744,35 +653,27 @@ static bool take_key(const TfyLlmTarget *target, char key[KEY_MAX + 1], char *er
     return true;
 }
 
-static bool set_up(TfyLlmAsk *ask, const char *key)
+static int set_up(TfyLlmAsk *ask, const TfyLlmTarget *target, const char *key)
 {
-    const Address *address = &ask->http->address;
-    ask->url = tfy__sys_strdup(address->shown);
-    ask->transfer = (TfyTransfer){.easy = tfy__http_easy(ask->http->client), .ended = finish, .arg = ask};
-    return ask->url && ask->transfer.easy && add_headers(ask, key) && set_options(ask, address->endpoint) &&
-           send_ask(ask);
+    TfyLlmAddresses *addresses = &ask->http->addresses;
+    const int code = tfy__llm_address(addresses, target->form, target->url, key, &ask->address);
+    if (code) return code;
+    ask->transfer = (TfyTransfer){.easy = tfy__llm_address_easy(addresses, ask->address), .ended = finish, .arg = ask};
+    return ask->transfer.easy && set_options(ask) && send_ask(ask) ? 0 : ENOMEM;
 }
 
 /* Fills a new ask. False: error is set. */
 static bool prepare(TfyLlmAsk *ask, const TfyLlmTarget *target, int64_t *code, char *error)
 {
     char key[KEY_MAX + 1];
-    *code = find_address(&ask->http->address, target);
-    if (*code == EINVAL) {
+    const bool has_key = take_key(target, key, error);
+    *code = has_key ? set_up(ask, target, key) : EINVAL;
+    if (key[0]) explicit_bzero(key, sizeof key);
+    if (has_key && *code == EINVAL)
         snprintf(error, TFY_ERROR_TEXT, "%s is not an http or https address", target->named);
-        return false;
-    }
-    bool ok = !*code;
-    if (ok && !take_key(target, key, error)) {
-        *code = EINVAL;
-        ok = false;
-    } else {
-        *code = ENOMEM;
+    else if (has_key && *code)
         snprintf(error, TFY_ERROR_TEXT, "memory ran out before the model was asked");
-        ok = ok && set_up(ask, key);
-    }
-    explicit_bzero(key, sizeof key);
-    return ok;
+    return !*code;
 }
 
 TfyLlmAsk *tfy__llm_http_ask(TfyLlmHttp *http, const TfyLlmTarget *target, TfyBuffer *body, const TfyLlmHeard *heard,
