@@ -70,6 +70,32 @@ static void add(TfyLlmWire *wire, const json_t *message)
     tfy__buffer_char(out, '}');
 }
 
+static void add_slice(TfyBuffer *out, const char *before, const TfyLlmSlice *value)
+{
+    tfy__buffer_text(out, before);
+    tfy__buffer_add(out, value->at, value->len);
+}
+
+/* As add, of what stands in the message. */
+static void add_plain(TfyLlmWire *wire, const TfyLlmPlain *message)
+{
+    TfyBuffer *out = &wire->text;
+    TfyLlmSlice calls = message->calls;
+    TfyLlmPlainCall call;
+    add_slice(out, out->len ? ",{\"content\":" : "{\"content\":", &message->content);
+    add_slice(out, ",\"role\":", &message->role);
+    for (bool first = true; tfy__llm_plain_call(&calls, &call); first = false) {
+        add_slice(out, first ? ",\"tool_calls\":[{\"id\":" : ",{\"id\":", &call.id);
+        tfy__buffer_text(out, ",\"type\":\"function\",\"function\":{\"arguments\":");
+        tfy__buffer_json_string(out, call.args.at, call.args.len);
+        add_slice(out, ",\"name\":", &call.tool);
+        tfy__buffer_text(out, "}}");
+    }
+    if (message->calls.len) tfy__buffer_char(out, ']');
+    if (message->id.len) add_slice(out, ",\"tool_call_id\":", &message->id);
+    tfy__buffer_char(out, '}');
+}
+
 static json_t *wire_tool(const json_t *tool)
 {
     return json_pack("{s:s, s:{s:O, s:O, s:O}}", "type", "function", "function", "name", json_object_get(tool, "name"),
@@ -241,6 +267,7 @@ const TfyLlmForm tfy__llm_chat = {.api = "chat",
                                   .place = "choices[0].message.content",
                                   .key = "Authorization: Bearer ",
                                   .add = add,
+                                  .add_plain = add_plain,
                                   .tool = wire_tool,
                                   .body = body,
                                   .read = read_response,

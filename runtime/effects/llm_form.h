@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "effects/llm_plain.h"
 #include "effects/llm_stream.h"
 
 /* A file that is sent along. */
@@ -65,6 +66,7 @@ typedef struct TfyLlmWire {
     const struct TfyLlmForm *form;
     const char *from;         /* the model whose opaque items are sent; NULL: none are. Borrowed */
     uint32_t count;           /* messages */
+    size_t met;               /* bytes of these in the talk's text */
     TfyBuffer text;           /* the items of the form's list of messages, with commas between them */
     TfyBuffer system;         /* messages: the same of the system text's parts */
     const char *open;         /* messages: the role of the newest item, whose parts may go on; NULL: there is none */
@@ -91,6 +93,8 @@ typedef struct TfyLlmForm {
     const char *fixed; /* one more header line, or NULL */
     /* Adds a message to the end. Without memory a buffer of the wire has failed. */
     void (*add)(TfyLlmWire *wire, const json_t *message);
+    /* The same of a plain one, with the same bytes. NULL: the form takes none. */
+    void (*add_plain)(TfyLlmWire *wire, const TfyLlmPlain *message);
     /* A tool in this form; the caller owns it. NULL: no memory. */
     json_t *(*tool)(const json_t *tool);
     /* Appends the body of a request. */

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/list.h"
+#include "effects/llm_plain.h"
 #include "value/json.h"
 
 #define KEPT_BYTES ((size_t)16 << 20) /* of all talks of a loop that no question is using */
@@ -78,6 +79,8 @@ static void cut(TfyLlmTalk *talk)
     talk->count = talk->met;
     talk->text.len = talk->at;
     if (talk->text.data) talk->text.data[talk->at] = '\0';
+    talk->fresh_from = 0;
+    talk->fresh_at = 0;
     drop_fresh(talk);
     tfy__llm_wire_free(&talk->wire);
 }
@@ -90,15 +93,18 @@ static bool has_next(const TfyLlmTalk *talk, const char *message, size_t len, si
            memcmp(talk->text.data + *from, message, len) == 0;
 }
 
-static bool add_fresh(TfyLlmTalk *talk, json_t *message)
+/* Whether it is a message. Without memory text.failed is set. */
+static bool is_message(TfyLlmTalk *talk, const char *message, size_t len)
 {
-    if (!talk->adding) {
-        drop_fresh(talk);
-        talk->fresh = json_array();
-        talk->fresh_from = talk->count;
-        talk->adding = true;
-    }
-    return json_array_append_new(talk->fresh, message) == 0;
+    const char *at = message;
+    TfyLlmPlain plain;
+    json_error_t error;
+    if (tfy__llm_plain(&at, message + len, &plain) && at == message + len) return true;
+    json_t *json = tfy__json_read(message, len, JSON_ALLOW_NUL, &error);
+    const bool is = json_is_string(json_object_get(json, "role"));
+    talk->text.failed |= !json && json_error_code(&error) == json_error_out_of_memory;
+    json_decref(json);
+    return is;
 }
 
 bool tfy__talk_add(TfyLlmTalk *talk, const char *message, size_t len)
@@ -109,17 +115,16 @@ bool tfy__talk_add(TfyLlmTalk *talk, const char *message, size_t len)
         talk->met++;
         return true;
     }
-    json_error_t error;
-    json_t *json = tfy__json_read(message, len, JSON_ALLOW_NUL, &error);
-    talk->text.failed |= !json && json_error_code(&error) == json_error_out_of_memory;
-    if (!json_is_string(json_object_get(json, "role"))) {
-        json_decref(json);
-        return false;
-    }
+    if (!is_message(talk, message, len)) return false;
     cut(talk);
+    drop_fresh(talk);
     if (talk->count) tfy__buffer_char(&talk->text, ',');
+    if (!talk->adding) {
+        talk->fresh_from = talk->count;
+        talk->fresh_at = talk->text.len;
+        talk->adding = true;
+    }
     tfy__buffer_add(&talk->text, message, len);
-    if (!add_fresh(talk, json)) talk->text.failed = true;
     talk->at = talk->text.len;
     talk->met = ++talk->count;
     return !talk->text.failed;
@@ -132,11 +137,12 @@ void tfy__talk_end(TfyLlmTalk *talk)
 
 /* ---- what is made of it ---- */
 
-static json_t *parse_all(const TfyLlmTalk *talk)
+/* The messages from this place in the text on. */
+static json_t *parse_from(const TfyLlmTalk *talk, size_t at)
 {
     TfyBuffer list = {0};
     tfy__buffer_char(&list, '[');
-    tfy__buffer_add(&list, talk->text.data, talk->text.len);
+    tfy__buffer_add(&list, talk->text.data + at, talk->text.len - at);
     tfy__buffer_char(&list, ']');
     json_t *all = list.failed ? NULL : tfy__json_read(list.data, list.len, JSON_ALLOW_NUL, NULL);
     tfy__buffer_free(&list);
@@ -145,18 +151,46 @@ static json_t *parse_all(const TfyLlmTalk *talk)
 
 json_t *tfy__talk_since(TfyLlmTalk *talk, uint32_t from)
 {
-    json_t *list = json_array();
-    const bool known = from == talk->count || (talk->fresh && from >= talk->fresh_from);
-    json_t *all = known ? NULL : parse_all(talk);
-    const json_t *of = all ? all : talk->fresh;
-    bool ok = list && (known || all);
-    for (size_t i = from - (all || !of ? 0 : talk->fresh_from); ok && from < talk->count && i < json_array_size(of);
-         i++)
+    json_t *list = json_array(), *all = NULL;
+    if (from == talk->count) return list;
+    const bool known = from >= talk->fresh_from;
+    if (known && !talk->fresh) talk->fresh = parse_from(talk, talk->fresh_at);
+    if (!known) all = parse_from(talk, 0);
+    const json_t *of = known ? talk->fresh : all;
+    bool ok = list && of;
+    for (size_t i = from - (known ? talk->fresh_from : 0); ok && i < json_array_size(of); i++)
         ok = json_array_append(list, json_array_get(of, i)) == 0;
     json_decref(all);
     if (ok) return list;
     json_decref(list);
     return NULL;
+}
+
+/* Adds messages as long as they are plain. */
+static void wire_plain(const TfyLlmTalk *talk, TfyLlmWire *wire)
+{
+    const char *text = talk->text.data;
+    while (wire->count < talk->count) {
+        const char *at = text + wire->met + (wire->count > 0);
+        TfyLlmPlain plain;
+        if (!tfy__llm_plain(&at, text + talk->text.len, &plain)) return;
+        wire->form->add_plain(wire, &plain);
+        wire->met = (size_t)(at - text);
+        wire->count++;
+    }
+}
+
+/* Adds all that are left. False: no memory. */
+static bool wire_rest(TfyLlmTalk *talk, TfyLlmWire *wire)
+{
+    json_t *list = tfy__talk_since(talk, wire->count);
+    const json_t *message;
+    size_t i;
+    json_array_foreach(list, i, message) wire->form->add(wire, message);
+    wire->count = talk->count;
+    wire->met = talk->text.len;
+    json_decref(list);
+    return list;
 }
 
 const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form, const char *from, const TfyLlmFiles *files)
@@ -166,15 +200,10 @@ const TfyLlmWire *tfy__talk_wire(TfyLlmTalk *talk, const TfyLlmForm *form, const
     wire->form = form;
     wire->from = from;
     wire->files = files;
-    json_t *list = tfy__talk_since(talk, wire->count);
-    const json_t *message;
-    size_t i;
-    json_array_foreach(list, i, message) form->add(wire, message);
-    wire->count = talk->count;
+    if (form->add_plain) wire_plain(talk, wire);
+    const bool whole = wire->count == talk->count || wire_rest(talk, wire);
     wire->files = NULL;
-    const bool ok = list && !wire->text.failed && !wire->system.failed;
-    json_decref(list);
-    if (ok) return wire;
+    if (whole && !wire->text.failed && !wire->system.failed) return wire;
     tfy__llm_wire_free(wire);
     return NULL;
 }

@@ -2,7 +2,8 @@
  *
  * Each question of an agent begins with the messages of the one before. So the messages of the newest question are kept,
  * by task and place, in two texts that only grow: as canonical JSON, of which the digest and the lines of recorded sessions
- * are made, and as the wire form that was sent. What is new is parsed and converted, once; all else is compared and copied.
+ * are made, and as the wire form that was sent. What is new is converted, once, and only parsed where it
+ * is not plain (llm_plain.h); all else is compared and copied.
  *
  * Nothing depends on what is kept: a question that begins in another way, or whose talk was forgotten, is made anew. What
  * was not used longest is forgotten first, when all talks together pass a limit. */
@@ -22,8 +23,9 @@ typedef struct TfyLlmTalk {
     uint32_t count;                 /* of them */
     uint32_t met;                   /* of them, those that the question being made has so far */
     size_t at;                      /* bytes of these in the text */
-    json_t *fresh;                  /* the messages that were added last; NULL: none are kept */
-    uint32_t fresh_from;            /* the number of the first of them */
+    uint32_t fresh_from;            /* the number of the first message that was added last … */
+    size_t fresh_at;                /* … and where it is in the text */
+    json_t *fresh;                  /* the messages from it on; NULL: nobody has asked for them */
     bool adding;                    /* they are those of the question being made */
     TfyLlmWire wire;                /* may lag behind the text */
     size_t bytes;                   /* that it is counted with while it is kept */

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "effects/llm.h"
+#include "value/json.h"
 
 #include "../llm/fake_loop.h"
 #include "../llm/sites.h"
@@ -154,6 +155,124 @@ static void what_is_not_a_message_ends_a_conversation(void **state)
     world_close(&world);
 }
 
+/* ---- plain messages ---- */
+
+static uint32_t seed;
+
+static uint32_t any(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % below;
+}
+
+static void add_any_text(TfyBuffer *out)
+{
+    static const char *const parts[] = {"a",  "word ", "\"", "\\",   "/",    "\n", "\t",
+                                        "\r", "\b",    "\f", "\x7f", "\x01", "ü",  "\U0001f600"};
+    TfyBuffer text = {0};
+    /* what no other escapes is the most frequent */
+    for (uint32_t i = any(6); i > 0; i--)
+        tfy__buffer_text(&text, parts[any(any(20) ? 11 : sizeof parts / sizeof *parts)]);
+    tfy__buffer_json_string(out, text.len ? text.data : "", text.len);
+    tfy__buffer_free(&text);
+}
+
+static void add_any_value(TfyBuffer *out, int depth)
+{
+    static const char *const others[] = {
+        "0", "7", "-12", "true", "false", "null", "123456789012345678", "-1234567890123456789"};
+    static const char *const rare[] = {"1.5", "-0.0", "1e300", "9.0"};
+    const uint32_t kind = any(depth < 3 ? 6 : 4), count = any(3);
+    if (kind < 2) {
+        add_any_text(out);
+    } else if (kind < 4) {
+        tfy__buffer_text(out, any(12) ? others[any(sizeof others / sizeof *others)] : rare[any(4)]);
+    } else if (kind == 4) {
+        tfy__buffer_char(out, '[');
+        for (uint32_t i = 0; i < count; i++) {
+            tfy__buffer_text(out, i ? "," : "");
+            add_any_value(out, depth + 1);
+        }
+        tfy__buffer_char(out, ']');
+    } else {
+        tfy__buffer_char(out, '{');
+        for (uint32_t i = 0; i < count; i++) {
+            tfy__buffer_printf(out, "%s\"m%u\":", i ? "," : "", i);
+            add_any_value(out, depth + 1);
+        }
+        tfy__buffer_char(out, '}');
+    }
+}
+
+/* A message as a conversation has it: canonical. malloc'ed. */
+static char *any_message(void)
+{
+    static const char *const roles[] = {"assistant", "user", "tool", "system"};
+    const uint32_t calls = any(3) ? 0 : 1 + any(3);
+    TfyBuffer text = {0}, canonical = {0};
+    tfy__buffer_char(&text, '{');
+    for (uint32_t i = 0; i < calls; i++) {
+        tfy__buffer_text(&text, i ? ",{\"args\":" : "\"calls\":[{\"args\":");
+        add_any_value(&text, 0);
+        tfy__buffer_text(&text, ",\"id\":");
+        add_any_text(&text);
+        tfy__buffer_text(&text, any(20) ? ",\"tool\":" : ",\"other\":");
+        add_any_text(&text);
+        tfy__buffer_text(&text, i + 1 < calls ? "}" : "}],");
+    }
+    tfy__buffer_text(&text, any(20) ? "\"content\":" : "\"left_out\":1,\"content\":");
+    add_any_text(&text);
+    const bool has_id = any(2);
+    if (has_id) tfy__buffer_text(&text, ",\"id\":");
+    if (has_id) add_any_text(&text);
+    tfy__buffer_printf(&text, ",\"role\":\"%s\"}", roles[any(4)]);
+    json_t *json = json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
+    assert_true(json && tfy__encode_json(&canonical, json));
+    json_decref(json);
+    tfy__buffer_free(&text);
+    return canonical.data;
+}
+
+static void a_plain_message_has_the_bytes_that_its_tree_gives(void **state)
+{
+    TfyLlmForm by_trees = tfy__llm_chat;
+    World world;
+    int plain = 0, all = 0;
+    world_open(&world);
+    by_trees.add_plain = NULL;
+    for (seed = 1; all < 20000; all++) {
+        char *message = any_message();
+        const char *at = message, *const list[] = {conversation[0], message, message, conversation[3]};
+        TfyLlmPlain slices;
+        plain += tfy__llm_plain(&at, message + strlen(message), &slices);
+        char *one = body_of(&world, NULL, &tfy__llm_chat, list, 4, true),
+             *other = body_of(&world, NULL, &by_trees, list, 4, true);
+        assert_string_equal(one, other);
+        free(one);
+        free(other);
+        free(message);
+    }
+    assert_true(plain > all / 2 && plain < all);
+    world_close(&world);
+}
+
+/* What is cut off, or has more than a message, is not read as one. */
+static void a_part_of_a_plain_message_is_not_plain(void **state)
+{
+    seed = 7;
+    for (int i = 0; i < 500; i++) {
+        char *message = any_message();
+        const size_t len = strlen(message);
+        TfyLlmPlain slices;
+        for (size_t cut = 0; cut < len; cut++) {
+            const char *at = message;
+            assert_false(tfy__llm_plain(&at, message + cut, &slices));
+            assert_ptr_equal(at, message);
+        }
+        free(message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +281,8 @@ int main(void)
         cmocka_unit_test(each_body_begins_with_the_one_before),
         cmocka_unit_test(what_is_kept_is_bounded),
         cmocka_unit_test(what_is_not_a_message_ends_a_conversation),
+        cmocka_unit_test(a_plain_message_has_the_bytes_that_its_tree_gives),
+        cmocka_unit_test(a_part_of_a_plain_message_is_not_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
