@@ -36,6 +36,7 @@ typedef struct Socket {
     uint32_t events; /* TFY_FD_… that curl waits for now */
     int64_t handle;  /* of the watch; below 0: none */
     bool more;       /* it may be ready for what curl waits for, and is served in a later turn */
+    bool quiet;      /* nothing that curl may wait for next has come */
 } Socket;
 
 struct TfyHttp {
@@ -154,6 +155,7 @@ static void on_socket(void *arg, uint32_t events)
 {
     Socket *socket = arg;
     const uint32_t wanted = events & (socket->events | TFY_FD_HANGUP);
+    socket->quiet = false;
     if (socket->events && wanted)
         serve(socket, (wanted & TFY_FD_WRITE ? CURL_CSELECT_OUT : 0) |
                           (wanted & (TFY_FD_READ | TFY_FD_HANGUP) ? CURL_CSELECT_IN : 0));
@@ -205,18 +207,29 @@ static bool watch_anew(Socket *socket, uint32_t events)
     return socket->handle >= 0;
 }
 
+/* curl waits for nothing there. An answer of HTTP/1 that comes later makes an edge, whatever is left unread before it; a
+ * frame of HTTP/2 may be there already. */
+static void let_go(Socket *socket, CURL *easy)
+{
+    long version = 0;
+    if (!socket->is_connection) {
+        forget_socket(socket);
+        return;
+    }
+    curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
+    socket->quiet = version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1;
+    socket->events = 0;
+}
+
 /* curl reports what it waits for at a socket. What a watched one became ready for before that makes no new edge. */
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
     TfyHttp *http = arg;
     Socket *socket = socket_at(http, fd);
     const uint32_t events = (what & CURL_POLL_IN ? TFY_FD_READ : 0) | (what & CURL_POLL_OUT ? TFY_FD_WRITE : 0);
-    (void)easy, (void)known;
+    (void)known;
     if (what == CURL_POLL_REMOVE) {
-        if (socket && !socket->is_connection)
-            forget_socket(socket);
-        else if (socket)
-            socket->events = 0;
+        if (socket) let_go(socket, easy);
         return 0;
     }
     if (!socket && !(socket = remember_socket(http, fd, false))) return -1;
@@ -224,7 +237,8 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void 
     socket->events = events;
     if (!socket->is_connection) return (!others && socket->handle >= 0) || watch_anew(socket, events) ? 0 : -1;
     if (socket->handle < 0) return watch_anew(socket, TFY_FD_READ | TFY_FD_WRITE) ? 0 : -1;
-    if (more && ready(socket)) serve_later(socket);
+    if (more && !(socket->quiet && events == TFY_FD_READ) && ready(socket)) serve_later(socket);
+    socket->quiet = false;
     return 0;
 }
 
