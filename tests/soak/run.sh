@@ -20,6 +20,7 @@
 #   serve    SIGKILL of a server at every commit, and at SOAK_MOMENTS (500) times four moments, while clients use it
 #   cell     the attacks on cells, and SOAK_CELLS (1000) cells of which a process is killed at random: nothing is left
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
+#   cluster  the same of the models of a lease and of mail, in sizes that need minutes and 8 GB
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -268,13 +269,18 @@ soak_model()
     done
 }
 
-[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact serve cell model
+soak_cluster()
+{
+    once_for cluster "large models" sh "$root/tests/model/cluster.sh" large
+}
+
+[ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact serve cell model cluster
 for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | serve | cell | model) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact, serve, cell and model" >&2; exit 64 ;;
+    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | serve | cell | model | cluster) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact, serve, cell, model and cluster" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
