@@ -496,6 +496,8 @@ static void on_report(Pool *pool, const TfyWatcherReport *report)
         process->gone = true;
     } else if (process->state == DYING) {
         return;
+    } else if (report->kind == TFY_W_STARTED && report->value == TFY_W_LATE) {
+        tfy__loop_fail(pool->loop, TFY_E_LOST, "the database has not renewed the lease of this process in time");
     } else if (report->kind == TFY_W_STARTED && report->value) {
         fail(process, report->value);
     } else if (report->kind == TFY_W_STARTED) {

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lease.h"
 #include "effects/former.h"
 #include "effects/proc.h"
 
@@ -42,6 +43,8 @@ typedef struct Work {
     TfyLimits limits;
     int64_t look_ms; /* when the family is looked at again; 0: it has no limits */
 } Work;
+
+static TfyLeaseTimer timer; /* of this process, while it has a tool */
 
 static void report(const Work *work, uint32_t kind, int value)
 {
@@ -160,20 +163,30 @@ static void signal_descendants(Work *work, const int *signals)
     tfy__proc_signal(signals, tfy__proc_descends, &work->self);
 }
 
-/* Has a new order arrived? A stub whose watcher has died exits by itself. */
+/* Has a new order arrived? A stub whose watcher has died exits by itself, and one whose lease ends needs no order. */
 static bool take_order(Work *work)
 {
-    const uint8_t order = getppid() == work->stub->watcher ? atomic_load(work->stub->order) : TFY_STUB_FAREWELL;
+    uint8_t order = getppid() == work->stub->watcher ? atomic_load(work->stub->order) : TFY_STUB_FAREWELL;
+    if (tfy__lease_end()) order = TFY_STUB_FAREWELL;
     if (order <= work->order) return false;
     work->order = order;
     return true;
+}
+
+/* How long after SIGTERM. */
+static int64_t patience_ms(const Work *work)
+{
+    const int64_t ms = work->order == TFY_STUB_END ? TFY_WATCHER_TERM_MS : TFY_FAREWELL_MS;
+    const int64_t kill_ms = tfy__lease_kill_ms();
+    if (work->order == TFY_STUB_FAREWELL && tfy__lease_ended()) return kill_ms;
+    return kill_ms >= 0 && kill_ms < ms ? kill_ms : ms;
 }
 
 static void obey(Work *work)
 {
     static const int term[] = {SIGTERM, SIGCONT, 0}, last[] = {SIGKILL, 0}; /* a stopped tool must receive SIGTERM */
     if (take_order(work)) {
-        work->kill_ms = tfy__family_clock_ms() + (work->order == TFY_STUB_END ? TFY_WATCHER_TERM_MS : TFY_FAREWELL_MS);
+        work->kill_ms = tfy__family_clock_ms() + patience_ms(work);
         signal_descendants(work, term);
     } else if (work->order && tfy__family_clock_ms() >= work->kill_ms) {
         signal_descendants(work, last);
@@ -209,15 +222,17 @@ static bool reap(Work *work)
     return pid == 0;
 }
 
-/* Waits until a child exits, the watcher nudges, or it is time for SIGKILL or another look. */
+/* Waits until a child exits, the watcher nudges, or it is time for SIGKILL, another look, or the lease's next phase. */
 static void await_news(const Work *work)
 {
     sigset_t news;
     sigemptyset(&news);
     sigaddset(&news, SIGCHLD);
     sigaddset(&news, TFY_STUB_NUDGE);
-    const int64_t until_ms = work->order ? work->kill_ms : work->look_ms;
-    const int64_t left_ms = until_ms - tfy__family_clock_ms(), ms = left_ms > KILL_MS ? left_ms : KILL_MS;
+    const int64_t now_ms = tfy__family_clock_ms(), lease_ms = tfy__lease_sleep_ms(&timer);
+    int64_t until_ms = work->order ? work->kill_ms : work->look_ms;
+    if (lease_ms >= 0 && (!until_ms || now_ms + lease_ms < until_ms)) until_ms = now_ms + lease_ms;
+    const int64_t left_ms = until_ms - now_ms, ms = left_ms > KILL_MS ? left_ms : KILL_MS;
     const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     sigtimedwait(&news, NULL, until_ms ? &limit : NULL);
 }
@@ -228,6 +243,7 @@ static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, co
     Work work = {.stub = stub, .id = request->id, .self = getpid(), .limits = request->limits};
     /* if the kernel dropped some, our table of descriptors is full */
     int error = fd_count == request->fds ? 0 : EMFILE;
+    if (!error) error = tfy__lease_timer_set(&timer);
     const bool wanted = !take_order(&work);
     if (wanted && !error) error = start_tool(&work, request, fds);
     for (uint32_t i = 0; i < fd_count; i++) close(fds[i]); /* the runtime waits for the end of the outputs */
@@ -235,6 +251,7 @@ static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, co
     report(&work, TFY_W_STARTED, error);
     if (work.limits.memory || work.limits.processes) work.look_ms = tfy__family_clock_ms() + TFY_FAMILY_LOOK_MS;
     while (!error && reap(&work)) {
+        tfy__lease_timer_set(&timer);
         obey(&work);
         look(&work);
         await_news(&work);
@@ -244,6 +261,7 @@ static void serve_tool(const TfyStub *stub, const TfyWatcherRequest *request, co
 /* Reports that nothing is left, and waits for another tool. False: there is none. */
 static bool next_tool(const TfyStub *stub, TfyWatcherRequest *request, int *fds, uint32_t *fd_count)
 {
+    tfy__lease_timer_stop(&timer);
     if (stub->work < 0 || send(stub->work, "", 1, MSG_NOSIGNAL) != 1) return false;
     return tfy__watcher_receive(stub->work, request, fds, fd_count);
 }

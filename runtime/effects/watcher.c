@@ -18,10 +18,12 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lease.h"
 #include "effects/former.h"
 #include "effects/proc.h"
 #include "effects/stub.h"
@@ -33,8 +35,12 @@
 /* how often the orphans of a killed stub are killed: a dying process may have had children */
 #define ORPHANS_MS 5
 
-/* Where the socket to the runtime and the mark's file are in the watcher; 0 to 2 are /dev/null. */
-enum { WATCHER_FD = 3, MARK_FD };
+/* Where the watcher has what it keeps of the runtime's descriptors; 0 to 2 are /dev/null. With a lease there are also a
+ * pidfd of the runtime, and where the release is told, if that is wanted. */
+enum { WATCHER_FD = 3, MARK_FD, RUNTIME_FD, TELL_FD, BEHIND_FD };
+
+/* Descriptors in their order above; -1: there is none. */
+enum { KEPT_FDS = BEHIND_FD - WATCHER_FD };
 
 /* A stub that has not exited. */
 typedef struct Child {
@@ -48,13 +54,16 @@ typedef struct Watcher {
     int socket;  /* to the runtime */
     int signals; /* signalfd for SIGCHLD */
     int lock_fd; /* the lock file; -1: there is none */
-    int error;   /* why nothing can be started (no lock), or 0 */
+    int error;   /* why nothing can be started (no lock, no timer), or 0 */
     bool bereft; /* a stub was killed: the outcome of its tool is unknown */
+    int runtime; /* a pidfd; -1: there is no lease */
+    int tell;    /* where the release is told; -1: nowhere */
     pid_t self;
     Child *children;         /* CHILDREN_MAX places … */
     _Atomic uint8_t *orders; /* … and the byte of each that its stub reads, in memory that both see */
     uint32_t used;           /* places ever used; all above are free */
     uint32_t kept;           /* places with a socket */
+    TfyLeaseTimer timer;     /* its own end */
 } Watcher;
 
 static void pause_ms(int ms)
@@ -191,6 +200,8 @@ static void serve_spawn(Watcher *watcher, const TfyWatcherRequest *request, cons
     /* Our lock is held, so a new owner waits for us; the tools of a runtime that has died since its request are
      * not started. */
     if (!error && !runtime_lives(watcher)) return;
+    /* A tool that would be killed at once is not started (base/lease.h). */
+    if (!error && tfy__lease_phase() > TFY_LEASE_HELD) error = TFY_W_LATE;
     if (!error) error = start_stub(watcher, request, fds);
     if (error) report(watcher, TFY_W_STARTED, request->id, error);
 }
@@ -211,8 +222,6 @@ static void serve_kill(Watcher *watcher, uint32_t id)
     else
         report(watcher, TFY_W_GONE, id, 0);
 }
-
-/* ---- the loop ---- */
 
 static bool serve(Watcher *watcher)
 {
@@ -256,6 +265,42 @@ static void end_everybody(Watcher *watcher)
     if (watcher->lock_fd >= 0 && !watcher->error) tfy__former_note(watcher->lock_fd, 0);
 }
 
+/* ---- the lease ---- */
+
+static bool has_tool(const Watcher *watcher)
+{
+    for (uint32_t i = 0; i < watcher->used; i++) {
+        if (watcher->children[i].pid && watcher->children[i].id) return true;
+    }
+    return false;
+}
+
+/* Follows the deadline. True: the end has begun. A watcher without tools lets its runtime try longer to renew. */
+static bool lease_ends(Watcher *watcher)
+{
+    const int error = tfy__lease_timer_set(&watcher->timer);
+    if (error) watcher->error = error;
+    if (tfy__lease_ended()) return true;
+    const TfyLeasePhase phase = tfy__lease_phase();
+    return (phase == TFY_LEASE_LAST || (phase == TFY_LEASE_ENDING && has_tool(watcher))) && tfy__lease_end();
+}
+
+/* Its tools have ended; now it, also if it is stopped. Returns when it is dead. */
+static void end_runtime(const Watcher *watcher)
+{
+    struct pollfd gone = {.fd = watcher->runtime, .events = POLLIN};
+    syscall(SYS_pidfd_send_signal, watcher->runtime, SIGKILL, NULL, 0);
+    while (poll(&gone, 1, -1) < 0 && errno == EINTR) {}
+}
+
+static void tell_release(int fd)
+{
+    const char word = TFY_LEASE_RELEASED;
+    while (fd >= 0 && write(fd, &word, 1) < 0 && errno == EINTR) {}
+}
+
+/* ---- the loop ---- */
+
 /* Collects what to poll: the signals, the runtime, and the kept stubs that have a tool. whose: the child of each
  * place. Returns how many. */
 static nfds_t gather(Watcher *watcher, struct pollfd *fds, uint32_t *whose)
@@ -277,9 +322,10 @@ static void watch(Watcher *watcher)
     char word;
     struct pollfd fds[2 + KEPT_MAX];
     uint32_t whose[2 + KEPT_MAX];
-    while (!watcher->bereft) {
+    bool late = false;
+    while (!watcher->bereft && !(late = lease_ends(watcher))) {
         const nfds_t count = gather(watcher, fds, whose);
-        poll(fds, count, -1);
+        poll(fds, count, (int)tfy__lease_sleep_ms(&watcher->timer));
         for (nfds_t i = 2; i < count; i++) {
             if (fds[i].revents && recv(fds[i].fd, &word, 1, MSG_DONTWAIT) == 1)
                 note_gone(watcher, &watcher->children[whose[i]]);
@@ -288,6 +334,8 @@ static void watch(Watcher *watcher)
         if (fds[1].revents && !serve(watcher)) break;
     }
     end_everybody(watcher);
+    if (late) end_runtime(watcher);
+    tell_release(watcher->tell);
 }
 
 /* Takes byte 1 of the lock file, which this process and its stubs hold until they exit, and notes the mark of the
@@ -306,27 +354,38 @@ static int take_lock(Watcher *watcher, const char *lock_path, uint64_t mark)
     return error ? error : EAGAIN;
 }
 
-/* Moves a descriptor to its place, out of the way of the other one. */
-static void place(int *fd, int at, int *other)
+static void close_others(const int *fds)
 {
-    if (*other == at) *other = fcntl(*other, F_DUPFD, MARK_FD + 1);
-    if (*fd != at) dup2(*fd, at);
-    *fd = at;
+    for (unsigned from = 0;;) {
+        int next = -1; /* the lowest that is kept, from here on */
+        for (int i = 0; i < KEPT_FDS; i++) {
+            if (fds[i] >= (int)from && (next < 0 || fds[i] < next)) next = fds[i];
+        }
+        if (next < 0) {
+            close_range(from, ~0U, 0);
+            return;
+        }
+        if (next > (int)from) close_range(from, (unsigned)next - 1, 0);
+        from = (unsigned)next + 1;
+    }
 }
 
-/* Makes the forked copy of the runtime a process of its own: own session, no descriptors but the socket and the
- * mark. */
-static void detach(int socket, int mark_file)
+/* Makes the forked copy of the runtime a process of its own: own session, no descriptors but those, in their places.
+ * They are moved out of each other's way first, when there is room. */
+static void detach(const int *fds)
 {
+    int away[KEPT_FDS];
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* of what a killed stub leaves */
     prctl(PR_SET_NAME, "tfy-watcher");
-    place(&socket, WATCHER_FD, &mark_file);
-    place(&mark_file, MARK_FD, &socket);
-    close_range(MARK_FD + 1, ~0U, 0);
-    int null = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < WATCHER_FD; fd++) dup2(null, fd);
-    if (null > MARK_FD) close(null);
+    close_others(fds);
+    for (int i = 0; i < KEPT_FDS; i++) away[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD, BEHIND_FD);
+    close_range(0, BEHIND_FD - 1, 0);
+    for (int i = 0; i < KEPT_FDS; i++) {
+        if (away[i] >= 0) dup3(away[i], WATCHER_FD + i, O_CLOEXEC);
+    }
+    close_range(BEHIND_FD, ~0U, 0);
+    for (int fd = 0; fd < WATCHER_FD; fd++) open("/dev/null", O_RDWR);
 }
 
 static void *own_memory(size_t size, int shared)
@@ -336,14 +395,18 @@ static void *own_memory(size_t size, int shared)
     return memory;
 }
 
-__attribute__((noreturn)) static void be_watcher(int socket, int mark_file, const char *lock_path, uint64_t mark)
+__attribute__((noreturn)) static void be_watcher(const int *fds, const char *lock_path, uint64_t mark)
 {
     sigset_t child;
-    detach(socket, mark_file);
+    detach(fds);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     signal(SIGCHLD, SIG_DFL); /* if ignored, it would reap without reporting */
-    Watcher watcher = {.socket = WATCHER_FD, .lock_fd = -1, .self = getpid()};
+    Watcher watcher = {.socket = WATCHER_FD,
+                       .lock_fd = -1,
+                       .runtime = fds[RUNTIME_FD - WATCHER_FD] < 0 ? -1 : RUNTIME_FD,
+                       .tell = fds[TELL_FD - WATCHER_FD] < 0 ? -1 : TELL_FD,
+                       .self = getpid()};
     watcher.signals = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
     watcher.children = own_memory(CHILDREN_MAX * sizeof(Child), MAP_PRIVATE);
     watcher.orders = own_memory(CHILDREN_MAX, MAP_SHARED);
@@ -398,15 +461,37 @@ bool tfy__watcher_receive(int socket, TfyWatcherRequest *request, int *fds, uint
 
 /* ---- the start ---- */
 
-static int fork_watcher(const int pair[2], int mark_file, const char *lock_path, uint64_t mark, pid_t *pid)
+static int fork_watcher(const int *fds, const char *lock_path, uint64_t mark, pid_t *pid)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of the runtime ever runs in the watcher */
     *pid = fork();
-    if (*pid == 0) be_watcher(pair[1], mark_file, lock_path, mark);
+    if (*pid == 0) be_watcher(fds, lock_path, mark);
     const int error = *pid < 0 ? errno : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+/* The same with what a watcher needs for a lease: a descriptor of this process, taken here, as a watcher that looked
+ * for its parent could find another one; and the word that it was started, before it could have ended. */
+static int fork_leased(int *fds, const char *lock_path, uint64_t mark, pid_t *pid)
+{
+    const char word = TFY_LEASE_WATCHED;
+    int *runtime = &fds[RUNTIME_FD - WATCHER_FD], *tell = &fds[TELL_FD - WATCHER_FD];
+    if (tfy__lease_phase() == TFY_LEASE_NONE) {
+        tfy__lease_watched();
+        return fork_watcher(fds, lock_path, mark, pid);
+    }
+    *runtime = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (*runtime < 0) return errno;
+    *tell = tfy__lease_told();
+    int error = *tell >= 0 && write(*tell, &word, 1) != 1 ? errno : 0;
+    if (!error) {
+        error = fork_watcher(fds, lock_path, mark, pid);
+        if (error) tell_release(*tell);
+    }
+    close(*runtime);
     return error;
 }
 
@@ -416,7 +501,8 @@ int tfy__watcher_start(const char *lock_path, uint64_t mark, pid_t *pid)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return -errno;
     const int mark_file = tfy__former_mark_file(mark);
     int error = mark_file < 0 || fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0 ? errno : 0;
-    if (!error) error = fork_watcher(pair, mark_file, lock_path, mark, pid);
+    int fds[KEPT_FDS] = {pair[1], mark_file, -1, -1};
+    if (!error) error = fork_leased(fds, lock_path, mark, pid);
     close(pair[1]);
     if (mark_file >= 0) close(mark_file);
     if (error) close(pair[0]);

@@ -18,11 +18,15 @@
  * threads: system calls and memory of its own. The price is that it shares the runtime's pages as they were at the
  * fork.
  *
+ * With a lease (base/lease.h), the watcher ends its tools and then the runtime before the deadline, and starts none
+ * that would be ended at once. It finds the deadline in shared memory: no message tells it, so none can be late.
+ *
  * Requests and reports are single datagrams of a SOCK_SEQPACKET pair; a SPAWN carries descriptors. Data of
  * variable length travels in a memfd, so that no message can be too big for the socket. */
 #ifndef TFY_EFFECTS_WATCHER_H
 #define TFY_EFFECTS_WATCHER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,6 +37,9 @@
 #define TFY_WATCHER_TERM_MS   2000 /* between SIGTERM and SIGKILL when a tool's step is aborted */
 /* the same when the owner is gone: gives git and the like time to remove lock files */
 #define TFY_FAREWELL_MS 500
+
+/* The error of a SPAWN that comes when the lease runs out (base/lease.h). Nothing else here reports it. */
+#define TFY_W_LATE ETIME
 
 enum { TFY_W_SPAWN = 1, TFY_W_KILL };
 enum { TFY_W_STARTED = 1, TFY_W_EXITED, TFY_W_GONE, TFY_W_PASSED };

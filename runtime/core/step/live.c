@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lease.h"
 #include "core/step/round.h"
 
 enum {
@@ -185,6 +186,13 @@ static bool registered(Step *step)
     return false;
 }
 
+bool tfy__step_may_work(TfyLoop *loop)
+{
+    if (tfy__lease_ahead()) return true;
+    tfy__loop_fail(loop, TFY_E_LOST, "the database has not renewed the lease of this process in time");
+    return false;
+}
+
 void tfy__step_start_work(Step *step)
 {
     TfyCall *call = &step->call;
@@ -229,6 +237,7 @@ bool tfy__step_is_synced(const TfyLoop *loop)
 void tfy__step_synced(TfyLoop *loop)
 {
     for (int n = 0; n < SYNCED_STEPS && tfy__step_is_synced(loop); n++) {
+        if (!tfy__step_may_work(loop)) return;
         Step *step = LIST_TAKE(&loop->sync, sync_next);
         CHECK(step->queued & IN_SYNC);
         step->queued &= (uint8_t)~IN_SYNC;

@@ -82,7 +82,7 @@ static void try_again(void *arg)
     uint32_t count = 0;
     loop->room_timer = 0;
     for (const Step *step = loop->room_first; step; step = step->room_next) count++;
-    while (count-- && loop->room_first) {
+    while (count-- && loop->room_first && tfy__step_may_work(loop)) {
         Step *step = loop->room_first;
         CHECK(step->in_call == CALL_NO_ROOM);
         tfy__room_leave(step);

@@ -112,6 +112,8 @@ int tfy__arrived(TfyLoop *loop); /* waits until an arrival is durable, unless it
 /* it only receives what has already arrived: nothing becomes visible outside */
 bool tfy__step_only_takes(const TfyTool *tool);
 void tfy__step_outcome(Step *step, bool ok, TfyValue value); /* it is in the log: sets the answer, or task->error */
+/* false: the lease (base/lease.h) has run out, and the loop stops */
+bool tfy__step_may_work(TfyLoop *loop);
 /* in_call: its performer starts, perhaps not for the first time */
 void tfy__step_start_work(Step *step);
 void tfy__step_go_live(Step *step); /* STAGE_OUTCOME with nothing recorded */
