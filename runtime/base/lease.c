@@ -13,8 +13,9 @@
 #define NS_PER_MS     INT64_C(1000000)
 #define NS_PER_S      INT64_C(1000000000)
 #define MARGIN_NS     (2 * NS_PER_S)
-#define MARGIN_PART   10 /* … or this part of the lease */
-#define RESERVE_PART  10 /* of the lease, which covers clocks that advance at different rates */
+#define MARGIN_PART   10   /* … or this part of the lease */
+#define RESERVE_PART  10   /* of the lease, which covers clocks that advance at different rates */
+#define STEP_PART     1000 /* a renewal that moves the deadline by less than this part of the lease is left out */
 #define DEADLINE_MASK (~INT64_C(1))
 #define ENDED         INT64_C(1) /* in a deadline, whose own lowest bit is 0: the end has begun */
 
@@ -95,7 +96,7 @@ int tfy__lease_renew(int64_t sent_ns, int64_t lease_ms)
     if (refused) return refused;
     int64_t before = word();
     if (before & ENDED) return -ECANCELED;
-    if (deadline <= before) return 0;
+    if (deadline - before < lease_ns / STEP_PART) return 0;
     const int error = arm(&own, deadline);
     if (error) return -error;
     while (!atomic_compare_exchange_weak(&shared->deadline, &before, deadline)) {

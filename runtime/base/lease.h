@@ -39,7 +39,8 @@
 int64_t tfy__lease_now_ns(void);
 
 /* Commit n was acknowledged: sent_ns is when it was first sent, by tfy__lease_now_ns. The first call, which begins the
- * lease, comes before the first tool starts. An older commit changes nothing. Called by one thread at a time.
+ * lease, comes before the first tool starts. An older commit changes nothing, nor does one that is newer by less than a
+ * thousandth of L: many commits a second cost no system call each. Called by one thread at a time.
  *
  * 0; -ECANCELED: too late, the end has begun; -EBUSY: a watcher was started without a lease; -EPERM: this is the first
  * process of its namespace, which no timer can kill; or another -errno. After an error the process must end. */
