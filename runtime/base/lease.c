@@ -14,6 +14,7 @@
 #define NS_PER_S      INT64_C(1000000000)
 #define MARGIN_NS     (2 * NS_PER_S)
 #define MARGIN_PART   10   /* … or this part of the lease */
+#define LATE_PART     20   /* of the lease: how long watchers and stubs may be late before the kernel kills them */
 #define RESERVE_PART  10   /* of the lease, which covers clocks that advance at different rates */
 #define STEP_PART     1000 /* a renewal that moves the deadline by less than this part of the lease is left out */
 #define DEADLINE_MASK (~INT64_C(1))
@@ -21,7 +22,7 @@
 
 typedef struct Page {
     _Atomic int64_t deadline; /* ns of CLOCK_BOOTTIME, and ENDED; 0: no commit was acknowledged yet */
-    _Atomic int64_t margin_ns;
+    _Atomic int64_t margin_ns, late_ns;
 } Page;
 
 static Page *_Atomic shared; /* NULL: there is no lease */
@@ -49,27 +50,28 @@ static int64_t margin(void)
 /* ---- the timer ---- */
 
 /* The C library's functions may allocate, which is not allowed after a fork. */
-static int arm(TfyLeaseTimer *timer, int64_t at_ns)
+static int arm(TfyLeaseTimer *timer, int64_t deadline, int64_t late_ns)
 {
+    const int64_t at_ns = deadline + late_ns;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     const struct itimerspec when = {.it_value = {.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S}};
-    if (timer->at_ns == at_ns) return 0;
+    if (timer->deadline == deadline) return 0;
     if (!timer->made && syscall(SYS_timer_create, CLOCK_BOOTTIME, &event, &timer->id) < 0) return errno;
     timer->made = true;
     if (syscall(SYS_timer_settime, timer->id, TIMER_ABSTIME, &when, NULL) < 0) return errno;
-    timer->at_ns = at_ns;
+    timer->deadline = deadline;
     return 0;
 }
 
 int tfy__lease_timer_set(TfyLeaseTimer *timer)
 {
     const int64_t deadline = word() & DEADLINE_MASK;
-    return deadline ? arm(timer, deadline) : 0;
+    return deadline ? arm(timer, deadline, atomic_load(&shared->late_ns)) : 0;
 }
 
 void tfy__lease_timer_stop(TfyLeaseTimer *timer)
 {
-    if (timer->at_ns) arm(timer, 0);
+    if (timer->deadline) arm(timer, 0, 0);
 }
 
 /* ---- the runtime ---- */
@@ -83,6 +85,7 @@ static int begin(int64_t lease_ns)
     page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return -errno;
     atomic_store(&page->margin_ns, lease_ns / MARGIN_PART < MARGIN_NS ? lease_ns / MARGIN_PART : MARGIN_NS);
+    atomic_store(&page->late_ns, lease_ns / LATE_PART);
     shared = page;
     return 0;
 }
@@ -97,7 +100,7 @@ int tfy__lease_renew(int64_t sent_ns, int64_t lease_ms)
     int64_t before = word();
     if (before & ENDED) return -ECANCELED;
     if (deadline - before < lease_ns / STEP_PART) return 0;
-    const int error = arm(&own, deadline);
+    const int error = arm(&own, deadline, 0);
     if (error) return -error;
     while (!atomic_compare_exchange_weak(&shared->deadline, &before, deadline)) {
         if (before & ENDED) return -ECANCELED;
@@ -148,10 +151,10 @@ static int64_t until_ms(int64_t at_ns, int64_t now_ns)
 int64_t tfy__lease_sleep_ms(const TfyLeaseTimer *timer)
 {
     const int64_t now_ns = tfy__lease_now_ns();
-    switch (phase_at(timer->at_ns, now_ns)) {
+    switch (phase_at(timer->deadline, now_ns)) {
     case TFY_LEASE_NONE: return -1;
-    case TFY_LEASE_HELD: return until_ms(timer->at_ns - margin(), now_ns);
-    case TFY_LEASE_ENDING: return until_ms(timer->at_ns - margin() / 2, now_ns);
+    case TFY_LEASE_HELD: return until_ms(timer->deadline - margin(), now_ns);
+    case TFY_LEASE_ENDING: return until_ms(timer->deadline - margin() / 2, now_ns);
     default: return 0;
     }
 }

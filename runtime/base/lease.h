@@ -5,9 +5,10 @@
  * deadline. tests/model/lease.pml is the protocol; these are its rules on this machine:
  *
  *   1  The deadline is counted from the sending, never from the answer (tfy__lease_renew).
- *   2  Behind the deadline nothing of the process lives: no tool, no watcher, no runtime, whether they run, are stopped
- *      or hang. Runtime, watchers and stubs have timers of the kernel at the deadline that kill them. A tool goes with
- *      its stub, and a cell with its first process, by PDEATHSIG (below).
+ *   2  Behind the deadline nothing of the process lives, whether it runs, is stopped or hangs. A timer of the kernel
+ *      kills the runtime at the deadline, and watchers and stubs L/20 later: on a busy machine they may be late, and
+ *      only they can end what a tool has started outside a cell. That is still long before another machine ends the
+ *      session. A tool goes with its stub, and a cell with its first process, by PDEATHSIG (below).
  *   3  Tools end before their runtime. In the margin before the deadline (2 s, or L/10 if that is less) no tool starts.
  *      At its beginning tools receive SIGTERM, in its middle SIGKILL; then the watcher kills the runtime.
  *   4  Once that has begun, no renewal stops it: a tool that received SIGTERM has no result, and its runtime must not
@@ -84,11 +85,11 @@ bool tfy__lease_end(void);
 /* The end has begun. */
 bool tfy__lease_ended(void);
 
-/* A timer of the kernel that kills the calling process at the deadline. Each process has its own, zeroed at first. */
+/* A timer of the kernel that kills the calling process L/20 behind the deadline. Each process has its own, zeroed at first. */
 typedef struct TfyLeaseTimer {
     int id;
     bool made;
-    int64_t at_ns; /* 0: it is not armed */
+    int64_t deadline; /* for which it is armed; 0: it is not */
 } TfyLeaseTimer;
 
 /* Moves it to the deadline as it is now; without a lease nothing happens. 0 or an errno value. */
