@@ -20,7 +20,7 @@
 #   serve    SIGKILL of a server at every commit, and at SOAK_MOMENTS (500) times four moments, while clients use it
 #   cell     the attacks on cells, and SOAK_CELLS (1000) cells of which a process is killed at random: nothing is left
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
-#   cluster  the same of the models of a lease and of mail, in sizes that need minutes and 8 GB
+#   cluster  the same of the models of a lease and of mail, in larger sizes; three workers may need more than an hour
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
