@@ -17,9 +17,10 @@ enum {
     EVENTS = 1 << 16, /* places of the ring */
     EVENTS_BYTES = 32 << 20,
     LISTENERS_MOST = 1200,
-    LIVE_MOST = 4096, /* live events that wait for the hub */
-    PAGE = 2000,      /* records of a page out of the log … */
-    CHUNK = 64 << 10, /* … and bytes, of that and of what is prepared for a client */
+    LIVE_MOST = 4096,       /* live events that wait for the hub */
+    PAGE = 2000,            /* records of a page out of the log … */
+    PAGE_BYTES = 256 << 10, /* … and bytes: each page is a way to a reader and back */
+    CHUNK = 64 << 10,       /* bytes that are prepared for a client out of the ring */
     BEAT_MS = 15000,
     LOOK_MS = 1000,
     FAULT_MS = 200,
@@ -411,7 +412,7 @@ static int page_one(void *arg, const TfyEvent *event)
     Paging *paging = arg;
     Stream *stream = paging->stream;
     const int64_t lsn = event->record->lsn;
-    if (paging->count++ == PAGE || stream->out.len >= CHUNK) return 1;
+    if (paging->count++ == PAGE || stream->out.len >= PAGE_BYTES) return 1;
     if (lsn > stream->lsn + 1) add_gap(&stream->out, stream->lsn + 1, lsn - 1);
     if (may_see(stream, event->run) &&
         tfy__event_wanted(&stream->filter, event->run, event->task, event->record->type)) {
