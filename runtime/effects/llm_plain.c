@@ -127,8 +127,9 @@ bool tfy__llm_plain(const char **at, const char *end, TfyLlmPlain *out)
 
 bool tfy__llm_plain_call(TfyLlmSlice *calls, TfyLlmPlainCall *out)
 {
+    if (!calls->len) return false;
     Reader reader = {calls->at, calls->at + calls->len};
-    if (!calls->len || !takes_call(&reader, out)) return false;
+    if (!takes_call(&reader, out)) return false;
     takes(&reader, ",");
     *calls = (TfyLlmSlice){reader.at, (size_t)(reader.end - reader.at)};
     return true;
