@@ -13,6 +13,7 @@
  * disk; a session that was ended is a final failure. */
 #include "base/check.h"
 #include "base/grow.h"
+#include "base/lease.h"
 #include "base/sys_memory.h"
 #include "wal/log/log_state.h"
 #include "base/kill_point.h"
@@ -36,13 +37,10 @@ static int64_t now_ms(const TfyLog *log)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What counts for leases: it goes on while the machine sleeps. */
+/* What leases count by. */
 static int64_t boot_ns(const TfyLog *log)
 {
-    struct timespec now;
-    if (log->by_hand_ms) return log->by_hand_ms(log->clock_state) * 1000000;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return log->by_hand_ms ? log->by_hand_ms(log->clock_state) * 1000000 : tfy__lease_now_ns();
 }
 
 static void notify(TfyLog *log)
@@ -558,6 +556,9 @@ void tfy__writer_stop(TfyLog *log)
     log->inline_only = true;
     /* From here on there is only one thread; batches that wait for room get a last chance. */
     pthread_mutex_lock(&log->mutex);
-    if (work_left(log) && !atomic_load(&log->error)) drain(log, true);
+    while (work_left(log) && !atomic_load(&log->error)) {
+        drain(log, true);
+        if (atomic_load(&log->full)) break;
+    }
     pthread_mutex_unlock(&log->mutex);
 }
