@@ -20,7 +20,7 @@ workflow charge(what: string) -> string {
 }
 END
 cat >ci.tfy <<'END'
-tool slow() -> string pure = exec ["sh", "-c", "touch began; sleep 1.5; echo done"]
+tool slow() -> string pure = exec ["sh", "-c", "touch began; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e go ] || sleep 0.5; done; echo done"]
 workflow main() { print("built") }
 workflow slowly() -> string { return yield slow() }
 END
@@ -201,6 +201,7 @@ ask http://x/readyz
 check "a server that ends takes nothing any more" says 503 /problems/draining
 post /v1/programs/ci/workflows/main/runs '{}'
 check "... no start either" says 503 /problems/draining
+touch go
 wait "$server"
 serves shop.tfy ci.tfy
 check "... and what was under way is done" settled "$slowly" completed
