@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/check.h"
-#include "base/grow.h"
 #include "tfy.h"
 
 enum { PAUSE_MS = 1000, PAUSE_PER_LOWER_MS = 250, PAUSE_MOST_MS = 30000 };
@@ -34,9 +33,9 @@ static bool is_late(const TfyObserver *observer, const TfySeenBeat *seen, int64_
 int tfy__observer_see(TfyObserver *observer, const TfyBeat *beats, uint32_t count, int64_t now_ms, TfyBeat *late,
                       uint32_t room)
 {
-    TfySeenBeat *seen = NULL;
-    uint32_t seen_room = 0, at = 0, named = 0;
-    if (count && !GROW(seen, seen_room, count, 16)) return TFY_E_NOMEM;
+    TfySeenBeat *seen = malloc((count + (size_t)1) * sizeof *seen);
+    uint32_t at = 0, named = 0;
+    if (!seen) return TFY_E_NOMEM;
     observer->lower = 0;
     for (uint32_t i = 0; i < count; i++) {
         CHECK(i == 0 || beats[i - 1].session < beats[i].session);
@@ -47,7 +46,6 @@ int tfy__observer_see(TfyObserver *observer, const TfyBeat *beats, uint32_t coun
     free(observer->seen);
     observer->seen = seen;
     observer->count = count;
-    observer->room = seen_room;
     return (int)named;
 }
 

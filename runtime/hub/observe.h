@@ -31,7 +31,7 @@ typedef struct TfySeenBeat {
 typedef struct TfyObserver {
     int64_t session;   /* of this process, which does not end itself */
     TfySeenBeat *seen; /* by their ids, owned */
-    uint32_t count, room;
+    uint32_t count;
     uint32_t lower; /* of those, how many have lower ids than this process */
 } TfyObserver;
 
