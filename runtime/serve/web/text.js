@@ -18,8 +18,8 @@ function preferred() {
 /** Loads the words; English ones stand for those that a language lacks. */
 export async function loadTexts(name = preferred()) {
     const load = async (which) => (await fetch(`/web/lang/${which}.json`)).json();
-    const english = await load('en');
-    words = name === 'en' ? english : { ...english, ...await load(name) };
+    const [english, own] = await Promise.all([load('en'), name === 'en' ? {} : load(name)]);
+    words = { ...english, ...own };
     language = name;
     document.documentElement.lang = name;
 }
