@@ -62,7 +62,7 @@ static Job *preview(TfyLoop *loop, const char *path, const char *text)
     job->args[0] = tfy_of_obj(text_of(loop, path));
     job->args[1] = tfy_of_obj(text_of(loop, text));
     tfy__perform_preview.start(&job->call);
-    await(loop, job, 10000);
+    await(loop, job);
     return job;
 }
 
@@ -83,7 +83,7 @@ static Job *apply_start(TfyLoop *loop, TfyObj *patch)
 static Job *apply(TfyLoop *loop, TfyObj *patch)
 {
     Job *job = apply_start(loop, patch);
-    await(loop, job, 10000);
+    await(loop, job);
     return job;
 }
 
@@ -112,7 +112,7 @@ static Job *commit_start(TfyLoop *loop, const char *message, const char *key)
 static Job *commit(TfyLoop *loop, const char *message, const char *key)
 {
     Job *job = commit_start(loop, message, key);
-    await(loop, job, 20000);
+    await(loop, job);
     return job;
 }
 
@@ -480,7 +480,7 @@ static void keeps_what_was_written_meanwhile(void **state)
     Job *job = commit_start(loop, "One", "k1");
     run_for(loop, 1000);
     WROTE(loop, "g");
-    await(loop, job, 20000);
+    await(loop, job);
     sha_of(job);
     assert_non_null(strstr(job->call.extra.data, "\"paths\":[\"f\"]"));
     job_free(job);
@@ -891,11 +891,11 @@ static void takes_turns(void **state)
         jobs[i] = commit_start(loop, "x", strdup(key));
     }
     tfy__perform_commit.abort(&jobs[3]->call); /* one that waits */
-    await(loop, jobs[0], 10000);
+    await(loop, jobs[0]);
     assert_true(jobs[0]->done);
     for (int i = 1; i < MANY; i++) {
         if (i == 3) continue;
-        await(loop, jobs[i], 10000);
+        await(loop, jobs[i]);
         assert_non_null(strstr(jobs[i]->message, "nothing to commit"));
     }
     for (int i = 0; i < MANY; i++) {

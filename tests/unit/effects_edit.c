@@ -73,7 +73,7 @@ static Job *edit(TfyLoop *loop, const char *path, TfyObj *changes)
     job->args[0] = tfy_of_obj(text_of(loop, path));
     job->args[1] = tfy_of_obj(changes);
     tfy__perform_preview_edit.start(&job->call);
-    await(loop, job, 20000);
+    await(loop, job);
     return job;
 }
 
@@ -88,7 +88,7 @@ static Job *diff_start(TfyLoop *loop, const char *diff)
 static Job *diff(TfyLoop *loop, const char *text)
 {
     Job *job = diff_start(loop, text);
-    await(loop, job, 20000);
+    await(loop, job);
     return job;
 }
 
@@ -97,7 +97,7 @@ static void apply(TfyLoop *loop, TfyObj *patch)
     Job *job = job_new(loop, &apply_tool);
     job->args[0] = tfy_of_obj(patch);
     tfy__perform_apply.start(&job->call);
-    await(loop, job, 20000);
+    await(loop, job);
     if (job->failed) fail_msg("%s", job->message);
     job_free(job);
 }

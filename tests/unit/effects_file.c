@@ -29,7 +29,7 @@ static Job *read_path(TfyLoop *loop, const char *path)
     Job *job = job_new(loop, &read_tool);
     job->args[0] = tfy_of_obj(text_of(loop, path));
     tfy__perform_read_file.start(&job->call);
-    await(loop, job, 10000);
+    await(loop, job);
     return job;
 }
 
@@ -39,7 +39,7 @@ static Job *write_path(TfyLoop *loop, const char *path, const char *text)
     job->args[0] = tfy_of_obj(text_of(loop, path));
     job->args[1] = tfy_of_obj(text_of(loop, text));
     tfy__perform_write_file.start(&job->call);
-    await(loop, job, 10000);
+    await(loop, job);
     return job;
 }
 
@@ -124,7 +124,7 @@ static void takes_up_what_a_crash_left(void **state)
     job->args[1] = tfy_of_obj(text_of(loop, "new"));
     close(openat(loop->root_fd, ".tfy-9d10f2ba07f2a9f5.tmp", O_CREAT | O_WRONLY, 0400));
     tfy__perform_write_file.start(&job->call);
-    await(loop, job, 10000);
+    await(loop, job);
     assert_true(job->done);
     job_free(job);
     assert_reads(loop, "a.txt", "new");
@@ -247,7 +247,7 @@ static void refuses_invalid_utf8_unless_lossy(void **state)
     job->args[0] = tfy_of_obj(text_of(loop, "binary"));
     job->args[1] = tfy_of_obj(tfy_box(&loop->task, &optional_bool, tfy_of_bool(true)));
     tfy__perform_read_file.start(&job->call);
-    await(loop, job, 10000);
+    await(loop, job);
     assert_int_equal(tfy_string_byte_len(job->value.o), 6);
     assert_memory_equal(chars(job->value), "a\xEF\xBF\xBD\0z", 6);
     job_free(job);

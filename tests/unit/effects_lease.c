@@ -438,7 +438,7 @@ static void no_renewal_stops_the_end(void **state)
 static void lives_without(const Life *life)
 {
     Job *job = sh(life->loop, "exit 7");
-    await(life->loop, job, 10000);
+    await(life->loop, job);
     must(tfy_field(job->value.o, 0).i == 7);
     must(tfy__lease_renew(tfy__lease_now_ns(), LEASE_MS) == -EBUSY);
     tfy__process_close(life->loop);

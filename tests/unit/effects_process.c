@@ -94,7 +94,7 @@ static bool is_lossy(const Job *job)
 static void runs_a_tool(void **state)
 {
     Job *job = sh(*state, "echo out; echo err >&2; exit 3");
-    await(*state, job, 5000);
+    await(*state, job);
     assert_int_equal(code_of(job), 3);
     assert_string_equal(out_of(job), "out\n");
     assert_string_equal(err_of(job), "err\n");
@@ -109,8 +109,8 @@ static void runs_in_the_root(void **state)
     mkdirat(loop->root_fd, "sub", 0755);
     Job *job = exec_with(loop, WORDS(loop, "pwd"), NULL, NULL),
         *below = exec_with(loop, WORDS(loop, "pwd"), NULL, "sub");
-    await(loop, job, 5000);
-    await(loop, below, 5000);
+    await(loop, job);
+    await(loop, below);
     assert_int_equal(strncmp(out_of(job), loop->root, strlen(loop->root)), 0);
     assert_non_null(strstr(out_of(below), "/sub\n"));
     job_free(job);
@@ -134,7 +134,7 @@ static void gives_arguments_as_they_are(void **state)
 {
     TfyLoop *loop = *state;
     Job *job = exec_with(loop, WORDS(loop, "printf", "[%s]", "a b", "$HOME", "'\"", "", "*"), NULL, NULL);
-    await(loop, job, 5000);
+    await(loop, job);
     assert_string_equal(out_of(job), "[a b][$HOME]['\"][][*]");
     job_free(job);
 }
@@ -150,7 +150,7 @@ static void gives_only_listed_environment(void **state)
     job->args[0] = tfy_of_obj(WORDS(loop, "env"));
     job->args[3] = tfy_of_obj(tfy_map_of(&loop->task, &tfy_type_map_string_string, 2, keys, values));
     tfy__perform_exec.start(&job->call);
-    await(loop, job, 5000);
+    await(loop, job);
     assert_non_null(strstr(out_of(job), "TFY_KEY=run/1/1\n"));
     assert_non_null(strstr(out_of(job), "MINE=a=b\n"));
     assert_non_null(strstr(out_of(job), "LC_TIME=POSIX\n"));
@@ -175,7 +175,7 @@ static void names_what_cannot_be_run(void **state)
                  {"", "'exec' was given no command to run", EINVAL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Job *job = exec_with(loop, WORDS(loop, cases[i].name), NULL, NULL);
-        await(loop, job, 5000);
+        await(loop, job);
         assert_string_equal(job->message, cases[i].message);
         assert_int_equal(job->code, cases[i].code);
         job_free(job);
@@ -199,7 +199,7 @@ static void refuses_too_long_arguments(void **state)
     memset(big, 'x', 3 << 20);
     TfyValue items[] = {tfy_of_obj(text_of(loop, "echo")), tfy_of_obj(tfy_string_of(&loop->task, big, 3 << 20))};
     Job *job = exec_with(loop, tfy_list_of(&loop->task, &tfy_type_list_string, 2, items), NULL, NULL);
-    await(loop, job, 5000);
+    await(loop, job);
     assert_int_equal(job->code, E2BIG);
     free(big);
     job_free(job);
@@ -210,7 +210,7 @@ static void keeps_descriptors_and_terminal_from_tools(void **state)
     TfyLoop *loop = *state;
     int leak = open("/dev/null", O_RDONLY); /* not close-on-exec */
     Job *job = sh(loop, "ls /proc/self/fd | tr '\\n' ' '; (: </dev/tty) 2>/dev/null && echo terminal; trap");
-    await(loop, job, 5000);
+    await(loop, job);
     assert_string_equal(out_of(job), "0 1 2 3 59 "); /* 3 is the directory that ls reads, 59 the mark */
     close(leak);
     job_free(job);
@@ -223,8 +223,8 @@ static void feeds_stdin(void **state)
     TfyLoop *loop = *state;
     Job *job = exec_with(loop, WORDS(loop, "cat"), "to cat", NULL),
         *none = exec_with(loop, WORDS(loop, "cat"), NULL, NULL);
-    await(loop, job, 5000);
-    await(loop, none, 5000);
+    await(loop, job);
+    await(loop, none);
     assert_string_equal(out_of(job), "to cat");
     assert_string_equal(out_of(none), "");
     job_free(job);
@@ -239,8 +239,8 @@ static void stdin_may_stay_unread(void **state)
     big[4 << 20] = 0;
     Job *job = exec_with(loop, WORDS(loop, "true"), big, NULL),
         *whole = exec_with(loop, WORDS(loop, "wc", "-c"), big, NULL);
-    await(loop, job, 5000);
-    await(loop, whole, 5000);
+    await(loop, job);
+    await(loop, whole);
     assert_int_equal(code_of(job), 0);
     assert_string_equal(out_of(whole), "4194304\n");
     free(big);
@@ -254,7 +254,7 @@ static void caps_a_flood(void **state)
 {
     TfyLoop *loop = *state;
     Job *job = sh(loop, "yes | head -c 200000000; yes e | head -c 3000000 >&2");
-    await(loop, job, 60000);
+    await(loop, job);
     assert_int_equal(code_of(job), 0);
     assert_int_equal(strlen(out_of(job)), OUTPUT_MOST);
     assert_int_equal(strlen(err_of(job)), OUTPUT_MOST);
@@ -268,7 +268,7 @@ static void a_flood_does_not_stop_others(void **state)
 {
     TfyLoop *loop = *state;
     Job *endless = sh(loop, "exec yes flood"), *other = sh(loop, "sleep 0.2; echo here");
-    await(loop, other, 5000);
+    await(loop, other);
     assert_string_equal(out_of(other), "here\n");
     tfy__perform_exec.abort(&endless->call);
     job_free(endless);
@@ -279,7 +279,7 @@ static void replaces_invalid_utf8(void **state)
 {
     TfyLoop *loop = *state;
     Job *job = sh(loop, "printf 'a\\377b\\303'");
-    await(loop, job, 5000);
+    await(loop, job);
     assert_string_equal(out_of(job), "a\xEF\xBF\xBD"
                                      "b\xEF\xBF\xBD");
     assert_true(is_lossy(job));
@@ -290,7 +290,7 @@ static void a_cut_character_is_no_loss(void **state)
 {
     TfyLoop *loop = *state;
     Job *job = sh(loop, "yes '\303\244\303\244\303\244' | tr -d '\\n' | head -c 2000001");
-    await(loop, job, 5000);
+    await(loop, job);
     assert_true(is_truncated(job));
     assert_false(is_lossy(job));
     job_free(job);
@@ -300,7 +300,7 @@ static void stdout_may_be_closed_early(void **state)
 {
     TfyLoop *loop = *state;
     Job *job = sh(loop, "echo first; exec >&- 2>&-; sleep 0.3; exit 7");
-    await(loop, job, 5000);
+    await(loop, job);
     assert_int_equal(code_of(job), 7);
     assert_string_equal(out_of(job), "first\n");
     job_free(job);
@@ -311,7 +311,7 @@ static void grandchildren_do_not_hold_the_result(void **state)
     TfyLoop *loop = *state;
     int64_t begin_ns = clock_ns();
     Job *job = sh(loop, "echo before; sleep @ & exit 0");
-    await(loop, job, 2000);
+    await(loop, job);
     assert_string_equal(out_of(job), "before\n");
     assert_true(clock_ns() - begin_ns < 1000000000);
     job_free(job);
@@ -326,7 +326,7 @@ static void grandchildren_do_not_hold_the_result(void **state)
 static void a_signal_is_an_exit_code(void **state)
 {
     Job *job = sh(*state, "kill -SEGV $$");
-    await(*state, job, 5000);
+    await(*state, job);
     assert_int_equal(code_of(job), 128 + SIGSEGV);
     job_free(job);
 }
@@ -371,7 +371,7 @@ static void a_retry_waits_for_the_old_attempt(void **state)
     tfy__perform_exec.abort(&deaf->call);
     int64_t begin_ns = clock_ns();
     Job *again = sh(loop, "echo again");
-    await(loop, again, 5000);
+    await(loop, again);
     assert_true(clock_ns() - begin_ns > 1500000000);
     job_free(deaf);
     job_free(again);
@@ -403,7 +403,7 @@ static void many_at_once(void **state)
     int before = open_descriptors();
     for (int i = 0; i < MANY; i++) jobs[i] = sh(loop, "sleep 0.1; exit 5");
     for (int i = 0; i < MANY; i++) {
-        await(loop, jobs[i], 60000);
+        await(loop, jobs[i]);
         assert_int_equal(code_of(jobs[i]), 5);
         job_free(jobs[i]);
     }
@@ -426,7 +426,7 @@ static Job *tool(TfyLoop *loop, const TfyType *result, const char *script)
     Job *job = job_new(loop, &declared);
     job->args[0] = tfy_of_obj(text_of(loop, script));
     tfy__perform_exec.start(&job->call);
-    await(loop, job, 5000);
+    await(loop, job);
     return job;
 }
 
@@ -543,11 +543,11 @@ static void abort_ends_what_escaped(void **state)
 {
     TfyLoop *loop = *state;
     Job *other = sh(loop, ESCAPED "exit 0"), *job = sh(loop, ESCAPED ESCAPED "exec sleep @");
-    await(loop, other, 5000);
+    await(loop, other);
     await_count(loop, 4);
     tfy__perform_exec.abort(&job->call);
     Job *again = sh(loop, "ps ax | grep -c '[s]leep @'");
-    await(loop, again, 10000);
+    await(loop, again);
     assert_string_equal(out_of(again), "1\n"); /* what the tool that ended well has left, and nothing of the other */
     job_free(job);
     job_free(other);
@@ -558,10 +558,10 @@ static void a_failed_attempt_leaves_nothing_to_the_next(void **state)
 {
     TfyLoop *loop = *state;
     Job *failed = sh(loop, ESCAPED "exit 1");
-    await(loop, failed, 5000);
+    await(loop, failed);
     await_count(loop, 1);
     Job *again = sh(loop, "ps ax | grep -c '[s]leep @'; true");
-    await(loop, again, 10000);
+    await(loop, again);
     assert_string_equal(out_of(again), "0\n");
     job_free(failed);
     job_free(again);
@@ -730,7 +730,7 @@ static void works_without_a_lock(void **state)
     TfyLoop *loop = *state;
     loop->no_lock = true;
     Job *job = sh(loop, "echo memory");
-    await(loop, job, 5000);
+    await(loop, job);
     assert_string_equal(out_of(job), "memory\n");
     job_free(job);
 }
@@ -740,7 +740,7 @@ static void a_root_that_is_gone_is_said(void **state)
     TfyLoop *loop = *state;
     remove_tree(loop->root);
     Job *job = sh(loop, "true");
-    await(loop, job, 5000);
+    await(loop, job);
     assert_true(job->failed);
     assert_non_null(strstr(job->message, "is gone"));
     job_free(job);
