@@ -31,6 +31,10 @@ int tfy__arrive_signal(TfyLoop *loop, const char *run, const char *name, const c
 /* how: "done" (value_json: the result), "retry", "fail". */
 int tfy__arrive_resolve(TfyLoop *loop, const char *run, const char *task, int64_t step, const char *how,
                         const char *value_json, const char *by, char *error_text);
+/* One of these, as a JSON object: {"do": "approve", "task"?, "step"?, "answer"?, "why"?}, {"do": "kill", "task"?, "force"?},
+ * {"do": "signal", "name", "value"?, "id"?}, {"do": "resolve", "task"?, "step"?, "how", "value"?}; other members are ignored.
+ * Anything else is TFY_E_INVALID. */
+int tfy__arrive_request(TfyLoop *loop, const char *run, const struct json_t *request, const char *by, char *error_text);
 int tfy__arrive_thin(TfyLoop *loop, const struct json_t *part, char *error_text); /* wal/keep/thin.h */
 
 /* tfy_submit for a run that its starter names (wal/log/run_id.h). TFY_E_STATE: the log has that run. */

@@ -5,11 +5,19 @@
 #ifndef HUB_HUB_H
 #define HUB_HUB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct TfyStore;
+struct TfyStoreMail;
 
 typedef struct TfyHub TfyHub;
+
+/* A run that the session owns from now on. */
+typedef struct TfyClaim {
+    int64_t run;    /* row id */
+    int64_t claims; /* how often it has had an owner, with this */
+} TfyClaim;
 
 typedef struct TfyHubOps {
     /* A handle for the log, which closes it. 0, or a negative code with a message (TFY_ERROR_TEXT bytes). */
@@ -18,10 +26,15 @@ typedef struct TfyHubOps {
     void (*renewed)(TfyHub *hub, int64_t sent_ns);
     /* The loop has room for so many more runs of a program, by its row id. */
     void (*want)(TfyHub *hub, int64_t program, uint32_t room);
-    /* The id of the next run that was claimed; 0: none for now. */
-    int64_t (*claimed)(TfyHub *hub);
-    /* How much has ever arrived for a run, as far as this session has been told. */
-    int64_t (*mail)(TfyHub *hub, int64_t run);
+    /* The next run that was claimed; false: none for now. */
+    bool (*claimed)(TfyHub *hub, TfyClaim *claim);
+    /* The next run of the session that has mail without a verdict; false: none for now. */
+    bool (*news)(TfyHub *hub, uint8_t uuid[16]);
+    /* Up to which number what was sent to a run has its verdict in the database; 0: none has. */
+    int64_t (*seen)(TfyHub *hub, int64_t run);
+    /* What was sent to a run as the first one behind that number; false: nothing, as far as the session has been told. The
+     * strings are valid until the next call. */
+    bool (*mail)(TfyHub *hub, int64_t run, int64_t after, struct TfyStoreMail *mail);
 } TfyHubOps;
 
 /* The loop is given one (TfyOptions), and whoever opened it frees it after tfy_close. */
@@ -29,6 +42,7 @@ struct TfyHub {
     const TfyHubOps *ops;
     int64_t session;
     int64_t lease_ms;
+    const char *worker; /* the name of its machine's worker; NULL: it has none */
 };
 
 #endif

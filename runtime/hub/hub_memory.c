@@ -1,6 +1,8 @@
 /* hub_memory.c: see hub_memory.h. What is asked for is done at once. */
 #include "hub/hub_memory.h"
 
+#include <string.h>
+
 static TfyHubMemory *inside(TfyHub *hub)
 {
     return (TfyHubMemory *)hub;
@@ -24,7 +26,7 @@ static void want(TfyHub *hub, int64_t program, uint32_t room)
 }
 
 /* The oldest one that is ready. */
-static int64_t claimed(TfyHub *hub)
+static bool claimed(TfyHub *hub, TfyClaim *claim)
 {
     TfyHubMemory *self = inside(hub);
     const TfyMemoryRows *runs = &self->shared->runs;
@@ -33,18 +35,45 @@ static int64_t claimed(TfyHub *hub)
         if (run->row.program != self->program) continue;
         if (!tfy__shared_claim(self->shared, hub->session, run->row.id, self->now_ms(self->clock_state))) continue;
         self->room--;
-        return run->row.id;
+        *claim = (TfyClaim){.run = run->row.id, .claims = run->claims};
+        return true;
     }
-    return 0;
+    return false;
 }
 
-static int64_t mail(TfyHub *hub, int64_t run)
+static int64_t seen(TfyHub *hub, int64_t id)
 {
-    const TfySharedRun *found = tfy__shared_run(inside(hub)->shared, run);
-    return found ? found->mail : 0;
+    const TfySharedRun *run = tfy__shared_run(inside(hub)->shared, id);
+    int64_t count = run ? (int64_t)run->mails.count : 0;
+    while (count && !((TfyStoreMail *)tfy__rows_at(&run->mails, (size_t)count - 1))->verdict) count--;
+    return count;
 }
 
-static const TfyHubOps ops = {.join = join, .renewed = renewed, .want = want, .claimed = claimed, .mail = mail};
+/* Each run is named once in a round over all of them. */
+static bool news(TfyHub *hub, uint8_t uuid[16])
+{
+    TfyHubMemory *self = inside(hub);
+    const TfyMemoryRows *runs = &self->shared->runs;
+    while (self->asked < runs->count) {
+        const TfySharedRun *run = tfy__rows_at(runs, self->asked++);
+        if (run->owner != hub->session || seen(hub, run->row.id) == (int64_t)run->mails.count) continue;
+        memcpy(uuid, run->row.uuid, 16);
+        return true;
+    }
+    self->asked = 0;
+    return false;
+}
+
+static bool mail(TfyHub *hub, int64_t id, int64_t after, TfyStoreMail *mail)
+{
+    const TfySharedRun *run = tfy__shared_run(inside(hub)->shared, id);
+    if (!run || (size_t)after >= run->mails.count) return false;
+    *mail = *(TfyStoreMail *)tfy__rows_at(&run->mails, (size_t)after);
+    return true;
+}
+
+static const TfyHubOps ops = {
+    .join = join, .renewed = renewed, .want = want, .claimed = claimed, .news = news, .seen = seen, .mail = mail};
 
 int tfy__hub_memory_open(TfyHubMemory *hub, TfyShared *shared, int64_t lease_ms, int64_t (*now_ms)(void *state),
                          void *clock_state)

@@ -13,6 +13,7 @@ typedef struct TfyHubMemory {
     void *clock_state;
     int64_t program; /* what the loop has room for */
     uint32_t room;
+    size_t asked;    /* runs that this round of `news` has looked at */
     int64_t sent_ns; /* of the newest renewal; 0: none yet */
 } TfyHubMemory;
 

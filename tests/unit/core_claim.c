@@ -164,6 +164,19 @@ static int64_t submit(Cluster *cluster, const char *workflow, const char *args)
     return id;
 }
 
+/* Its number, or a negative code. */
+static int64_t send(Cluster *cluster, int64_t run, const char *id, const char *body)
+{
+    return tfy__shared_send(cluster->shared, run, &(TfyStoreMail){.body = body, .id = id, .sender = "bea"});
+}
+
+static const char *verdict(const Cluster *cluster, int64_t run, int64_t n)
+{
+    const TfyMemoryRows *mails = &tfy__shared_run(cluster->shared, run)->mails;
+    assert_in_range(n, 1, mails->count);
+    return ((TfyStoreMail *)tfy__rows_at(mails, (size_t)n - 1))->verdict;
+}
+
 static int turn(Worker *worker)
 {
     const int happened = tfy_step(worker->loop);
@@ -209,15 +222,22 @@ static void check_history(Cluster *cluster, int64_t id, const char *value)
         fail_msg("run %s: %s", which, error);
     assert_int_equal(history->run.state, TFY_TASK_COMPLETED);
     int ends = 0;
+    int64_t claims = 0;
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         assert_int_equal(record->lsn, i + 1);
+        if (record->type == TFY_R_CLAIMED) {
+            assert_true(tfy__record_int(record, TFY_P_CLAIMS) > claims);
+            claims = tfy__record_int(record, TFY_P_CLAIMS);
+        }
         if (record->type == TFY_R_TASK_COMPLETE) ends += strstr(record->payload, value) != NULL;
         for (uint32_t j = 0; record->type == TFY_R_TOOL_RESULT && j < i; j++)
             assert_false(history->records[j].type == TFY_R_TOOL_RESULT && history->records[j].step == record->step &&
                          history->record_tasks[j] == history->record_tasks[i]);
     }
     assert_int_equal(ends, 1);
+    assert_int_equal(claims, row_of(cluster, id)->claims);
+    assert_int_equal(history->records[1].type, TFY_R_CLAIMED);
     tfy__history_free(history);
 }
 
@@ -299,22 +319,96 @@ static void test_something_arrives_meanwhile(void **state)
     for (; turns < 1000 && !row_of(cluster, id)->row.snap; turns++) {
         assert_true(tfy_step(worker->loop) >= 0);
         /* Between the decision to leave and its commit. */
-        if (jobs_done && !worker->loop->runs.first) tfy__shared_mail(cluster->shared, id);
+        if (jobs_done && !worker->loop->runs.first && !row_of(cluster, id)->mails.count)
+            assert_int_equal(send(cluster, id, NULL, "{\"do\":\"signal\",\"name\":\"tick\",\"value\":1}"), 1);
         tfy__log_write(tfy__loop_log(worker->loop));
         cluster->now_ms += 5;
         worker->world->jump(worker->world->state, cluster->now_ms * 1000000);
     }
     assert_true(turns < 1000);
-    assert_true(row_of(cluster, id)->mail > 0);
+    assert_int_equal(row_of(cluster, id)->mails.count, 1);
     assert_int_equal(row_of(cluster, id)->owner, worker->hub.hub.session);
+    assert_null(verdict(cluster, id, 1));
     work(cluster, worker, 2);
     assert_non_null(worker->loop->runs.first);
     assert_int_equal(row_of(cluster, id)->claims, 1);
     work(cluster, worker, 100); /* now that it knows, it leaves */
+    assert_string_equal(verdict(cluster, id, 1), "taken");
     assert_int_equal(row_of(cluster, id)->owner, 0);
     cluster->now_ms += HOUR;
     work(cluster, &cluster->workers[1], 100);
     check_history(cluster, id, "\"value\":0");
+}
+
+/* A run waits for signals, which is nobody's while it does. */
+static void test_signals_wake_a_run(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "counts", "{\"most\":5}");
+    char body[100], name[16];
+    for (int i = 1; i <= 5; i++) {
+        Worker *worker = &cluster->workers[i % WORKERS];
+        work(cluster, worker, 100);
+        assert_int_equal(row_of(cluster, id)->owner, 0);
+        assert_true(row_of(cluster, id)->due_ms == INT64_MAX);
+        snprintf(body, sizeof body, "{\"do\":\"signal\",\"name\":\"tick\",\"value\":%d}", i);
+        snprintf(name, sizeof name, "s%d", i);
+        for (int j = 0; j < 2; j++) assert_int_equal(send(cluster, id, name, body), i);
+        work(cluster, &cluster->workers[(i + 1) % WORKERS], 100);
+        assert_string_equal(verdict(cluster, id, i), "taken");
+        assert_int_equal(send(cluster, id, name, body), i);
+    }
+    check_history(cluster, id, "\"value\":12345");
+    assert_int_equal(send(cluster, id, NULL, body), TFY_E_STATE);
+    assert_int_equal(send(cluster, 99, NULL, body), TFY_E_ABSENT);
+}
+
+static void test_what_does_not_fit_is_refused(void **state)
+{
+    static const struct {
+        const char *body, *verdict;
+    } cases[] = {
+        {"", "not understood"},
+        {"[1]", "not understood"},
+        {"{\"do\":\"dance\"}", "not understood"},
+        {"{\"do\":\"signal\"}", "not understood"},
+        {"{\"do\":\"signal\",\"name\":\"tick\",\"value\":\"a word\"}", "int"},
+        {"{\"do\":\"approve\"}", "no open question"},
+        {"{\"do\":\"resolve\",\"how\":\"done\"}", "is in doubt"},
+        {"{\"do\":\"kill\",\"task\":\"1.7\"}", "no such task"},
+        {"{\"do\":\"signal\",\"name\":\"tick\",\"value\":7}", "taken"},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "counts", "{\"most\":1}");
+    work(cluster, &cluster->workers[0], 2);
+    assert_int_equal(row_of(cluster, id)->owner, cluster->workers[0].hub.hub.session);
+    for (int i = 0; i < CASES; i++) assert_int_equal(send(cluster, id, NULL, cases[i].body), i + 1);
+    work(cluster, &cluster->workers[0], 20);
+    for (int i = 0; i < CASES; i++)
+        if (!strstr(verdict(cluster, id, i + 1), cases[i].verdict))
+            fail_msg("%s: %s", cases[i].body, verdict(cluster, id, i + 1));
+    check_history(cluster, id, "\"value\":7");
+}
+
+/* The answer comes while nobody owns the run. The run's end is the verdict on whatever it has not seen. */
+static void test_an_answer_and_a_kill(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "asks", "{}"), other = submit(cluster, "counts", "{\"most\":9}");
+    work(cluster, &cluster->workers[0], 100);
+    assert_int_equal(row_of(cluster, id)->owner, 0);
+    assert_int_equal(send(cluster, id, NULL, "{\"do\":\"approve\",\"answer\":\"left\"}"), 1);
+    assert_int_equal(send(cluster, other, NULL, "{\"do\":\"kill\"}"), 1);
+    work(cluster, &cluster->workers[1], 1);
+    assert_int_equal(send(cluster, id, NULL, "{\"do\":\"approve\",\"answer\":\"right\"}"), 2);
+    work(cluster, &cluster->workers[1], 100);
+    assert_string_equal(verdict(cluster, id, 1), "taken");
+    assert_string_not_equal(verdict(cluster, id, 2), "taken");
+    check_history(cluster, id, "\"value\":\"left\"");
+    assert_string_equal(verdict(cluster, other, 1), "taken");
+    assert_true(row_of(cluster, other)->row.state > TFY_TASK_COMPLETED);
+    assert_int_equal(row_of(cluster, other)->owner, 0);
 }
 
 /* An idle loop renews its lease. */
@@ -331,6 +425,21 @@ static void test_an_idle_loop_renews(void **state)
 
 /* ---- anything may happen ---- */
 
+static void send_tick(Cluster *cluster, int64_t id, int number)
+{
+    char body[100], name[16];
+    snprintf(body, sizeof body, "{\"do\":\"signal\",\"name\":\"tick\",\"value\":%d}", number);
+    snprintf(name, sizeof name, "s%d", number);
+    assert_int_equal(send(cluster, id, name, body), number);
+}
+
+/* Nobody waits for ever for what becomes of what he sent. */
+static void check_verdicts(const Cluster *cluster, int64_t id)
+{
+    const TfySharedRun *run = row_of(cluster, id);
+    for (size_t n = 1; n <= run->mails.count; n++) assert_non_null(verdict(cluster, id, (int64_t)n));
+}
+
 static void run_anything(uint64_t seed)
 {
     const char every[] = {(char)('2' + seed % 7), '\0'};
@@ -339,7 +448,10 @@ static void run_anything(uint64_t seed)
     int64_t ids[RUNS];
     cluster->lossy = true;
     for (int i = 0; i < RUNS; i++)
-        ids[i] = i % 2 ? submit(cluster, "works", "{\"rounds\":3}") : submit(cluster, "spreads", "{}");
+        ids[i] = i == 0  ? submit(cluster, "counts", "{\"most\":8}")
+                 : i % 2 ? submit(cluster, "works", "{\"rounds\":3}")
+                         : submit(cluster, "spreads", "{}");
+    int sent = 0;
     for (int round = 0; round < 400; round++) {
         Worker *worker = &cluster->workers[draw(cluster, WORKERS)];
         if (draw(cluster, 20) == 0) {
@@ -350,22 +462,29 @@ static void run_anything(uint64_t seed)
         work(cluster, worker, (int)draw(cluster, 30));
         if (draw(cluster, 3) == 0) tfy__shared_late_arrives(cluster->shared);
         if (draw(cluster, 10) == 0) cluster->now_ms += (int64_t)draw(cluster, (uint32_t)HOUR);
-        if (draw(cluster, 30) == 0) tfy__shared_mail(cluster->shared, ids[draw(cluster, RUNS)]);
+        if (draw(cluster, 30) == 0) send(cluster, ids[1 + draw(cluster, RUNS - 1)], NULL, "{\"do\":\"approve\"}");
+        if (draw(cluster, 20) == 0 && sent < 8) send_tick(cluster, ids[0], ++sent);
+        if (draw(cluster, 40) == 0 && sent)
+            send_tick(cluster, ids[0], 1 + (int)draw(cluster, (uint32_t)sent)); /* again */
     }
+    while (sent < 8) send_tick(cluster, ids[0], ++sent);
     cluster->lossy = false;
     while (tfy__shared_late_arrives(cluster->shared)) continue;
     for (int i = 0; i < 12; i++) {
         cluster->now_ms += HOUR;
         for (int j = 0; j < WORKERS; j++) work(cluster, &cluster->workers[j], 100);
     }
-    for (int i = 0; i < RUNS; i++) check_history(cluster, ids[i], i % 2 ? "\"value\":3" : "\"value\":30");
+    for (int i = 0; i < RUNS; i++) {
+        check_history(cluster, ids[i], i == 0 ? "\"value\":12345678" : i % 2 ? "\"value\":3" : "\"value\":30");
+        check_verdicts(cluster, ids[i]);
+    }
     close_cluster(&state);
 }
 
 static void test_anything(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 40; seed++) run_anything(seed);
+    for (uint64_t seed = 1; seed <= 200; seed++) run_anything(seed);
 }
 
 int main(void)
@@ -376,6 +495,9 @@ int main(void)
         TEST(test_children_go_with_their_run),
         TEST(test_a_session_ends),
         TEST(test_something_arrives_meanwhile),
+        TEST(test_signals_wake_a_run),
+        TEST(test_what_does_not_fit_is_refused),
+        TEST(test_an_answer_and_a_kill),
         TEST(test_an_idle_loop_renews),
         cmocka_unit_test(test_anything),
     };

@@ -240,7 +240,9 @@ static void test_a_run_leaves_unless_something_came(void **state)
     World *world = *state;
     TfyStore *store = world->stores[0];
     TfySharedRun *run = tfy__shared_run(world->shared, world->run);
-    run->mail = 3;
+    for (int64_t n = 1; n <= 3; n++)
+        assert_int_equal(tfy__shared_send(world->shared, world->run, &(TfyStoreMail){.body = "{}", .sender = "bea"}),
+                         n);
     assert_int_equal(leave(world, 2, INT64_MAX), 0);
     assert_int_equal(store->stayed_count, 1);
     assert_int_equal(store->stayed[0], world->run);
@@ -262,7 +264,7 @@ static void test_what_stayed_is_settled(void **state)
     World *world = *state;
     TfyStore *store = world->stores[0];
     bool happened = false;
-    tfy__shared_run(world->shared, world->run)->mail = 1;
+    assert_int_equal(tfy__shared_send(world->shared, world->run, &(TfyStoreMail){.body = "{}", .sender = "bea"}), 1);
     world->fate = TFY_FATE_ANSWER_IS_LOST;
     assert_int_equal(leave(world, 0, INT64_MAX), TFY_STORE_UNKNOWN);
     assert_int_equal(store->ops->settle(store, &world->holds[0], &happened), 0);

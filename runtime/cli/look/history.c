@@ -291,6 +291,10 @@ static void add_content(TfyBuffer *out, const TfyHistory *history, uint32_t inde
         add_text(out, ", step ", tfy__payload_text(&payload, TFY_P_TASK));
         tfy__buffer_printf(out, "/%lld", (long long)tfy__payload_int(&payload, TFY_P_STEP));
         break;
+    case TFY_R_CLAIMED:
+        tfy__buffer_printf(out, "by session %lld", (long long)tfy__payload_int(&payload, TFY_P_SESSION));
+        add_text(out, " on ", tfy__payload_text(&payload, TFY_P_WORKER));
+        break;
     case TFY_R_MOVED:
         if (tfy__record_is_options(record)) add_options(out, &payload);
         break;

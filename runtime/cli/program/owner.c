@@ -95,18 +95,6 @@ static const char *text_member(const json_t *request, const char *name)
     return json_string_value(json_object_get(request, name));
 }
 
-static int obey_resolve(TfyLoop *loop, const json_t *request, const char *run, const char *task, const char *by,
-                        char *error)
-{
-    const json_t *value = json_object_get(request, "value");
-    const char *how = text_member(request, "how");
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    int code = tfy__arrive_resolve(loop, run, task, json_integer_value(json_object_get(request, "step")),
-                                   how ? how : "", text, by, error);
-    free(text);
-    return code;
-}
-
 /* The run has ended, or does not belong to this process. Returns code if the log does not have the signal either. */
 static int look_sent(TfyLoop *loop, const char *run, const char *id, int code, char *note)
 {
@@ -120,14 +108,12 @@ static int look_sent(TfyLoop *loop, const char *run, const char *id, int code, c
     return sent ? TFY_OK : code;
 }
 
-static int obey_signal(TfyLoop *loop, const json_t *request, const char *run, const char *by, char *error)
+static int obey_arrival(TfyLoop *loop, const json_t *request, const char *run, const char *by, char *error)
 {
-    const json_t *value = json_object_get(request, "value");
-    const char *id = text_member(request, "id");
-    char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    int code = tfy__arrive_signal(loop, run, text_member(request, "name"), text, id, by, error);
-    free(text);
-    return id && (code == TFY_E_STATE || code == TFY_E_ABSENT) ? look_sent(loop, run, id, code, error) : code;
+    const char *what = text_member(request, "do"), *id = text_member(request, "id");
+    const int code = tfy__arrive_request(loop, run, request, by, error);
+    const bool may_be_there = (code == TFY_E_STATE || code == TFY_E_ABSENT) && id && strcmp(what, "signal") == 0;
+    return may_be_there ? look_sent(loop, run, id, code, error) : code;
 }
 
 /* The process that resumes the new run owns it; this process only holds the log. */
@@ -146,24 +132,15 @@ static int obey_fork(TfyLoop *loop, const json_t *request, const char *run, char
 static int obey(const TfyOwner *owner, const json_t *request, const char *by, char made[37], char *error)
 {
     TfyLoop *loop = owner->loop;
-    const char *what = text_member(request, "do"), *run = text_member(request, "run"),
-               *task = text_member(request, "task");
-    const json_t *given = json_object_get(request, "answer"); /* absent means yes */
-    if (what && run && owner->may && !owner->may(owner->may_state, what, run, by, error)) return TFY_E_STATE;
-    if (what && run && strcmp(what, "approve") == 0 && (!given || json_is_string(given))) {
-        return tfy__arrive_approval(loop, run, task, json_integer_value(json_object_get(request, "step")),
-                                    text_member(request, "answer"), by, text_member(request, "why"), error);
+    const char *what = text_member(request, "do"), *run = text_member(request, "run");
+    if (!what || !run) {
+        snprintf(error, TFY_ERROR_TEXT, "the request is not understood");
+        return TFY_E_INVALID;
     }
-    if (what && run && strcmp(what, "kill") == 0) {
-        return tfy__arrive_kill(loop, run, task, json_is_true(json_object_get(request, "force")), by, error);
-    }
-    if (what && run && strcmp(what, "signal") == 0 && text_member(request, "name"))
-        return obey_signal(loop, request, run, by, error);
-    if (what && run && strcmp(what, "resolve") == 0) return obey_resolve(loop, request, run, task, by, error);
-    if (what && run && strcmp(what, "thin") == 0) return tfy__arrive_thin(loop, request, error);
-    if (what && run && strcmp(what, "fork") == 0) return obey_fork(loop, request, run, made, error);
-    snprintf(error, TFY_ERROR_TEXT, "the request is not understood");
-    return TFY_E_INVALID;
+    if (owner->may && !owner->may(owner->may_state, what, run, by, error)) return TFY_E_STATE;
+    if (strcmp(what, "thin") == 0) return tfy__arrive_thin(loop, request, error);
+    if (strcmp(what, "fork") == 0) return obey_fork(loop, request, run, made, error);
+    return obey_arrival(loop, request, run, by, error);
 }
 
 static void on_connection(void *arg, uint32_t events);

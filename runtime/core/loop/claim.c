@@ -1,15 +1,23 @@
-/* claim.c: runs of a shared database: they are claimed, worked on and left, and the lease is renewed.
+/* claim.c: runs of a shared database: they are claimed, worked on and left, what is sent to them is taken, and the lease is
+ * renewed.
  *
- *   - A claimed run is taken up as a resume does, from its newest snapshot.
+ *   - A claimed run is taken up as a resume does, from its newest snapshot. Claimed is the first record of its owner.
  *   - A run that would leave memory leaves the session in the same commit, and any session goes on with it when it is due
  *     or something has arrived for it. If something has arrived that this loop does not know of, it stays, and is taken up
  *     again from the snapshot that was written for leaving.
+ *   - Mail is taken in its order; what it has led to is in one commit with its verdict. So it is taken once, whoever
+ *     owns the run meanwhile.
  *   - The lease is renewed in turns of the loop: one that hangs loses it. */
-#include "core/loop/state.h"
+#include "core/step/step.h"
+#include "core/loop/claim.h"
+#include "wal/store/store.h"
 
+#include <jansson.h>
 #include <stdio.h>
 
-enum { CLAIMS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3 };
+enum { CLAIMS_PER_TURN = 64, NEWS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3 };
+
+/* ---- the lease ---- */
 
 static void renew(void *state, int64_t sent_ns)
 {
@@ -42,34 +50,113 @@ void tfy__claims_beat(TfyLoop *loop)
     if (!loop->beat_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
-static bool take_up(TfyLoop *loop, int64_t id)
+/* ---- mail ---- */
+
+/* 0: a sender's request was taken; any other code: text (TFY_ERROR_TEXT bytes) says why not. */
+static int obey(Run *run, const TfyStoreMail *mail, char *text)
 {
+    TfyLoop *loop = run->loop;
+    json_t *request = json_loads(mail->body, JSON_REJECT_DUPLICATES, NULL);
+    if (mail->id && request) json_object_set_new(request, "id", json_string(mail->id));
+    const TfySender sender = {.digest = json_string_value(json_object_get(request, "digest")), .unsynced = true};
+    tfy__arrive_from(loop, &sender);
+    const int code = tfy__arrive_request(loop, run->uuid, request, mail->sender, text);
+    tfy__arrive_from(loop, NULL);
+    json_decref(request);
+    return code;
+}
+
+/* A step asks when its record is durable. Others may read that record, and answer, before this loop has heard of it. */
+static bool may_ask_soon(const Run *run)
+{
+    const TaskRest *rest = run->tasks;
+    while (rest && !(rest->step && rest->step->stage == STAGE_SYNC)) rest = rest->next_in_run;
+    return rest;
+}
+
+/* Takes what was sent to the run and has no verdict. What cannot be taken yet is left to a later turn. */
+static void take_mail(Run *run)
+{
+    TfyLoop *loop = run->loop;
+    TfyHub *hub = loop->options.hub;
+    TfyStoreMail mail;
+    tfy__step_settle(loop);
+    while (!loop->failure && !run->ended && hub->ops->mail(hub, run->log.id, run->mail, &mail)) {
+        char text[TFY_ERROR_TEXT] = "";
+        CHECK(mail.n == run->mail + 1);
+        const int code = obey(run, &mail, text);
+        if (loop->failure) return; /* nothing of it will be committed */
+        if (code == TFY_E_STATE && may_ask_soon(run)) return;
+        run->mail = mail.n;
+        tfy__log_verdict(loop->log, &(TfyStoreVerdict){run->log.id, mail.n, code ? text : TFY_VERDICT_TAKEN});
+    }
+}
+
+static uint32_t take_news(TfyLoop *loop)
+{
+    TfyHub *hub = loop->options.hub;
+    uint8_t uuid[16];
+    uint32_t count = 0;
+    for (; count < NEWS_PER_TURN && !loop->failure && hub->ops->news(hub, uuid); count++) {
+        Run *run = tfy__run_by_uuid(loop, uuid);
+        if (run) take_mail(run); /* else it is leaving, and will not be let go */
+    }
+    return count;
+}
+
+/* ---- claims ---- */
+
+/* claim: NULL: the run has stayed, and this session has had it before. */
+static bool take_up(TfyLoop *loop, int64_t id, const TfyClaim *claim)
+{
+    TfyHub *hub = loop->options.hub;
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)id);
+    loop->claim = claim;
     const int code = tfy__resume(loop, which, text);
-    if (code < 0 && !loop->failure)
-        tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
-    return code >= 0;
+    loop->claim = NULL;
+    if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
+    if (code < 0) return false;
+    Run *run = loop->runs.last;
+    if (!run || run->log.id != id) return true; /* its end was in its records */
+    run->mail = hub->ops->seen(hub, id);
+    take_mail(run);
+    return true;
+}
+
+bool tfy__claim_note(Run *run)
+{
+    const TfyLoop *loop = run->loop;
+    if (!loop->claim) return true;
+    TfyBuffer out = {0};
+    tfy__put_begin(&out);
+    tfy__put_int(&out, TFY_P_SESSION, loop->options.hub->session);
+    if (loop->options.hub->worker) tfy__put_text(&out, TFY_P_WORKER, loop->options.hub->worker);
+    tfy__put_int(&out, TFY_P_CLAIMS, loop->claim->claims);
+    tfy__put_end(&out);
+    const TfyTicket ticket = tfy__run_note(run, TFY_R_CLAIMED, &out);
+    tfy__buffer_free(&out);
+    return ticket > 0;
 }
 
 uint32_t tfy__claims_take(TfyLoop *loop)
 {
     TfyHub *hub = loop->options.hub;
     int64_t ids[CLAIMS_PER_TURN];
+    TfyClaim claim;
     uint32_t taken = tfy__log_stayed(loop->log, ids, CLAIMS_PER_TURN);
     for (uint32_t i = 0; i < taken; i++)
-        if (!take_up(loop, ids[i])) return taken;
+        if (!take_up(loop, ids[i], NULL)) return taken;
+    taken += take_news(loop);
     const uint32_t room = loop->runs_live < RUNS_MOST ? RUNS_MOST - (uint32_t)loop->runs_live : 0;
     const int64_t program = tfy__loaded_row(loop, loop->programs.first);
     if (program < 0) return taken; /* nobody has deployed it, so it has no runs */
     hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);
-    for (int64_t id; !loop->failure && (id = hub->ops->claimed(hub)); taken++) take_up(loop, id);
+    for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, claim.run, &claim);
     return taken;
 }
 
 bool tfy__claim_leave(Run *run, int64_t due_ms)
 {
-    TfyHub *hub = run->loop->options.hub;
-    const int64_t mail = run->ended ? -1 : hub->ops->mail(hub, run->log.id);
-    return tfy__log_leave(run->loop->log, &run->log, mail, due_ms) >= 0;
+    return tfy__log_leave(run->loop->log, &run->log, run->ended ? -1 : run->mail, due_ms) >= 0;
 }

@@ -12,7 +12,9 @@ struct TfyLogOptions;
 int tfy__claims_join(const TfyLoop *loop, struct TfyLogOptions *options, char *error_text);
 /* Arms the next renewal of the lease. */
 void tfy__claims_beat(TfyLoop *loop);
-/* Takes up the runs that were claimed, and those that were to leave and stayed; how many. */
+/* The first record of a run that is being claimed. False: it could not be appended. */
+bool tfy__claim_note(struct Run *run);
+/* Takes up the runs that were claimed, and those that were to leave and stayed, and takes mail; how many of these. */
 uint32_t tfy__claims_take(TfyLoop *loop);
 /* Queues that a run leaves: it has ended, or its newest record is a snapshot. False: the loop fails. */
 bool tfy__claim_leave(struct Run *run, int64_t due_ms);

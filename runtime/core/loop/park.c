@@ -274,12 +274,6 @@ uint32_t tfy__park_wake(TfyLoop *loop)
     return count;
 }
 
-/* As far as a step can proceed at once, so that an answer finds it waiting. */
-static void settle(TfyLoop *loop)
-{
-    while (!loop->failure && tfy__step_work(loop)) continue;
-}
-
 bool tfy__park_reach(TfyLoop *loop, const char *name, bool queued)
 {
     TfyHistory *history;
@@ -293,7 +287,7 @@ bool tfy__park_reach(TfyLoop *loop, const char *name, bool queued)
                       tfy__root_serves(loaded, &history->root);
     tfy__history_free(history);
     if (!ours || !bring_back(loop, &run)) return false;
-    settle(loop);
+    tfy__step_settle(loop);
     return !loop->failure;
 }
 

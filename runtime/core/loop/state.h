@@ -161,6 +161,7 @@ struct TfyLoop {
     uint32_t parked;       /* runs that are known to have left memory; 0: none */
     int64_t park_next_ms;  /* when the first of them must be back in memory */
     uint64_t wake_timer;
+    const TfyClaim *claim;    /* of the run that is being resumed; NULL: it was this session's before */
     uint64_t beat_timer;      /* renews the lease of a shared database's session */
     bool wake_due;            /* that time has come */
     Run *snapshots_due;       /* runs whose snapshot is due */

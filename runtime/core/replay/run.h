@@ -58,6 +58,7 @@ struct Run {
     uint32_t fork_count;
     char *trace; /* the id of its caller's trace, which it is part of; owned; NULL: it is a trace of its own */
     bool ended;
+    int64_t mail;            /* in a shared database: number of the newest mail that it has taken (loop/claim.h) */
     bool rooted;             /* its records say that it works in its program's root */
     char *result;            /* JSON of the root's value, or NULL */
     char *error;             /* the root's error, for people */

@@ -139,6 +139,11 @@ bool tfy__step_work(TfyLoop *loop)
     return true;
 }
 
+void tfy__step_settle(TfyLoop *loop)
+{
+    while (!loop->failure && tfy__step_work(loop)) continue;
+}
+
 void tfy__wait_enter(WaitQueue *queue, Step *step)
 {
     CHECK(!step->queue);

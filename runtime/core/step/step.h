@@ -77,6 +77,9 @@ static inline const char *tfy__call_behind(const TfyCall *call)
 }
 bool tfy__step_digest(Step *step); /* computes call.digest; false: no memory, or too long */
 
+/* step.c: lets all queued steps go as far as they can at once, so that an answer finds them waiting. */
+void tfy__step_settle(TfyLoop *loop);
+
 /* person.c */
 /* The type of what people answer; the step gives it, or an Answer of it: {value, by, at}. No program has a record with such
  * a name. */

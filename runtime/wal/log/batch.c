@@ -121,6 +121,15 @@ int tfy__batch_add_leaving(TfyBatch *batch, const TfyStoreLeaving *leaving)
     return add(batch, TFY_B_LEAVING, leaving, sizeof *leaving, 0) ? 0 : TFY_E_NOMEM;
 }
 
+int tfy__batch_add_verdict(TfyBatch *batch, const TfyStoreVerdict *verdict)
+{
+    const size_t size = strlen(verdict->text) + 1;
+    char *text = add(batch, TFY_B_VERDICT, verdict, sizeof *verdict, size);
+    if (!text) return TFY_E_NOMEM;
+    memcpy(text, verdict->text, size);
+    return 0;
+}
+
 int tfy__batch_add_hold(TfyBatch *batch)
 {
     return add(batch, TFY_B_HOLD, "", 0, 0) ? 0 : TFY_E_NOMEM;
@@ -183,6 +192,12 @@ static int put_task(TfyStore *store, TfyStoreTask *task, bool birth)
     return store->ops->put_task(store, task, birth);
 }
 
+static int put_verdict(TfyStore *store, TfyStoreVerdict *verdict)
+{
+    verdict->text = (const char *)(verdict + 1);
+    return store->ops->put_verdict(store, verdict);
+}
+
 enum { WAITING_MOST = 64 };
 
 /* Consecutive records, until they are put. */
@@ -228,6 +243,7 @@ static int put_row(Records *records, TfyStore *store, TfyBatchKind kind, void *r
     case TFY_B_TABLE: return store->ops->put_table(store, row);
     case TFY_B_ROW: return put_saved(store, row);
     case TFY_B_LEAVING: return store->ops->put_leaving(store, row, 1);
+    case TFY_B_VERDICT: return put_verdict(store, row);
     case TFY_B_HOLD: return 0;
     }
     return TFY_E_DATA;

@@ -27,6 +27,7 @@ typedef enum TfyBatchKind {
     TFY_B_TABLE,
     TFY_B_ROW,
     TFY_B_LEAVING,
+    TFY_B_VERDICT,
     TFY_B_HOLD, /* nothing: the batch is committed for the sake of the hold */
 } TfyBatchKind;
 
@@ -59,6 +60,7 @@ int tfy__batch_add_meta(TfyBatch *batch, const TfyStoreMeta *meta);
 int tfy__batch_add_table(TfyBatch *batch, const char *sql);
 int tfy__batch_add_row(TfyBatch *batch, const char *sql, const TfyCell *cells, uint32_t count);
 int tfy__batch_add_leaving(TfyBatch *batch, const TfyStoreLeaving *leaving);
+int tfy__batch_add_verdict(TfyBatch *batch, const TfyStoreVerdict *verdict);
 int tfy__batch_add_hold(TfyBatch *batch);
 
 /* Puts all rows into the store's open transaction. */

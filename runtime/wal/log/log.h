@@ -21,6 +21,8 @@
 #include "wal/rows/record.h"
 #include "wal/rows/row.h"
 
+struct TfyStoreVerdict;
+
 typedef struct TfyLog TfyLog;
 typedef int64_t TfyTicket; /* above 0; where a call may fail, a negative code */
 
@@ -81,9 +83,11 @@ int tfy__log_change_run(TfyLog *log, const TfyLogRun *run);
 /* ---- a shared database alone ---- */
 
 /* Queues that a run leaves its session, and its row. It has ended, or its newest record is a Snapshot, so that whoever takes
- * it up starts there. mail: what has arrived for it so far; if more has by then, it stays, and tfy__log_stayed tells. due_ms: as
- * TfyStoreLeaving has it. */
+ * it up starts there. mail, due_ms: as in TfyStoreLeaving; if more mail has arrived by then, it stays, and tfy__log_stayed tells. */
 int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
+/* Queues what becomes of something that was sent to a run of this session: in one commit with what was appended for it
+ * before the next hand-over. */
+int tfy__log_verdict(TfyLog *log, const struct TfyStoreVerdict *verdict);
 /* Takes the ids of at most `room` runs that were to leave with records that are durable now, and stayed. */
 uint32_t tfy__log_stayed(TfyLog *log, int64_t *ids, uint32_t room);
 /* Renews the lease by an empty commit, unless one was sent within a third of it, or is under way. The loop calls it in its

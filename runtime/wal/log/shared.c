@@ -17,6 +17,16 @@ int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
     return code;
 }
 
+int tfy__log_verdict(TfyLog *log, const TfyStoreVerdict *verdict)
+{
+    CHECK(log->shared);
+    int code = tfy__log_error(log);
+    if (code) return code;
+    code = tfy__batch_add_verdict(log->filling, verdict);
+    if (code) tfy__log_give_up(log, "memory ran out");
+    return code;
+}
+
 uint32_t tfy__log_stayed(TfyLog *log, int64_t *ids, uint32_t room)
 {
     pthread_mutex_lock(&log->mutex);

@@ -567,6 +567,7 @@ static const uint8_t allowed[TFY_R_COUNT][MAX_MEMBERS] = {
     [TFY_R_MCP_ROUND] = {P(TOOL), P(DIGEST), P(SERVER), P(REQUESTS), P(REQUEST_STATE)},
     [TFY_R_MCP_TASK] = {P(TOOL), P(DIGEST), P(SERVER), P(TASK), P(TTL_MS), P(POLL_MS)},
     [TFY_R_ADMIN] = {P(WHAT), P(NAME), P(VALUE), P(BY), P(VIA)},
+    [TFY_R_CLAIMED] = {P(SESSION), P(WORKER), P(CLAIMS)},
     [TFY_R_TEXT] = {P(DIGEST), P(TEXT), P(OF), P(AT)},
     [TFY_R_SECRET] = {P(NAME), P(TOOL), P(TASK), P(STEP)},
 };

@@ -40,6 +40,7 @@
     M(CALL, "call", ANY)                                                                                               \
     M(CANCELLED, "cancelled", FLAG)                                                                                    \
     M(CEILING, "ceiling", OBJECT)                                                                                      \
+    M(CLAIMS, "claims", INT)                                                                                           \
     M(CLOSED, "closed", FLAG)                                                                                          \
     M(CACHED_TOKENS, "cached_tokens", INT)                                                                             \
     M(COMPLETION_TOKENS, "completion_tokens", INT)                                                                     \
@@ -124,6 +125,7 @@
     M(SEED, "seed", TEXT)                                                                                              \
     M(SEQ, "seq", INT)                                                                                                 \
     M(SERVER, "server", TEXT)                                                                                          \
+    M(SESSION, "session", INT)                                                                                         \
     M(SET, "set", FLAG)                                                                                                \
     M(SPENT, "spent", OBJECT)                                                                                          \
     M(STAGE, "stage", TEXT)                                                                                            \
@@ -148,6 +150,7 @@
     M(WINDOW, "window", INT)                                                                                           \
     M(WHAT, "what", TEXT)                                                                                              \
     M(WHY, "why", TEXT)                                                                                                \
+    M(WORKER, "worker", TEXT)                                                                                          \
     M(WORKFLOW, "workflow", TEXT)                                                                                      \
     M(YOLO, "yolo", FLAG)
 

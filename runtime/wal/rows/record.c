@@ -50,6 +50,7 @@ static const char *const names[TFY_R_COUNT] = {
     [TFY_R_MCP_ROUND] = "McpRound",
     [TFY_R_MCP_TASK] = "McpTask",
     [TFY_R_ADMIN] = "Admin",
+    [TFY_R_CLAIMED] = "Claimed",
     [TFY_R_TEXT] = "Text",
     [TFY_R_SECRET] = "Secret",
 };
@@ -93,6 +94,7 @@ bool tfy__record_is_nobodys(const TfyLogRecord *record)
 {
     return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED ||
            record->type == TFY_R_SHUTDOWN_MARKER || record->type == TFY_R_TEXT || record->type == TFY_R_SECRET ||
+           record->type == TFY_R_CLAIMED ||
            tfy__record_is_grant(record);
 }
 

@@ -98,6 +98,9 @@
  *   Admin             {"what": "token" | "revoke" | "config", "name"?, "value"?: …, "by", "via"}
  *                       what was done to a server, in the database's own chain; name: of the token
  *
+ *   Claimed           {"session", "worker"?, "claims"}
+ *                       in a shared database, in the root's chain: a session owns the run from here on, as the claims-th one
+ *
  *   Secret            {"name", "tool", "task", "step"}
  *                       the value of secret(name) was given to a tool, in the root's chain; task: its path
  *
@@ -152,7 +155,8 @@ typedef enum TfyRecordType {
     TFY_R_MCP_ROUND,
     TFY_R_MCP_TASK,
     TFY_R_ADMIN,
-    TFY_R_TEXT = 41, /* 40 is reserved: Claimed */
+    TFY_R_CLAIMED,
+    TFY_R_TEXT,
     TFY_R_SECRET,
     TFY_R_COUNT
 } TfyRecordType;

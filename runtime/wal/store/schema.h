@@ -52,8 +52,9 @@ enum {
 
 /* Types of records in the view `history` that were added after the first version of the file: a file that was made
  * before has the view without these, or without the last of them. */
-#define SCHEMA_NEWER_TYPES " WHEN 41 THEN 'Text' WHEN 42 THEN 'Secret' WHEN 36 THEN 'LLMRequest' WHEN 39 THEN 'Admin'" \
-                           " WHEN 37 THEN 'McpRound' WHEN 38 THEN 'McpTask'"
+#define SCHEMA_NEWER_TYPES                                                                                             \
+    " WHEN 41 THEN 'Text' WHEN 42 THEN 'Secret' WHEN 36 THEN 'LLMRequest' WHEN 39 THEN 'Admin'"                        \
+    " WHEN 37 THEN 'McpRound' WHEN 38 THEN 'McpTask' WHEN 40 THEN 'Claimed'"
 
 /* clang-format off */
 static const char *const schema[] = {

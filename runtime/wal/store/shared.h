@@ -8,7 +8,7 @@
  *   - A transaction happens only if its session lives and has had all commits before it, and no other.
  *   - The records of a run are put by its owner alone, as 1, 2, 3 ….
  *   - A run has an owner only while it has not ended; what becomes of a session's runs is decided when the session has.
- *   - `mail` of a run only grows. A run without owner that has not ended is ready, or due, or waits for mail. */
+ *   - A run without owner that has not ended is ready, or due, or waits for mail, and then has none without a verdict. */
 #ifndef WAL_STORE_SHARED_H
 #define WAL_STORE_SHARED_H
 
@@ -29,11 +29,11 @@ typedef struct TfySharedRun {
     TfyLogRun row;         /* its id is its place among the runs, from 1 */
     int64_t owner;         /* session; 0: nobody's */
     int64_t due_ms;        /* of a run that is nobody's: 0: ready; INT64_MAX: when something arrives */
-    int64_t mail;          /* arrivals ever */
     int64_t claims;        /* how often it had an owner */
     TfyMemoryRows records; /* TfyLogRecord, payload owned; index is lsn - 1 */
     TfyMemoryRows tasks;   /* TfyStoreTask, path owned, in the order of birth */
     TfyMemoryRows gaps;    /* TfyStoreGap, lsn ascending */
+    TfyMemoryRows mails;   /* TfyStoreMail, strings owned; index is n - 1 */
     bool touched;          /* it has rows of the transaction that arrives */
 } TfySharedRun;
 
@@ -81,8 +81,9 @@ uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t session, uint32_t most
 int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth);
 /* False: somebody owns the run, it has ended or is not due, or the session has ended. */
 bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t run, int64_t now_ms);
-/* Something arrives for the run; the session that is to see it, or 0: whoever claims it. A negative code: no such run. */
-int64_t tfy__shared_mail(TfyShared *shared, int64_t run);
+/* Sends something to a run, which becomes ready if nobody owns it. Its number, or that of what was sent under its id
+ * before. TFY_E_ABSENT: no such run; TFY_E_STATE: it has ended; TFY_E_NOMEM. */
+int64_t tfy__shared_send(TfyShared *shared, int64_t run, const TfyStoreMail *mail);
 /* NULL: there is none. Valid until the next run. */
 TfySharedRun *tfy__shared_run(const TfyShared *shared, int64_t id);
 

@@ -44,9 +44,28 @@ typedef struct TfyStoreHold {
 /* A run that leaves its owner: nobody's from this commit on, unless something has arrived that the owner did not see. */
 typedef struct TfyStoreLeaving {
     int64_t run;
-    int64_t mail;   /* arrivals that its owner has seen, ever; -1: it leaves in any case */
+    int64_t mail;   /* number of the newest mail that its owner has seen; -1: it leaves in any case */
     int64_t due_ms; /* when somebody takes it up; 0: at once; INT64_MAX: when something arrives for it */
 } TfyStoreLeaving;
+
+/* Something that was sent to a run of a shared database. */
+typedef struct TfyStoreMail {
+    int64_t n;           /* 1, 2, 3 … of its run */
+    const char *body;    /* a JSON object: what it asks for (tfy__arrive_request) */
+    const char *id;      /* its sender's own name for it: what has the same id as an earlier one is not sent; NULL: none */
+    const char *sender;  /* who wants it */
+    const char *verdict; /* what became of it; NULL: that is not known yet */
+} TfyStoreMail;
+
+/* What the owner of a run says to what was sent. */
+typedef struct TfyStoreVerdict {
+    int64_t run, n;
+    const char *text;
+} TfyStoreVerdict;
+
+#define TFY_VERDICT_TAKEN "taken"
+/* Given to all that an ended run has not seen. */
+#define TFY_VERDICT_ENDED "the run has ended"
 
 /* The one row of table meta: about the whole file, as of the last opening, mark or close. */
 typedef struct TfyStoreMeta {
@@ -152,6 +171,8 @@ typedef struct TfyStoreOps {
     int (*put_row)(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
     /* Shared databases alone. `stayed` names those that do not leave, after the commit. */
     int (*put_leaving)(TfyStore *store, const TfyStoreLeaving *leaving, uint32_t count);
+    /* The same: of runs that the session owns, in the order in which what they answer was sent, and one for each. */
+    int (*put_verdict)(TfyStore *store, const TfyStoreVerdict *verdict);
     int (*commit)(TfyStore *store);
     /* After TFY_STORE_UNKNOWN of this commit: whether it happened. Another code than 0 says as little as before, but
      * TFY_STORE_FENCED: the session has ended, and what it was told durable stands. */

@@ -9,7 +9,7 @@
 
 /* ---- what a transaction puts ---- */
 
-typedef enum PutKind { PUT_RECORD, PUT_TASK, PUT_RUN, PUT_PROGRAM, PUT_GAP, PUT_LEAVING } PutKind;
+typedef enum PutKind { PUT_RECORD, PUT_TASK, PUT_RUN, PUT_PROGRAM, PUT_GAP, PUT_LEAVING, PUT_VERDICT } PutKind;
 
 typedef struct Put {
     PutKind kind;
@@ -22,6 +22,7 @@ typedef struct Put {
         TfyStoreProgram program; /* strings owned */
         TfyStoreGap gap;
         TfyStoreLeaving leaving;
+        TfyStoreVerdict verdict; /* text owned */
     };
 } Put;
 
@@ -56,6 +57,7 @@ static void free_put(const Put *put)
     if (put->kind == PUT_RECORD) free((char *)put->record.payload);
     if (put->kind == PUT_TASK) free((char *)put->task.path);
     if (put->kind == PUT_PROGRAM) free_program(&put->program);
+    if (put->kind == PUT_VERDICT) free((char *)put->verdict.text);
 }
 
 static void free_request(TfySharedRequest *request)
@@ -152,6 +154,13 @@ static int put_leaving(TfyStore *store, const TfyStoreLeaving *leaving, uint32_t
     return 0;
 }
 
+static int put_verdict(TfyStore *store, const TfyStoreVerdict *verdict)
+{
+    Put put = {.kind = PUT_VERDICT, .verdict = *verdict};
+    put.verdict.text = strdup(verdict->text);
+    return put.verdict.text ? add_put(store, &put) : TFY_E_NOMEM;
+}
+
 /* ---- arriving ---- */
 
 static void rows_of(TfySharedRun *run, TfyMemoryRows *rows[3])
@@ -211,6 +220,7 @@ static TfySharedRun *add_run(TfyShared *shared, const TfyLogRun *row)
     run->records.item_size = sizeof(TfyLogRecord);
     run->tasks.item_size = sizeof(TfyStoreTask);
     run->gaps.item_size = sizeof(TfyStoreGap);
+    run->mails.item_size = sizeof(TfyStoreMail);
     return run;
 }
 
@@ -248,6 +258,19 @@ static int take_gap(TfyShared *shared, const TfyStoreHold *hold, const TfyStoreG
     return 0;
 }
 
+/* Mail that has no verdict yet; NULL: there is none of that number, or it has one. */
+static TfyStoreMail *open_mail(const TfySharedRun *run, int64_t n)
+{
+    TfyStoreMail *mail = n > 0 && (size_t)n <= run->mails.count ? tfy__rows_at(&run->mails, (size_t)n - 1) : NULL;
+    return mail && !mail->verdict ? mail : NULL;
+}
+
+static int take_verdict(TfyShared *shared, const TfyStoreHold *hold, const TfyStoreVerdict *verdict)
+{
+    const TfySharedRun *run = owned(shared, hold, verdict->run);
+    return run && open_mail(run, verdict->n) ? 0 : TFY_E_DATA;
+}
+
 /* The first pass. Rows that the database takes over are no longer the request's. */
 static int take_put(TfyShared *shared, const TfyStoreHold *hold, Put *put)
 {
@@ -257,22 +280,34 @@ static int take_put(TfyShared *shared, const TfyStoreHold *hold, Put *put)
     case PUT_RUN: return take_run(shared, hold, &put->run, put->how);
     case PUT_PROGRAM: return take_program(shared, &put->program);
     case PUT_GAP: return take_gap(shared, hold, &put->gap);
+    case PUT_VERDICT: return take_verdict(shared, hold, &put->verdict);
     case PUT_LEAVING: return owned(shared, hold, put->leaving.run) ? 0 : TFY_E_DATA;
     }
     return TFY_E_DATA;
 }
 
+static const char ended_verdict[] = TFY_VERDICT_ENDED;
+
 static void leave(TfyShared *shared, const TfyStoreLeaving *leaving)
 {
     TfySharedRun *run = tfy__shared_run(shared, leaving->run);
-    if (leaving->mail >= 0 && leaving->mail != run->mail) return;
+    if (leaving->mail >= 0 && leaving->mail != (int64_t)run->mails.count) return;
     run->owner = 0;
     run->due_ms = leaving->due_ms;
+    const bool ended = run->row.state >= TFY_TASK_COMPLETED;
+    for (int64_t n = (int64_t)run->mails.count; ended && n > 0; n--) {
+        TfyStoreMail *mail = open_mail(run, n);
+        if (mail) mail->verdict = ended_verdict;
+    }
 }
 
 /* The second pass. */
-static void apply_put(TfyShared *shared, const Put *put)
+static void apply_put(TfyShared *shared, Put *put)
 {
+    if (put->kind == PUT_VERDICT) {
+        open_mail(tfy__shared_run(shared, put->verdict.run), put->verdict.n)->verdict = put->verdict.text;
+        put->verdict.text = NULL;
+    }
     if (put->kind == PUT_TASK && !put->birth) {
         TfyStoreTask *task = find_task(tfy__shared_run(shared, put->task.run), put->task.tid);
         const TfyStoreTask born = *task;
@@ -571,6 +606,7 @@ static const TfyStoreOps shared_ops = {
     .put_table = put_table,
     .put_row = put_saved_row,
     .put_leaving = put_leaving,
+    .put_verdict = put_verdict,
     .commit = commit,
     .settle = settle,
     .rollback = rollback,
@@ -609,6 +645,14 @@ int tfy__shared_join(TfyShared *shared, TfyStore **result)
 
 /* ---- the database ---- */
 
+static void free_mail(const TfyStoreMail *mail)
+{
+    free((char *)mail->body);
+    free((char *)mail->id);
+    free((char *)mail->sender);
+    if (mail->verdict != ended_verdict) free((char *)mail->verdict);
+}
+
 TfyShared *tfy__shared_new(void)
 {
     TfyShared *shared = calloc(1, sizeof *shared);
@@ -627,6 +671,8 @@ void tfy__shared_free(TfyShared *shared)
     for (size_t i = 0; i < shared->runs.filled; i++) {
         TfySharedRun *run = tfy__rows_at(&shared->runs, i);
         run->records.count = run->tasks.count = run->gaps.count = 0;
+        for (size_t j = 0; j < run->mails.filled; j++) free_mail(tfy__rows_at(&run->mails, j));
+        free(run->mails.items);
         run->touched = true;
     }
     shared->runs.count = shared->programs.count = 0;
@@ -723,13 +769,34 @@ bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t id, int64_t n
     return true;
 }
 
-int64_t tfy__shared_mail(TfyShared *shared, int64_t id)
+static const TfyStoreMail *mail_of_id(const TfySharedRun *run, const char *id)
+{
+    for (size_t i = 0; id && i < run->mails.count; i++) {
+        const TfyStoreMail *mail = tfy__rows_at(&run->mails, i);
+        if (mail->id && strcmp(mail->id, id) == 0) return mail;
+    }
+    return NULL;
+}
+
+int64_t tfy__shared_send(TfyShared *shared, int64_t id, const TfyStoreMail *mail)
 {
     TfySharedRun *run = tfy__shared_run(shared, id);
     if (!run) return TFY_E_ABSENT;
-    run->mail++;
+    const TfyStoreMail *before = mail_of_id(run, mail->id);
+    if (before) return before->n;
+    if (run->row.state >= TFY_TASK_COMPLETED) return TFY_E_STATE;
+    TfyStoreMail copy = {
+        .n = (int64_t)run->mails.count + 1, .body = strdup(mail->body), .sender = strdup(mail->sender)};
+    if (mail->id) copy.id = strdup(mail->id);
+    TfyStoreMail *place = copy.body && copy.sender && !copy.id == !mail->id ? tfy__rows_add(&run->mails) : NULL;
+    if (!place) {
+        free_mail(&copy);
+        return TFY_E_NOMEM;
+    }
+    *place = copy;
+    run->mails.count = run->mails.filled;
     if (!run->owner) run->due_ms = 0;
-    return run->owner;
+    return copy.n;
 }
 
 TfySharedRun *tfy__shared_run(const TfyShared *shared, int64_t id)
