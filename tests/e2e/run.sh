@@ -14,7 +14,7 @@ export CFLAGS="${CFLAGS--O0 -g0 -Wl,-S}"
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 
 if [ $# = 0 ]; then
-    longest="serve_bounds serve_page waits codegen serve_routes examples serve_schedules renamed window serve_deploy http publish_nats serve_queue sockets serve budgets land serve_door microvm resume prompts"
+    longest="serve_page examples serve_routes renamed mcp_waits serve_schedules window mcp http mcp_inspector serve_bounds serve_door sockets mcp_programs codegen mcp_http mcp_serve mcp_conformance serve_deploy mcp_review serve_events resume aimock budgets land agents"
     for file in $(printf "$here/%s.test.sh\n" $longest) "$here"/*.test.sh; do
         name=$(basename "$file" .test.sh)
         case " ${E2E_SKIP:-} " in *" $name "*) continue ;; esac

@@ -12,6 +12,7 @@
 #   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds
 #   power    power cuts in the simulated world, amid its writes, until there were SOAK_CUTS (20000); a trial for each 500 seeds
 #   flips    every byte of a database and of its -wal file changed, one at a time
+#   e2e      every end-to-end topic, with the plain build and with sanitizers (`./dev test` runs each with one of them)
 #   planted  every bug of tests/planted, which the simulation has to find
 #   fault    every allocation, write, sync and open of runs and of commands made to fail, in SOAK_FAULT_PARTS (40)
 #   leaks    the same with the sanitizer for leaks: nothing may be lost on the way out
@@ -98,6 +99,15 @@ soak_serve()
 {
     once_for serve commits python3 "$root/tests/crash/serve.py" "$root/build"
     once_for serve moments python3 "$root/tests/crash/serve.py" "$root/build" --every 1000 --moments "${SOAK_MOMENTS:-500}"
+}
+
+soak_e2e()
+{
+    ninja -j 2 -C "$root/build" --quiet || exit 1
+    once_for e2e plain sh "$root/tests/e2e/run.sh" "$root/build"
+    asan_build
+    export CC=clang CFLAGS="$sanitize"
+    once_for e2e sanitizers env E2E_SKIP="process_limits serve_bounds small gdb microvm" sh "$root/tests/e2e/run.sh" "$root/build-soak"
 }
 
 soak_calls()
@@ -279,8 +289,8 @@ for part in "$@"; do
     passed=0
     failed=0
     case $part in
-    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | planted | fault | leaks | compact | serve | cell | model | cluster) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
-    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, planted, fault, leaks, compact, serve, cell, model and cluster" >&2; exit 64 ;;
+    crash | calls | asan | fuzz | unit | tsan | programs | sim | power | flips | e2e | planted | fault | leaks | compact | serve | cell | model | cluster) (soak_$part; echo "$passed $failed" >"$scratch/totals") ;;
+    *) echo "tests/soak/run.sh: there is no part '$part'; there are crash, calls, asan, fuzz, unit, tsan, programs, sim, power, flips, e2e, planted, fault, leaks, compact, serve, cell, model and cluster" >&2; exit 64 ;;
     esac
     read -r passed failed <"$scratch/totals" || exit 1
     rm -f "$scratch/totals"
