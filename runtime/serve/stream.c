@@ -19,7 +19,8 @@ enum {
     LISTENERS_MOST = 1200,
     LIVE_MOST = 4096,       /* live events that wait for the hub */
     PAGE = 2000,            /* records of a page out of the log … */
-    PAGE_BYTES = 256 << 10, /* … and bytes: each page is a way to a reader and back */
+    PAGE_BYTES = 256 << 10, /* … and bytes: each page is a way to a reader and back; less if there are many listeners */
+    PAGES_BYTES = 64 << 20, /* what the pages of all are to stay below */
     CHUNK = 64 << 10,       /* bytes that are prepared for a client out of the ring */
     BEAT_MS = 15000,
     LOOK_MS = 1000,
@@ -405,14 +406,23 @@ void tfy__stream_free(Stream *stream)
 typedef struct Paging {
     Stream *stream;
     int count;
+    size_t bytes; /* of a page */
 } Paging;
+
+static size_t page_bytes(struct TfyHub *hub)
+{
+    pthread_mutex_lock(&hub->mutex);
+    const size_t share = PAGES_BYTES / (hub->count ? hub->count : 1);
+    pthread_mutex_unlock(&hub->mutex);
+    return share > PAGE_BYTES ? PAGE_BYTES : share < CHUNK ? CHUNK : share;
+}
 
 static int page_one(void *arg, const TfyEvent *event)
 {
     Paging *paging = arg;
     Stream *stream = paging->stream;
     const int64_t lsn = event->record->lsn;
-    if (paging->count++ == PAGE || stream->out.len >= PAGE_BYTES) return 1;
+    if (paging->count++ == PAGE || stream->out.len >= paging->bytes) return 1;
     if (lsn > stream->lsn + 1) add_gap(&stream->out, stream->lsn + 1, lsn - 1);
     if (may_see(stream, event->run) &&
         tfy__event_wanted(&stream->filter, event->run, event->task, event->record->type)) {
@@ -434,7 +444,7 @@ static void read_page(TfyRequest *request)
 {
     Stream *stream = request->stream;
     const int64_t head = stream->hub->head;
-    Paging paging = {stream, 0};
+    Paging paging = {stream, 0, page_bytes(stream->hub)};
     const int code = read_events(request, &paging);
     stream->said_bye = code < 0;
     if (code || stream->lsn >= head) return;
