@@ -17,6 +17,7 @@ typedef struct TfyHub TfyHub;
 typedef struct TfyClaim {
     int64_t run;    /* row id */
     int64_t claims; /* how often it has had an owner, with this */
+    int64_t seen;   /* up to which number what was sent to it has its verdict */
 } TfyClaim;
 
 typedef struct TfyHubOps {
@@ -28,12 +29,10 @@ typedef struct TfyHubOps {
     void (*want)(TfyHub *hub, int64_t program, uint32_t room);
     /* The next run that was claimed; false: none for now. */
     bool (*claimed)(TfyHub *hub, TfyClaim *claim);
-    /* The next run of the session that has mail without a verdict; false: none for now. */
-    bool (*news)(TfyHub *hub, uint8_t uuid[16]);
-    /* Up to which number what was sent to a run has its verdict in the database; 0: none has. */
-    int64_t (*seen)(TfyHub *hub, int64_t run);
+    /* The next run of the session that has mail which the loop has not asked for; 0: none for now. */
+    int64_t (*news)(TfyHub *hub);
     /* What was sent to a run as the first one behind that number; false: nothing, as far as the session has been told. The
-     * strings are valid until the next call. */
+     * strings are valid until the next call. What has a lower number is not asked for again in this claim. */
     bool (*mail)(TfyHub *hub, int64_t run, int64_t after, struct TfyStoreMail *mail);
 } TfyHubOps;
 

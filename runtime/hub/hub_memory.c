@@ -1,8 +1,6 @@
 /* hub_memory.c: see hub_memory.h. What is asked for is done at once. */
 #include "hub/hub_memory.h"
 
-#include <string.h>
-
 static TfyHubMemory *inside(TfyHub *hub)
 {
     return (TfyHubMemory *)hub;
@@ -25,6 +23,14 @@ static void want(TfyHub *hub, int64_t program, uint32_t room)
     inside(hub)->room = room;
 }
 
+/* Up to which number the run's mail has its verdict. */
+static int64_t seen(const TfySharedRun *run)
+{
+    int64_t count = (int64_t)run->mails.count;
+    while (count && !((TfyStoreMail *)tfy__rows_at(&run->mails, (size_t)count - 1))->verdict) count--;
+    return count;
+}
+
 /* The oldest one that is ready. */
 static bool claimed(TfyHub *hub, TfyClaim *claim)
 {
@@ -35,33 +41,23 @@ static bool claimed(TfyHub *hub, TfyClaim *claim)
         if (run->row.program != self->program) continue;
         if (!tfy__shared_claim(self->shared, hub->session, run->row.id, self->now_ms(self->clock_state))) continue;
         self->room--;
-        *claim = (TfyClaim){.run = run->row.id, .claims = run->claims};
+        *claim = (TfyClaim){.run = run->row.id, .claims = run->claims, .seen = seen(run)};
         return true;
     }
     return false;
 }
 
-static int64_t seen(TfyHub *hub, int64_t id)
-{
-    const TfySharedRun *run = tfy__shared_run(inside(hub)->shared, id);
-    int64_t count = run ? (int64_t)run->mails.count : 0;
-    while (count && !((TfyStoreMail *)tfy__rows_at(&run->mails, (size_t)count - 1))->verdict) count--;
-    return count;
-}
-
 /* Each run is named once in a round over all of them. */
-static bool news(TfyHub *hub, uint8_t uuid[16])
+static int64_t news(TfyHub *hub)
 {
     TfyHubMemory *self = inside(hub);
     const TfyMemoryRows *runs = &self->shared->runs;
     while (self->asked < runs->count) {
         const TfySharedRun *run = tfy__rows_at(runs, self->asked++);
-        if (run->owner != hub->session || seen(hub, run->row.id) == (int64_t)run->mails.count) continue;
-        memcpy(uuid, run->row.uuid, 16);
-        return true;
+        if (run->owner == hub->session && seen(run) < (int64_t)run->mails.count) return run->row.id;
     }
     self->asked = 0;
-    return false;
+    return 0;
 }
 
 static bool mail(TfyHub *hub, int64_t id, int64_t after, TfyStoreMail *mail)
@@ -73,7 +69,7 @@ static bool mail(TfyHub *hub, int64_t id, int64_t after, TfyStoreMail *mail)
 }
 
 static const TfyHubOps ops = {
-    .join = join, .renewed = renewed, .want = want, .claimed = claimed, .news = news, .seen = seen, .mail = mail};
+    .join = join, .renewed = renewed, .want = want, .claimed = claimed, .news = news, .mail = mail};
 
 int tfy__hub_memory_open(TfyHubMemory *hub, TfyShared *shared, int64_t lease_ms, int64_t (*now_ms)(void *state),
                          void *clock_state)

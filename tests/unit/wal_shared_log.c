@@ -345,7 +345,7 @@ static void test_a_run_stays(void **state)
 {
     World *world = *state;
     Worker *worker = &world->workers[0];
-    int64_t ids[RUNS];
+    TfyStoreLeaving stayed[RUNS];
     for (int lost = 0; lost < 2; lost++) {
         Taken *taken = take_up(world, worker, lost);
         assert_int_equal(tfy__shared_send(world->shared, world->runs[lost], &mail), 1);
@@ -357,9 +357,10 @@ static void test_a_run_stays(void **state)
         world->fate = TFY_FATE_ARRIVES;
         world->now_ms += 1000;
         assert_true(written(worker));
-        assert_int_equal(tfy__log_stayed(worker->log, ids, RUNS), 1);
-        assert_int_equal(ids[0], world->runs[lost]);
-        assert_int_equal(tfy__log_stayed(worker->log, ids, RUNS), 0);
+        assert_int_equal(tfy__log_stayed(worker->log, stayed, RUNS), 1);
+        assert_int_equal(stayed[0].run, world->runs[lost]);
+        assert_int_equal(stayed[0].mail, 0);
+        assert_int_equal(tfy__log_stayed(worker->log, stayed, RUNS), 0);
         assert_true(append(worker, &taken->child, "{\"now\":1}") > 0); /* it goes on */
         assert_true(written(worker));
     }

@@ -95,10 +95,9 @@ static void take_mail(Run *run)
 static uint32_t take_news(TfyLoop *loop)
 {
     TfyHub *hub = loop->options.hub;
-    uint8_t uuid[16];
     uint32_t count = 0;
-    for (; count < NEWS_PER_TURN && !loop->failure && hub->ops->news(hub, uuid); count++) {
-        Run *run = tfy__run_by_uuid(loop, uuid);
+    for (int64_t id; count < NEWS_PER_TURN && !loop->failure && (id = hub->ops->news(hub)); count++) {
+        Run *run = tfy__run_by_id(loop, id);
         if (run) take_mail(run); /* else it is leaving, and will not be let go */
     }
     return count;
@@ -106,10 +105,9 @@ static uint32_t take_news(TfyLoop *loop)
 
 /* ---- claims ---- */
 
-/* claim: NULL: the run has stayed, and this session has had it before. */
-static bool take_up(TfyLoop *loop, int64_t id, const TfyClaim *claim)
+/* seen: as in TfyClaim. claim: NULL: the run has stayed, and this session has had it before. */
+static bool take_up(TfyLoop *loop, int64_t id, int64_t seen, const TfyClaim *claim)
 {
-    TfyHub *hub = loop->options.hub;
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)id);
     loop->claim = claim;
@@ -117,9 +115,9 @@ static bool take_up(TfyLoop *loop, int64_t id, const TfyClaim *claim)
     loop->claim = NULL;
     if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
     if (code < 0) return false;
-    Run *run = loop->runs.last;
-    if (!run || run->log.id != id) return true; /* its end was in its records */
-    run->mail = hub->ops->seen(hub, id);
+    Run *run = tfy__run_by_id(loop, id);
+    if (!run) return true; /* its end was in its records */
+    run->mail = seen;
     take_mail(run);
     return true;
 }
@@ -142,17 +140,17 @@ bool tfy__claim_note(Run *run)
 uint32_t tfy__claims_take(TfyLoop *loop)
 {
     TfyHub *hub = loop->options.hub;
-    int64_t ids[CLAIMS_PER_TURN];
+    TfyStoreLeaving stayed[CLAIMS_PER_TURN];
     TfyClaim claim;
-    uint32_t taken = tfy__log_stayed(loop->log, ids, CLAIMS_PER_TURN);
+    uint32_t taken = tfy__log_stayed(loop->log, stayed, CLAIMS_PER_TURN);
     for (uint32_t i = 0; i < taken; i++)
-        if (!take_up(loop, ids[i], NULL)) return taken;
+        if (!take_up(loop, stayed[i].run, stayed[i].mail, NULL)) return taken;
     taken += take_news(loop);
     const uint32_t room = loop->runs_live < RUNS_MOST ? RUNS_MOST - (uint32_t)loop->runs_live : 0;
     const int64_t program = tfy__loaded_row(loop, loop->programs.first);
     if (program < 0) return taken; /* nobody has deployed it, so it has no runs */
     hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);
-    for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, claim.run, &claim);
+    for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, claim.run, claim.seen, &claim);
     return taken;
 }
 

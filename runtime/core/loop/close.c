@@ -44,6 +44,7 @@ static void free_runs(TfyLoop *loop)
         free(run);
     }
     tfy__table_free(&loop->by_uuid);
+    tfy__table_free(&loop->by_id);
 }
 
 int tfy__finish(TfyLoop *loop)

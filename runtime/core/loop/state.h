@@ -92,6 +92,7 @@ struct TfyLoop {
 
     LIST(Run) runs;   /* oldest first */
     TfyTable by_uuid; /* the same */
+    TfyTable by_id;   /* the same, in a shared database alone */
     uint32_t runs_live;
     LIST(Diverged) diverged; /* runs that are set aside (replay/diverged.h), oldest first */
     LIST(Run) runs_over;     /* that have ended and leave memory at the end of the turn (TfyOptions.stay) */

@@ -65,6 +65,7 @@ struct Run {
     char *difference;        /* where it differs from its log (diverged.h), owned; NULL: nowhere so far */
     struct Run *prev, *next; /* all runs of the loop, oldest first */
     TfyLink by_uuid;
+    TfyLink by_id; /* in a shared database alone */
     struct Run *over_next;   /* in loop->runs_over */
     /* snapshots */
     uint32_t since_records;  /* records since the newest one */
@@ -98,6 +99,7 @@ static inline const TfyProgram *program_of(const Run *run)
 /* spawn.c */
 Run *tfy__run_new(TfyLoop *loop, Loaded *loaded, const TfyLogRun *log); /* NULL: no memory */
 Run *tfy__run_by_uuid(const TfyLoop *loop, const uint8_t uuid[16]);     /* NULL: it is not in memory */
+Run *tfy__run_by_id(const TfyLoop *loop, int64_t id); /* the same, by its row, in a shared database */
 /* as if it had never been resumed; nothing of it may be under way */
 void tfy__run_discard(TfyLoop *loop, Run *run);
 void tfy__run_release(TfyLoop *loop, Run *run); /* all its data; the caller frees the struct */

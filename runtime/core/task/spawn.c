@@ -44,9 +44,20 @@ Run *tfy__run_by_uuid(const TfyLoop *loop, const uint8_t uuid[16])
     return NULL;
 }
 
+Run *tfy__run_by_id(const TfyLoop *loop, int64_t id)
+{
+    return TABLE_ITEM(tfy__table_find(&loop->by_id, tfy__mix((uint64_t)id)), Run, by_id);
+}
+
+/* In both tables. */
+static bool reserve(TfyLoop *loop)
+{
+    return tfy__table_reserve(&loop->by_uuid) && (!loop->options.hub || tfy__table_reserve(&loop->by_id));
+}
+
 Run *tfy__run_new(TfyLoop *loop, Loaded *loaded, const TfyLogRun *log)
 {
-    Run *run = tfy__table_reserve(&loop->by_uuid) ? calloc(1, sizeof *run) : NULL;
+    Run *run = reserve(loop) ? calloc(1, sizeof *run) : NULL;
     if (!run) return NULL;
     run->loop = loop;
     run->loaded = loaded;
@@ -54,6 +65,7 @@ Run *tfy__run_new(TfyLoop *loop, Loaded *loaded, const TfyLogRun *log)
     tfy__uuid_text(log->uuid, run->uuid);
     LIST2_APPEND(&loop->runs, run, prev, next);
     tfy__table_add(&loop->by_uuid, &run->by_uuid, hash_of(log->uuid));
+    if (loop->options.hub) tfy__table_add(&loop->by_id, &run->by_id, tfy__mix((uint64_t)log->id));
     loop->runs_live++;
     return run;
 }
@@ -98,6 +110,7 @@ void tfy__run_discard(TfyLoop *loop, Run *run)
     tfy__history_forget_deferred(run);
     LIST2_REMOVE(&loop->runs, run, prev, next);
     tfy__table_remove(&loop->by_uuid, &run->by_uuid);
+    if (loop->options.hub) tfy__table_remove(&loop->by_id, &run->by_id);
     CHECK(run->ended || loop->runs_live > 0);
     if (!run->ended) loop->runs_live--;
     have_forgotten(loop, run);

@@ -21,6 +21,7 @@
 #include "wal/rows/record.h"
 #include "wal/rows/row.h"
 
+struct TfyStoreLeaving;
 struct TfyStoreVerdict;
 
 typedef struct TfyLog TfyLog;
@@ -88,8 +89,8 @@ int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
 /* Queues what becomes of something that was sent to a run of this session: in one commit with what was appended for it
  * before the next hand-over. */
 int tfy__log_verdict(TfyLog *log, const struct TfyStoreVerdict *verdict);
-/* Takes the ids of at most `room` runs that were to leave with records that are durable now, and stayed. */
-uint32_t tfy__log_stayed(TfyLog *log, int64_t *ids, uint32_t room);
+/* Takes at most `room` runs that were to leave with records that are durable now, and stayed. */
+uint32_t tfy__log_stayed(TfyLog *log, struct TfyStoreLeaving *stayed, uint32_t room);
 /* Renews the lease by an empty commit, unless one was sent within a third of it, or is under way. The loop calls it in its
  * turns, so that a loop that hangs loses the lease. */
 void tfy__log_beat(TfyLog *log);

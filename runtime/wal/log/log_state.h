@@ -86,10 +86,10 @@ struct TfyLog {
     /* Of a shared database, when the answer to a commit got lost: its batches. Nothing else is sent before the database has
      * said whether it happened; if not, they are sent again under the same number, and nothing with them. */
     TfyBatches unsure;
-    int64_t commits;    /* acknowledged ones; used by whoever is `writing` */
-    int64_t sent_ns;    /* CLOCK_BOOTTIME when the commit under way was first sent */
-    int64_t renewed_ns; /* … and when the newest acknowledged one was */
-    int64_t *stayed;    /* runs that were to leave and did not, until the loop takes them */
+    int64_t commits;         /* acknowledged ones; used by whoever is `writing` */
+    int64_t sent_ns;         /* CLOCK_BOOTTIME when the commit under way was first sent */
+    int64_t renewed_ns;      /* … and when the newest acknowledged one was */
+    TfyStoreLeaving *stayed; /* runs that were to leave and did not, until the loop takes them */
     uint32_t stayed_count, stayed_room;
     TfyBatch *empty;      /* blocks to reuse */
     int64_t full_ms;      /* monotonic time of the last attempt that found the disk full */

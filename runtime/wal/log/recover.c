@@ -49,8 +49,8 @@ static int chain_before(Tail *tail, const TfyLogRecord *record, uint64_t *chain)
         return 0;
     }
     TfyLogRecord before;
-    code =
-        record->prev < record->lsn ? TFY_STORE(store, TFY_CALL_READ, get_record, 0, record->prev, &before) : TFY_E_ABSENT;
+    code = record->prev < record->lsn ? TFY_STORE(store, TFY_CALL_READ, get_record, 0, record->prev, &before)
+                                      : TFY_E_ABSENT;
     if (code == TFY_E_ABSENT || (!code && before.tid != record->tid)) {
         return refuse_record(tail, record->lsn, "does not follow a record of its task");
     }

@@ -27,14 +27,14 @@ int tfy__log_verdict(TfyLog *log, const TfyStoreVerdict *verdict)
     return code;
 }
 
-uint32_t tfy__log_stayed(TfyLog *log, int64_t *ids, uint32_t room)
+uint32_t tfy__log_stayed(TfyLog *log, TfyStoreLeaving *stayed, uint32_t room)
 {
     pthread_mutex_lock(&log->mutex);
     const uint32_t count = log->stayed_count < room ? log->stayed_count : room;
     log->stayed_count -= count;
     if (count) {
-        memcpy(ids, log->stayed, count * sizeof *ids);
-        memmove(log->stayed, log->stayed + count, log->stayed_count * sizeof *ids);
+        memcpy(stayed, log->stayed, count * sizeof *stayed);
+        memmove(log->stayed, log->stayed + count, log->stayed_count * sizeof *stayed);
     }
     pthread_mutex_unlock(&log->mutex);
     return count;

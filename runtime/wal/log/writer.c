@@ -97,14 +97,20 @@ static int send_batches(TfyLog *log, const TfyBatch *first, const TfyStoreHold *
     return code;
 }
 
-static int note_stayed(TfyLog *log)
+/* Runs of the commit that were to leave. */
+static int note_stayed(TfyLog *log, const TfyBatch *first)
 {
     const TfyStore *store = log->store;
     if (!store->stayed_count) return 0;
     pthread_mutex_lock(&log->mutex);
     const bool room = GROW(log->stayed, log->stayed_room, log->stayed_count + store->stayed_count, 16);
-    if (room) memcpy(log->stayed + log->stayed_count, store->stayed, store->stayed_count * sizeof *log->stayed);
-    if (room) log->stayed_count += store->stayed_count;
+    for (uint32_t i = 0; room && i < store->stayed_count; i++) {
+        const TfyStoreLeaving *leaving = NULL;
+        for (const TfyBatch *batch = first; batch && !leaving; batch = batch->next)
+            leaving = tfy__batch_leaving(batch, store->stayed[i]);
+        CHECK(leaving);
+        log->stayed[log->stayed_count++] = *leaving;
+    }
     pthread_mutex_unlock(&log->mutex);
     return room ? 0 : TFY_E_NOMEM;
 }
@@ -128,7 +134,7 @@ static int commit_shared(TfyLog *log, const TfyBatch *first, bool again)
     int code = commit_held(log, first, again);
     if (!code) {
         log->commits++;
-        code = note_stayed(log);
+        code = note_stayed(log, first);
     }
     return code;
 }
