@@ -5,11 +5,13 @@
  * their way there, and back where something is said of a file. */
 #include "wal_fixture.h"
 
+#include "postgres.h"
 #include "wal/store/shared.h"
 
 enum {
     FILES = 2,
     SHARED = FILES,
+    POSTGRES,
     STORES,
     TRANSACTIONS = 100,
     ROWS = 12,
@@ -28,8 +30,9 @@ typedef struct Known {
 
 typedef struct World {
     TfyStore *stores[STORES];
+    int count; /* of the stores; without PostgreSQL, or with it */
     TfyShared *shared;
-    TfyStoreHold hold;   /* of the last transaction there */
+    TfyStoreHold hold;   /* of the last transaction there, and in PostgreSQL */
     Known known, before; /* before the transaction */
     /* By a record's number in a file: that in its run, and that run; 0: nobody's. */
     int64_t own[RECORDS], run_of[RECORDS];
@@ -44,13 +47,13 @@ static uint64_t below(World *world, uint64_t limit)
     return world->random % limit;
 }
 
-#define EACH(world_, count_, verb_, ...)                                                                               \
-    for (int i_ = 0; i_ < (count_); i_++)                                                                              \
-    assert_int_equal((world_)->stores[i_]->ops->verb_((world_)->stores[i_] __VA_OPT__(, ) __VA_ARGS__), 0)
-#define ALL(world_, verb_, ...)      EACH(world_, STORES, verb_, __VA_ARGS__)
-#define IN_FILES(world_, verb_, ...) EACH(world_, FILES, verb_, __VA_ARGS__)
-#define IN_SHARED(world_, verb_, ...)                                                                                  \
-    assert_int_equal((world_)->stores[SHARED]->ops->verb_((world_)->stores[SHARED] __VA_OPT__(, ) __VA_ARGS__), 0)
+#define EACH(world_, from_, to_, verb_, ...)                                                                           \
+    for (int i_ = (from_); i_ < (to_); i_++)                                                                           \
+        if ((world_)->stores[i_]->ops->verb_((world_)->stores[i_] __VA_OPT__(, ) __VA_ARGS__))                         \
+    fail_msg("store %d, " #verb_ ": %s", i_, (world_)->stores[i_]->error)
+#define ALL(world_, verb_, ...)       EACH(world_, 0, (world_)->count, verb_, __VA_ARGS__)
+#define IN_FILES(world_, verb_, ...)  EACH(world_, 0, FILES, verb_, __VA_ARGS__)
+#define IN_SHARED(world_, verb_, ...) EACH(world_, SHARED, (world_)->count, verb_, __VA_ARGS__)
 
 /* ---- writing ---- */
 
@@ -211,7 +214,7 @@ static void transact(World *world)
         world->hold.commit++;
         return;
     }
-    for (int i = 0; i < STORES; i++) world->stores[i]->ops->rollback(world->stores[i]);
+    for (int i = 0; i < world->count; i++) world->stores[i]->ops->rollback(world->stores[i]);
     world->known = world->before;
 }
 
@@ -394,8 +397,8 @@ static void compare_with(const World *world, int other, int64_t random)
     TfyBuffer texts[2] = {0};
     for (int i = 0; i < 2; i++) {
         const int store = i ? other : 0;
-        Said said = {.out = &texts[i], .world = world, .shared = store == SHARED};
-        say_all(&said, world->stores[store], random, other != SHARED);
+        Said said = {.out = &texts[i], .world = world, .shared = store >= SHARED};
+        say_all(&said, world->stores[store], random, other < SHARED);
     }
     size_t at = 0, line = 0;
     for (; texts[1].data[at] && texts[1].data[at] == texts[0].data[at]; at++)
@@ -407,7 +410,7 @@ static void compare_with(const World *world, int other, int64_t random)
 
 static void compare(const World *world, int64_t random)
 {
-    for (int i = 1; i < STORES; i++) compare_with(world, i, random);
+    for (int i = 1; i < world->count; i++) compare_with(world, i, random);
 }
 
 /* ---- the tests ---- */
@@ -442,12 +445,31 @@ static void open_all(World *world, const Place *place, uint64_t seed)
     world->hold.session = tfy__shared_open_session(world->shared, 1000);
 }
 
+/* The same session in PostgreSQL. */
+static void open_postgres(World *world, Postgres *server, const char *settings)
+{
+    char error[TFY_ERROR_TEXT], address[300];
+    assert_true(postgres_fresh(server, &(TfyPgMake){.lease_ms = 3000}));
+    postgres_do(server, "INSERT INTO tfy.session(id, lease_ms) VALUES (%d, 3000)", (int)world->hold.session);
+    snprintf(address, sizeof address, "%s%s", server->address, settings);
+    const TfyPgOpen open = {.address = address, .session = world->hold.session};
+    if (tfy__pg_open(&world->stores[POSTGRES], &open, error)) fail_msg("%s", error);
+    world->count = STORES;
+}
+
+static void close_all(World *world)
+{
+    for (int i = 0; i < world->count; i++) world->stores[i]->ops->close(world->stores[i], true);
+    tfy__shared_free(world->shared);
+}
+
 static void test_same(void **state)
 {
     Place *place = *state;
     static World world;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         memset(&world, 0, sizeof world);
+        world.count = POSTGRES;
         snprintf(place->db, sizeof place->db, "%s/%d.db", place->directory, (int)seed);
         open_all(&world, place, seed * UINT64_C(0x9e3779b97f4a7c15));
         for (int i = 0; i < TRANSACTIONS; i++) {
@@ -459,13 +481,40 @@ static void test_same(void **state)
         if (tfy__store_open_sqlite(&world.stores[1], place->db, TFY_STORE_READ, place->error))
             fail_msg("%s", place->error);
         for (int i = 0; i < 50; i++) compare(&world, (int64_t)below(&world, 1 << 20));
-        for (int i = 0; i < STORES; i++) world.stores[i]->ops->close(world.stores[i], true);
-        tfy__shared_free(world.shared);
+        close_all(&world);
     }
+}
+
+/* A server answers more slowly than memory, so the comparisons are fewer. */
+static void compare_with_postgres(Place *place, Postgres *server, uint64_t seed, const char *settings)
+{
+    static World world;
+    memset(&world, 0, sizeof world);
+    snprintf(place->db, sizeof place->db, "%s/%d.db", place->directory, (int)seed);
+    open_all(&world, place, seed * UINT64_C(0x9e3779b97f4a7c15));
+    open_postgres(&world, server, settings);
+    for (int i = 0; i < TRANSACTIONS; i++) {
+        transact(&world);
+        if (i < 10 || i % 10 == 9) compare(&world, (int64_t)below(&world, 1 << 20));
+    }
+    assert_true(world.known.records > 1000 && world.known.runs > 20);
+    close_all(&world);
+}
+
+static void test_same_in_postgres(void **state)
+{
+    Postgres server;
+    const bool found = postgres_make(&server);
+    if (!found) assert_false(postgres_find(&server)); /* installed, and does not start */
+    if (!found) skip();
+    compare_with_postgres(*state, &server, 4, "");
+    compare_with_postgres(*state, &server, 5, "&tfy_prepare=0");
+    postgres_remove(&server);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_same, make_place, remove_place)};
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+    const struct CMUnitTest tests[] = {TEST(test_same), TEST(test_same_in_postgres)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
