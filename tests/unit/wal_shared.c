@@ -1,17 +1,24 @@
-/* wal_shared.c: the database in memory that several sessions write: who may write, what happens once, and what is refused. */
+/* wal_shared.c: databases that several sessions write, in memory and in PostgreSQL: who may write, what happens once, and what is
+ * refused. */
 #include "wal_fixture.h"
 
+#include "postgres.h"
+#include "proxy.h"
 #include "wal/store/shared.h"
 
 enum { WORKERS = 2 };
 
 typedef struct World {
-    TfyShared *shared;
+    TfyShared *shared; /* NULL: it is in PostgreSQL */
+    Postgres *server;
+    Proxy proxy; /* before the server */
     TfyStore *stores[WORKERS];
     TfyStoreHold holds[WORKERS]; /* of the next commit */
     int64_t run;
     TfySharedFate fate; /* of the next requests */
 } World;
+
+static Postgres postgres; /* one for all tests */
 
 static TfySharedFate tell_fate(void *state, const TfyStoreHold *hold)
 {
@@ -20,12 +27,83 @@ static TfySharedFate tell_fate(void *state, const TfyStoreHold *hold)
     return world->fate;
 }
 
+/* ---- the database, past its stores ---- */
+
+static void set_fate(World *world, TfySharedFate fate)
+{
+    static const ProxyFate fates[] = {[TFY_FATE_ARRIVES] = PROXY_ARRIVES,
+                                      [TFY_FATE_AWAY] = PROXY_AWAY,
+                                      [TFY_FATE_LOST] = PROXY_LOST,
+                                      [TFY_FATE_LATE] = PROXY_LATE,
+                                      [TFY_FATE_ANSWER_IS_LOST] = PROXY_ANSWER_IS_LOST};
+    world->fate = fate;
+    if (!world->shared) proxy_fate(&world->proxy, fates[fate]);
+}
+
+static bool late_arrives(World *world)
+{
+    return world->shared ? tfy__shared_late_arrives(world->shared) : proxy_deliver(&world->proxy);
+}
+
+/* Gives the run to a session, whoever has it. */
 static void claim(World *world, int worker)
 {
+    const int64_t session = world->holds[worker].session;
+    if (!world->shared) {
+        postgres_do(world->server, "UPDATE tfy.run SET owner = %d, claims = claims + 1 WHERE id = %d", (int)session,
+                    (int)world->run);
+        return;
+    }
     TfySharedRun *run = tfy__shared_run(world->shared, world->run);
-    run->owner = world->holds[worker].session;
+    run->owner = session;
     run->claims++;
 }
+
+static void end_session(World *world, int worker)
+{
+    const int64_t session = world->holds[worker].session;
+    if (world->shared)
+        tfy__shared_session(world->shared, session)->state = TFY_SESSION_ENDED;
+    else
+        postgres_do(world->server, "UPDATE tfy.session SET state = 9 WHERE id = %d", (int)session);
+}
+
+static int64_t beat(World *world, int worker)
+{
+    const int64_t session = world->holds[worker].session;
+    return world->shared ? tfy__shared_session(world->shared, session)->beat
+                         : postgres_number(world->server, "SELECT beat FROM tfy.session WHERE id = %d", (int)session);
+}
+
+static void set_mail(World *world, int64_t mail)
+{
+    if (world->shared)
+        tfy__shared_run(world->shared, world->run)->mail = mail;
+    else
+        postgres_do(world->server, "UPDATE tfy.run SET mail = %d WHERE id = %d", (int)mail, (int)world->run);
+}
+
+static int64_t owner(World *world)
+{
+    return world->shared ? tfy__shared_run(world->shared, world->run)->owner
+                         : postgres_number(world->server, "SELECT coalesce(owner, 0) FROM tfy.run WHERE id = %d",
+                                           (int)world->run);
+}
+
+static int64_t due_ms(World *world)
+{
+    return world->shared ? tfy__shared_run(world->shared, world->run)->due_ms
+                         : postgres_number(world->server, "SELECT due FROM tfy.run WHERE id = %d", (int)world->run);
+}
+
+static int64_t length(World *world)
+{
+    return world->shared
+               ? (int64_t)tfy__shared_run(world->shared, world->run)->records.count
+               : postgres_number(world->server, "SELECT count(*) FROM tfy.record WHERE run = %d", (int)world->run);
+}
+
+/* ---- two workers and a run ---- */
 
 static int make_world(void **state)
 {
@@ -44,11 +122,41 @@ static int make_world(void **state)
     return 0;
 }
 
+/* *state NULL: there is no server. */
+static int make_world_in_postgres(void **state)
+{
+    static World world;
+    char error[TFY_ERROR_TEXT], address[300];
+    world = (World){.server = &postgres, .run = 1};
+    *state = NULL;
+    if (!postgres.directory[0]) return 0;
+    assert_true(postgres_fresh(&postgres, &(TfyPgMake){.lease_ms = 3000}));
+    assert_true(proxy_start(&world.proxy, postgres.directory));
+    char *name = strstr(postgres.address, "///") + 3;
+    snprintf(address, sizeof address, "postgresql:///%.*s?host=%s&user=tfy", (int)strcspn(name, "?"), name,
+             world.proxy.directory);
+    postgres_do(&postgres, "INSERT INTO tfy.run(uuid, program, root, state, started, sum)"
+                           " VALUES (gen_random_uuid(), 1, 1, 0, 0, 0)");
+    for (int i = 0; i < WORKERS; i++) {
+        postgres_do(&postgres, "INSERT INTO tfy.session(lease_ms) VALUES (3000)");
+        world.holds[i] = (TfyStoreHold){.session = i + 1, .commit = 1};
+        const TfyPgOpen open = {.address = address, .session = i + 1, .lease_ms = 30000};
+        if (tfy__pg_open(&world.stores[i], &open, error)) fail_msg("%s", error);
+    }
+    claim(&world, 0);
+    *state = &world;
+    return 0;
+}
+
 static int remove_world(void **state)
 {
     World *world = *state;
+    if (!world) return 0;
     for (int i = 0; i < WORKERS; i++) world->stores[i]->ops->close(world->stores[i], false);
-    tfy__shared_free(world->shared);
+    if (world->shared)
+        tfy__shared_free(world->shared);
+    else
+        proxy_stop(&world->proxy);
     return 0;
 }
 
@@ -78,16 +186,11 @@ static int commit_one(World *world, int worker, int64_t lsn)
     return code;
 }
 
-static int64_t length(const World *world)
-{
-    return (int64_t)tfy__shared_run(world->shared, world->run)->records.count;
-}
-
 static void test_an_ended_session_writes_nothing(void **state)
 {
     World *world = *state;
     assert_int_equal(commit_one(world, 0, 1), 0);
-    tfy__shared_session(world->shared, world->holds[0].session)->state = TFY_SESSION_ENDED;
+    end_session(world, 0);
     assert_int_equal(commit_one(world, 0, 2), TFY_STORE_FENCED);
     bool happened = true;
     assert_int_equal(world->stores[0]->ops->settle(world->stores[0], &world->holds[0], &happened), TFY_STORE_FENCED);
@@ -165,12 +268,12 @@ static void test_unknown_is_settled(void **state)
     } rows[] = {{TFY_FATE_LOST, false}, {TFY_FATE_ANSWER_IS_LOST, true}};
     for (size_t i = 0; i < 2; i++) {
         bool happened = !rows[i].happens;
-        world->fate = rows[i].fate;
+        set_fate(world, rows[i].fate);
         assert_int_equal(commit_one(world, 0, length(world) + 1), TFY_STORE_UNKNOWN);
         assert_int_equal(store->ops->settle(store, &world->holds[0], &happened), 0);
         assert_int_equal(happened, rows[i].happens);
         world->holds[0].commit += happened;
-        world->fate = TFY_FATE_ARRIVES;
+        set_fate(world, TFY_FATE_ARRIVES);
         assert_int_equal(commit_one(world, 0, length(world) + 1), 0);
     }
     assert_int_equal(length(world), 3);
@@ -180,12 +283,17 @@ static void test_away_may_be_tried_again(void **state)
 {
     World *world = *state;
     TfyStore *store = world->stores[0];
-    world->fate = TFY_FATE_AWAY;
+    set_fate(world, TFY_FATE_AWAY);
     assert_int_equal(store->ops->begin(store, &world->holds[0]), 0);
     assert_int_equal(put(world, 0, 1, "{}"), 0);
     assert_int_equal(store->ops->commit(store), TFY_STORE_AWAY);
-    world->fate = TFY_FATE_ARRIVES;
-    assert_int_equal(store->ops->commit(store), 0);
+    set_fate(world, TFY_FATE_ARRIVES);
+    int code = TFY_STORE_AWAY; /* it connects again after a pause */
+    for (int i = 0; code == TFY_STORE_AWAY && i < 100; i++) {
+        code = store->ops->commit(store);
+        if (code == TFY_STORE_AWAY) poll(NULL, 0, 20);
+    }
+    assert_int_equal(code, 0);
     assert_int_equal(length(world), 1);
 }
 
@@ -196,17 +304,17 @@ static void test_late_and_repeated_is_once(void **state)
     for (int late_first = 0; late_first < 2; late_first++) {
         bool happened;
         const int64_t lsn = length(world) + 1;
-        world->fate = TFY_FATE_LATE;
+        set_fate(world, TFY_FATE_LATE);
         assert_int_equal(commit_one(world, 0, lsn), TFY_STORE_UNKNOWN);
         assert_int_equal(world->stores[0]->ops->settle(world->stores[0], &world->holds[0], &happened), 0);
         assert_false(happened);
-        if (late_first) assert_true(tfy__shared_late_arrives(world->shared));
-        world->fate = TFY_FATE_ARRIVES;
+        if (late_first) assert_true(late_arrives(world));
+        set_fate(world, TFY_FATE_ARRIVES);
         assert_int_equal(commit_one(world, 0, lsn), late_first ? TFY_STORE_FENCED : 0);
-        if (!late_first) assert_true(tfy__shared_late_arrives(world->shared));
-        assert_false(tfy__shared_late_arrives(world->shared));
+        if (!late_first) assert_true(late_arrives(world));
+        assert_false(late_arrives(world));
         assert_int_equal(length(world), lsn);
-        world->holds[0].commit = tfy__shared_session(world->shared, world->holds[0].session)->beat + 1;
+        world->holds[0].commit = beat(world, 0) + 1;
     }
 }
 
@@ -214,13 +322,13 @@ static void test_late_and_repeated_is_once(void **state)
 static void test_late_after_the_end_is_nothing(void **state)
 {
     World *world = *state;
-    world->fate = TFY_FATE_LATE;
+    set_fate(world, TFY_FATE_LATE);
     assert_int_equal(commit_one(world, 0, 1), TFY_STORE_UNKNOWN);
-    tfy__shared_session(world->shared, world->holds[0].session)->state = TFY_SESSION_ENDED;
+    end_session(world, 0);
     claim(world, 1);
-    assert_true(tfy__shared_late_arrives(world->shared));
+    assert_true(late_arrives(world));
     assert_int_equal(length(world), 0);
-    world->fate = TFY_FATE_ARRIVES;
+    set_fate(world, TFY_FATE_ARRIVES);
     assert_int_equal(commit_one(world, 1, 1), 0);
 }
 
@@ -239,22 +347,19 @@ static void test_a_run_leaves_unless_something_came(void **state)
 {
     World *world = *state;
     TfyStore *store = world->stores[0];
-    TfySharedRun *run = tfy__shared_run(world->shared, world->run);
-    for (int64_t n = 1; n <= 3; n++)
-        assert_int_equal(tfy__shared_send(world->shared, world->run, &(TfyStoreMail){.body = "{}", .sender = "bea"}),
-                         n);
+    set_mail(world, 3);
     assert_int_equal(leave(world, 2, INT64_MAX), 0);
     assert_int_equal(store->stayed_count, 1);
     assert_int_equal(store->stayed[0], world->run);
-    assert_int_equal(run->owner, world->holds[0].session);
+    assert_int_equal(owner(world), world->holds[0].session);
     assert_int_equal(leave(world, 3, INT64_MAX), 0);
     assert_int_equal(store->stayed_count, 0);
-    assert_int_equal(run->owner, 0);
-    assert_true(run->due_ms == INT64_MAX);
+    assert_int_equal(owner(world), 0);
+    assert_true(due_ms(world) == INT64_MAX);
     claim(world, 0);
     assert_int_equal(leave(world, -1, 0), 0); /* released */
     assert_int_equal(store->stayed_count, 0);
-    assert_int_equal(run->due_ms, 0);
+    assert_int_equal(due_ms(world), 0);
     assert_int_equal(commit_one(world, 0, 1), TFY_E_DATA); /* it is not its any more */
 }
 
@@ -264,8 +369,8 @@ static void test_what_stayed_is_settled(void **state)
     World *world = *state;
     TfyStore *store = world->stores[0];
     bool happened = false;
-    assert_int_equal(tfy__shared_send(world->shared, world->run, &(TfyStoreMail){.body = "{}", .sender = "bea"}), 1);
-    world->fate = TFY_FATE_ANSWER_IS_LOST;
+    set_mail(world, 1);
+    set_fate(world, TFY_FATE_ANSWER_IS_LOST);
     assert_int_equal(leave(world, 0, INT64_MAX), TFY_STORE_UNKNOWN);
     assert_int_equal(store->ops->settle(store, &world->holds[0], &happened), 0);
     assert_true(happened);
@@ -273,22 +378,44 @@ static void test_what_stayed_is_settled(void **state)
     assert_int_equal(store->stayed[0], world->run);
 }
 
-#define SHARED_TEST(test) cmocka_unit_test_setup_teardown(test, make_world, remove_world)
+#define EACH_TEST(X)                                                                                                   \
+    X(test_an_ended_session_writes_nothing)                                                                            \
+    X(test_a_commit_has_its_number)                                                                                    \
+    X(test_only_the_owner_writes)                                                                                      \
+    X(test_records_are_dense)                                                                                          \
+    X(test_all_or_nothing)                                                                                             \
+    X(test_unknown_is_settled)                                                                                         \
+    X(test_away_may_be_tried_again)                                                                                    \
+    X(test_late_and_repeated_is_once)                                                                                  \
+    X(test_late_after_the_end_is_nothing)                                                                              \
+    X(test_a_run_leaves_unless_something_came)                                                                         \
+    X(test_what_stayed_is_settled)
+
+#define IN_POSTGRES(test_)                                                                                             \
+    static void postgres_##test_(void **state)                                                                         \
+    {                                                                                                                  \
+        if (!*state) skip();                                                                                           \
+        test_(state);                                                                                                  \
+    }
+EACH_TEST(IN_POSTGRES)
+
+static int start_postgres(void **state)
+{
+    (void)state;
+    return postgres_make(&postgres) || !postgres_find(&postgres) ? 0 : -1;
+}
+
+static int stop_postgres(void **state)
+{
+    (void)state;
+    postgres_remove(&postgres);
+    return 0;
+}
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        SHARED_TEST(test_an_ended_session_writes_nothing),
-        SHARED_TEST(test_a_commit_has_its_number),
-        SHARED_TEST(test_only_the_owner_writes),
-        SHARED_TEST(test_records_are_dense),
-        SHARED_TEST(test_all_or_nothing),
-        SHARED_TEST(test_unknown_is_settled),
-        SHARED_TEST(test_away_may_be_tried_again),
-        SHARED_TEST(test_late_and_repeated_is_once),
-        SHARED_TEST(test_late_after_the_end_is_nothing),
-        SHARED_TEST(test_a_run_leaves_unless_something_came),
-        SHARED_TEST(test_what_stayed_is_settled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+#define TEST(test_)       cmocka_unit_test_setup_teardown(test_, make_world, remove_world),
+#define TEST_IN_PG(test_) cmocka_unit_test_setup_teardown(postgres_##test_, make_world_in_postgres, remove_world),
+    const struct CMUnitTest tests[] = {EACH_TEST(TEST) EACH_TEST(TEST_IN_PG)};
+    return cmocka_run_group_tests_name("wal_shared", tests, start_postgres, stop_postgres);
 }
