@@ -29,7 +29,7 @@ typedef enum ProxyFate {
     PROXY_LOST,           /* the commit never arrives */
     PROXY_LATE,           /* it arrives with proxy_deliver */
     PROXY_ANSWER_IS_LOST, /* it happens, or not, and the client does not hear of it */
-    PROXY_HALF            /* half of it arrives, and nothing more, while the connection stays */
+    PROXY_HALF /* half of it arrives, and nothing more; the server's connection stays, whatever the client does */
 } ProxyFate;
 
 enum { PROXY_PAIRS = 32, PROXY_LATE_MOST = 8 };
@@ -37,12 +37,13 @@ enum { PROXY_PAIRS = 32, PROXY_LATE_MOST = 8 };
 typedef struct ProxyPair {
     int client, server; /* -1: closed */
     bool begun;         /* the startup message has passed */
+    bool half;          /* half a commit has arrived: PROXY_HALF */
     TfyBuffer sending;  /* of the client, until its Sync */
 } ProxyPair;
 
 typedef struct ProxyLate {
     int server;
-    TfyBuffer sending;
+    TfyBuffer sending; /* empty: nothing arrives any more */
 } ProxyLate;
 
 typedef struct Proxy {
@@ -59,8 +60,12 @@ typedef struct Proxy {
     int late_count;
 } Proxy;
 
-static inline void proxy_close(ProxyPair *pair)
+static inline void proxy_close(Proxy *proxy, ProxyPair *pair)
 {
+    if (pair->half && pair->server >= 0 && proxy->late_count < PROXY_LATE_MOST) {
+        proxy->late[proxy->late_count++] = (ProxyLate){.server = pair->server};
+        pair->server = -1;
+    }
     if (pair->client >= 0) close(pair->client);
     if (pair->server >= 0) close(pair->server);
     tfy__buffer_free(&pair->sending);
@@ -107,23 +112,25 @@ static inline void proxy_pass(Proxy *proxy, ProxyPair *pair)
     const bool commit = proxy_is_commit(&pair->sending);
     const ProxyFate fate = commit ? proxy->fate : PROXY_ARRIVES;
     proxy->commits += commit;
+    if (pair->half) return tfy__buffer_reset(&pair->sending);
     if (fate == PROXY_LATE && proxy->late_count < PROXY_LATE_MOST) {
         proxy->late[proxy->late_count++] = (ProxyLate){pair->server, pair->sending};
         pair->server = -1;
         pair->sending = (TfyBuffer){0};
-        return proxy_close(pair);
+        return proxy_close(proxy, pair);
     }
-    if (fate == PROXY_LOST) return proxy_close(pair);
+    if (fate == PROXY_LOST) return proxy_close(proxy, pair);
     if (fate == PROXY_HALF) {
         const char *end = memmem(pair->sending.data, pair->sending.len, "COMMIT", 7);
-        proxy_write(pair->server, pair->sending.data, (size_t)(end - pair->sending.data) - 2);
+        proxy_write(pair->server, pair->sending.data, (size_t)(end - pair->sending.data) - 6);
+        pair->half = true;
         return tfy__buffer_reset(&pair->sending);
     }
-    if (!proxy_write(pair->server, pair->sending.data, pair->sending.len)) return proxy_close(pair);
+    if (!proxy_write(pair->server, pair->sending.data, pair->sending.len)) return proxy_close(proxy, pair);
     tfy__buffer_reset(&pair->sending);
     if (fate != PROXY_ANSWER_IS_LOST) return;
     proxy_swallow(pair->server);
-    proxy_close(pair);
+    proxy_close(proxy, pair);
 }
 
 /* The length of the message at `at`; 0: it is not whole yet. */
@@ -141,7 +148,7 @@ static inline void proxy_from_client(Proxy *proxy, ProxyPair *pair)
 {
     static char bytes[1 << 16];
     const ssize_t got = recv(pair->client, bytes, sizeof bytes, 0);
-    if (got <= 0) return proxy_close(pair);
+    if (got <= 0) return proxy_close(proxy, pair);
     tfy__buffer_add(&pair->sending, bytes, (size_t)got);
     size_t at = 0, whole;
     bool end = false;
@@ -153,11 +160,11 @@ static inline void proxy_from_client(Proxy *proxy, ProxyPair *pair)
     if (end && at == pair->sending.len) proxy_pass(proxy, pair);
 }
 
-static inline void proxy_from_server(ProxyPair *pair)
+static inline void proxy_from_server(Proxy *proxy, ProxyPair *pair)
 {
     static char bytes[1 << 16];
     const ssize_t got = recv(pair->server, bytes, sizeof bytes, 0);
-    if (got <= 0 || !proxy_write(pair->client, bytes, (size_t)got)) proxy_close(pair);
+    if (got <= 0 || !proxy_write(pair->client, bytes, (size_t)got)) proxy_close(proxy, pair);
 }
 
 static inline int proxy_connect(const char *name)
@@ -198,10 +205,11 @@ static inline void proxy_turn(Proxy *proxy)
     if (on[1].revents && read(proxy->wake[0], &byte, 1) < 0) return;
     for (int i = 0; i < PROXY_PAIRS; i++) {
         ProxyPair *pair = &proxy->pairs[i];
-        if (proxy->fate == PROXY_AWAY && pair->client >= 0) proxy_close(pair);
+        if (proxy->fate == PROXY_AWAY && pair->client >= 0) proxy_close(proxy, pair);
         if (pair->client >= 0 && pair->client == on[2 + 2 * i].fd && on[2 + 2 * i].revents)
             proxy_from_client(proxy, pair);
-        if (pair->server >= 0 && pair->server == on[3 + 2 * i].fd && on[3 + 2 * i].revents) proxy_from_server(pair);
+        if (pair->server >= 0 && pair->server == on[3 + 2 * i].fd && on[3 + 2 * i].revents)
+            proxy_from_server(proxy, pair);
     }
     if (on[0].revents) proxy_accept(proxy);
     proxy->turns++;
@@ -213,7 +221,7 @@ static inline void *proxy_run(void *state)
     Proxy *proxy = state;
     pthread_mutex_lock(&proxy->mutex);
     while (!proxy->stopping) proxy_turn(proxy);
-    for (int i = 0; i < PROXY_PAIRS; i++) proxy_close(&proxy->pairs[i]);
+    for (int i = 0; i < PROXY_PAIRS; i++) proxy_close(proxy, &proxy->pairs[i]);
     pthread_mutex_unlock(&proxy->mutex);
     return NULL;
 }
@@ -254,7 +262,7 @@ static inline bool proxy_deliver(Proxy *proxy)
     if (found) memmove(proxy->late, proxy->late + 1, (size_t)--proxy->late_count * sizeof *proxy->late);
     pthread_mutex_unlock(&proxy->mutex);
     if (!found) return false;
-    if (proxy_write(late.server, late.sending.data, late.sending.len)) proxy_swallow(late.server);
+    if (late.sending.len && proxy_write(late.server, late.sending.data, late.sending.len)) proxy_swallow(late.server);
     close(late.server);
     tfy__buffer_free(&late.sending);
     return true;

@@ -203,6 +203,17 @@ int tfy__pg_address_read(TfyPgAddress *address, const TfyPgApi *api, const char 
     return code == TFY_E_NOMEM ? tfy__log_refuse(error_text, code, "no memory for the database's address") : code;
 }
 
+int tfy__pg_address_name(TfyPgAddress *address, const char *name)
+{
+    char *copy = strdup(name);
+    int at = 0;
+    if (!copy) return TFY_E_NOMEM;
+    while (strcmp(address->keywords[at], "application_name") != 0) CHECK(++at < address->count);
+    free(address->values[at]);
+    address->values[at] = copy;
+    return 0;
+}
+
 void tfy__pg_address_free(TfyPgAddress *address)
 {
     while (address->count) remove_at(address, address->count - 1);

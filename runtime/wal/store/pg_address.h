@@ -32,6 +32,8 @@ bool tfy__pg_is_address(const char *text);
  * TFY_E_NOMEM. The caller frees it, also after a failure. */
 int tfy__pg_address_read(TfyPgAddress *address, const TfyPgApi *api, const char *text, const char *name,
                          char *error_text);
+/* Changes who it says it is, from the next connection on. 0 or TFY_E_NOMEM, and nothing is changed. */
+int tfy__pg_address_name(TfyPgAddress *address, const char *name);
 void tfy__pg_address_free(TfyPgAddress *address);
 
 #endif

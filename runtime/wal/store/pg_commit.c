@@ -555,10 +555,11 @@ static int send(PgStore *self)
     return answers.committed ? 0 : tfy__pg_told(self, link, TFY_STORE_UNKNOWN);
 }
 
-/* What was in the way is over, or it is a lost connection of our own. */
-static void clear_the_way(PgStore *self)
+/* Whether the same may succeed at once. Who has waited for a lock in vain goes on only if a lost connection of its own had it. */
+static bool is_clear(PgStore *self)
 {
-    if (strcmp(self->writing.state, "55P03") == 0) tfy__pg_end_lost(&self->writing);
+    if (strcmp(self->writing.state, "55P03") != 0) return true;
+    return self->writing.lost_pid && tfy__pg_end_lost(&self->writing) == 0;
 }
 
 int tfy__pg_commit(TfyStore *store)
@@ -566,11 +567,8 @@ int tfy__pg_commit(TfyStore *store)
     PgStore *self = tfy__pg_inside(store);
     CHECK(self->request.open);
     sort_all(&self->request);
-    int code = TFY_PG_AGAIN;
-    for (int i = 0; code == TFY_PG_AGAIN && i < TRIES; i++) {
-        code = send(self);
-        if (code == TFY_PG_AGAIN) clear_the_way(self);
-    }
+    int code = send(self);
+    for (int i = 1; code == TFY_PG_AGAIN && i < TRIES && is_clear(self); i++) code = send(self);
     if (code == TFY_PG_AGAIN) code = TFY_STORE_AWAY;
     if (code != TFY_STORE_AWAY && code != TFY_STORE_FULL) tfy__pg_rollback(store);
     return code;
@@ -677,7 +675,7 @@ int tfy__pg_settle(TfyStore *store, const TfyStoreHold *hold, bool *happened)
     self->base.error[0] = '\0';
     int code = find_out(self, hold, happened);
     if (code == TFY_PG_AGAIN) {
-        clear_the_way(self);
+        is_clear(self);
         code = TFY_STORE_AWAY;
     }
     return self->base.error[0] ? code : tfy__pg_told(self, &self->writing, code);

@@ -462,6 +462,14 @@ int tfy__pg_link_open(TfyPgLink *link)
     return code;
 }
 
+int tfy__pg_link_first(TfyPgLink *link, char *error_text)
+{
+    const int code = tfy__pg_link_open(link);
+    if (!code) return 0;
+    tfy__log_refuse(error_text, code, "%.200s: %.290s", link->address->text, link->error);
+    return code <= TFY_STORE_FULL ? TFY_E_IO : code;
+}
+
 int tfy__pg_end_lost(TfyPgLink *link)
 {
     const char *name = NULL;

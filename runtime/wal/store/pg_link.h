@@ -60,6 +60,8 @@ typedef int TfyPgSee(void *state, int number, TfyPgResult *result, bool *kept);
 /* Connects, unless there is a connection that works; also checks that the tables are there in this format, and prepares the
  * statements. */
 int tfy__pg_link_open(TfyPgLink *link);
+/* The same for people: with a message that names the database (TFY_ERROR_TEXT bytes), and TFY_E_IO if it does not answer. */
+int tfy__pg_link_first(TfyPgLink *link, char *error_text);
 /* Without an answer of any kind. */
 void tfy__pg_link_drop(TfyPgLink *link);
 void tfy__pg_link_free(TfyPgLink *link);

@@ -13,6 +13,7 @@
 #define WAL_STORE_SHARED_H
 
 #include "base/list.h"
+#include "wal/store/cluster.h"
 #include "wal/store/memory_rows.h"
 #include "wal/store/store.h"
 
@@ -52,6 +53,7 @@ typedef struct TfyShared {
     TfyMemoryRows sessions; /* TfySharedSession */
     TfyMemoryRows runs;     /* TfySharedRun */
     TfyMemoryRows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
+    TfyMemoryRows inbox;    /* TfyMail, strings owned, in the order of arrival */
     uint8_t db[16];
     /* NULL: requests arrive. */
     TfySharedFate (*fate)(void *state, const TfyStoreHold *hold);

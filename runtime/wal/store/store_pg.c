@@ -90,17 +90,15 @@ static void set_patience(PgStore *self, int64_t lease_ms)
     self->writing.patience_ms = self->reading.patience_ms;
 }
 
-static int connect_links(PgStore *self, const TfyPgOpen *open)
+static int connect_links(PgStore *self, const TfyPgOpen *open, char *error_text)
 {
     set_patience(self, open->lease_ms ? open->lease_ms : 30000);
-    int code = tfy__pg_link_open(&self->reading);
-    if (code) return tfy__pg_told(self, &self->reading, code);
+    const int code = tfy__pg_link_first(&self->reading, error_text);
+    if (code || !open->session) return code;
     if (!open->lease_ms) set_patience(self, self->reading.lease_ms);
     memcpy(self->writing.db, self->reading.db, sizeof self->writing.db);
     self->writing.known = true;
-    if (!open->session) return 0;
-    code = tfy__pg_link_open(&self->writing);
-    return tfy__pg_told(self, &self->writing, code);
+    return tfy__pg_link_first(&self->writing, error_text);
 }
 
 static int open_parts(PgStore *self, const TfyPgOpen *open, char *error_text)
@@ -113,11 +111,7 @@ static int open_parts(PgStore *self, const TfyPgOpen *open, char *error_text)
     set_link(self, &self->writing, api, tfy__pg_writes, W_COUNT);
     if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);
     code = tfy__pg_address_read(&self->address, api, open->address, name, error_text);
-    if (code) return code;
-    code = connect_links(self, open);
-    if (!code) return 0;
-    tfy__log_refuse(error_text, code, "%.200s: %.290s", self->address.text, self->base.error);
-    return code <= TFY_STORE_FULL ? TFY_E_IO : code;
+    return code ? code : connect_links(self, open, error_text);
 }
 
 int tfy__pg_open(TfyStore **store, const TfyPgOpen *open, char *error_text)

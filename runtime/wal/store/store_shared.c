@@ -3,6 +3,7 @@
  * A transaction arrives in two passes: the first one appends its rows behind the committed ones and checks whatever it
  * depends on; the second one, which cannot fail, makes them count and applies what replaces older rows. */
 #include "base/check.h"
+#include "wal/store/birth.h"
 #include "wal/store/shared.h"
 
 #include <stdio.h>
@@ -660,6 +661,7 @@ TfyShared *tfy__shared_new(void)
     shared->sessions.item_size = sizeof(TfySharedSession);
     shared->runs.item_size = sizeof(TfySharedRun);
     shared->programs.item_size = sizeof(TfyStoreProgram);
+    shared->inbox.item_size = sizeof(TfyMail);
     memset(shared->db, 'm', sizeof shared->db);
     return shared;
 }
@@ -677,6 +679,13 @@ void tfy__shared_free(TfyShared *shared)
     }
     shared->runs.count = shared->programs.count = 0;
     settle_rows(shared, false);
+    for (size_t i = 0; i < shared->inbox.filled; i++) {
+        TfyMail *mail = tfy__rows_at(&shared->inbox, i);
+        free((char *)mail->body);
+        free((char *)mail->id);
+        free((char *)mail->sender);
+    }
+    free(shared->inbox.items);
     free(shared->sessions.items);
     free(shared->runs.items);
     free(shared->programs.items);
@@ -724,23 +733,10 @@ static int bear_root(TfySharedRun *run, const char *birth)
     TfyLogRecord *record = tfy__rows_add(&run->records);
     TfyStoreTask *root = tfy__rows_add(&run->tasks);
     if (!record || !root) return TFY_E_NOMEM;
-    *root = (TfyStoreTask){.tid = run->row.root,
-                           .run = run->row.id,
-                           .path = strdup("1"),
-                           .program = run->row.program,
-                           .born = 1,
-                           .head = 1};
-    root->base_chain = tfy__chain_seed(run->row.uuid, "1");
-    *record = (TfyLogRecord){.run = run->row.id,
-                             .lsn = 1,
-                             .tid = run->row.root,
-                             .ts_ms = run->row.started_ms,
-                             .v = TFY_RECORD_V,
-                             .type = TFY_R_INSTRUCTION_START,
-                             .payload_len = (uint32_t)strlen(birth),
-                             .payload = strdup(birth)};
+    tfy__store_birth(&run->row, birth, record, root);
+    root->path = strdup(root->path);
+    record->payload = strdup(birth);
     if (!root->path || !record->payload) return TFY_E_NOMEM;
-    root->chain = record->chain = tfy__chain_next(root->base_chain, record);
     run->row.lsn = 1;
     return 0;
 }

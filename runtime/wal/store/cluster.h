@@ -1,0 +1,90 @@
+/* cluster.h: what is done to a shared database besides the log of a session: sessions, runs that nobody owns, and what arrives
+ * for runs. Databases in memory and in PostgreSQL have the same calls, with the same meaning.
+ *
+ * A handle is used by one thread, and has a connection of its own. Each call is one transaction, and what it was decided on is a
+ * condition of its statements: a call that comes too late finds nothing to do.
+ *
+ * A count or an id, or a negative code, with a message in `error`:
+ *   TFY_STORE_AWAY     the database cannot be reached, or others are in the way; nothing happened, and it may be tried again
+ *   TFY_STORE_UNKNOWN  the answer got lost; to call again does no harm, as each call says
+ *   TFY_STORE_FENCED   the session has ended
+ *   TFY_STORE_FULL, and those of other databases */
+#ifndef WAL_STORE_CLUSTER_H
+#define WAL_STORE_CLUSTER_H
+
+#include "wal/rows/row.h"
+
+typedef struct TfyCluster TfyCluster;
+
+typedef struct TfyNewSession {
+    const char *worker, *address, *version; /* for people; NULL: unknown */
+    int64_t lease_ms;                       /* how long its tools may work without news */
+} TfyNewSession;
+
+/* A session that lives. */
+typedef struct TfyLiving {
+    int64_t session;
+    int64_t beat; /* commits it has had */
+    int64_t lease_ms;
+} TfyLiving;
+
+/* A run that a session owns. */
+typedef struct TfyClaimed {
+    int64_t run;
+    int64_t claims; /* how often it has had an owner, with this one */
+    int64_t mail;   /* how much has ever arrived for it */
+} TfyClaimed;
+
+typedef struct TfyMail {
+    int64_t run;
+    int64_t n; /* of the run's arrivals, from 1; set by the database */
+    int kind;  /* a record's type: Signal, Approval, Resolved … */
+    const char *body;
+    const char *id;     /* the sender's name for it, of which a run takes one; NULL: it has none */
+    const char *sender; /* NULL: unknown */
+} TfyMail;
+
+typedef int TfySeeLiving(void *state, const TfyLiving *living);
+typedef int TfySeeMail(void *state, const TfyMail *mail);
+
+typedef struct TfyClusterOps {
+    /* A new session, which is the handle's from now on; its id. Again: another one, and the first ends for its silence. */
+    int64_t (*open_session)(TfyCluster *cluster, const TfyNewSession *session);
+    /* The sessions that live, by their ids. A result of `see` other than 0 ends the walk. */
+    int (*see_living)(TfyCluster *cluster, TfySeeLiving *see, void *state);
+    /* Ends a session that has had so many commits, and no more. 1: it has ended by this; 0: it has had more, or had ended.
+     * `by`: the session that ends it; 0: none. Again: 0 if the first call did it. */
+    int (*end_session)(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why);
+    /* Makes runs of an ended session ready, at most so many; how many. */
+    int (*free_runs)(TfyCluster *cluster, int64_t session, uint32_t most);
+    /* Where runs of a program wait for workers of this pool; the queue is made if it is new. */
+    int64_t (*queue)(TfyCluster *cluster, const char *pool, int64_t program);
+    /* A run that nobody owns, and that is ready; its id, which row->id gets. birth: the payload of its InstructionStart, which
+     * becomes its first record; NULL: it has none yet. Again, by its uuid: the run that is there. */
+    int64_t (*submit)(TfyCluster *cluster, int64_t queue, TfyLogRun *row, const char *birth);
+    /* Gives ready runs of a queue to a session, the oldest first, at most `room`; how many. Again: others; see_owned. */
+    int (*claim)(TfyCluster *cluster, int64_t session, int64_t queue, TfyClaimed *claimed, uint32_t room);
+    /* The runs that a session owns and whose ids are above `after`, by their ids, at most `room`; how many. */
+    int (*see_owned)(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room);
+    /* Makes runs ready that are due by the database's clock, at most so many; how many. */
+    int (*wake_due)(TfyCluster *cluster, uint32_t most);
+    /* Something arrives for a run; the session that is to see it, or 0: whoever claims it. TFY_E_ABSENT: no such run. Again, with
+     * an id: the same answer, and nothing arrives twice. */
+    int64_t (*mail)(TfyCluster *cluster, const TfyMail *mail);
+    /* What has arrived for a run behind number `after` and waits for its owner, in its order. */
+    int (*see_mail)(TfyCluster *cluster, int64_t run, int64_t after, TfySeeMail *see, void *state);
+    void (*close)(TfyCluster *cluster);
+} TfyClusterOps;
+
+struct TfyCluster {
+    const TfyClusterOps *ops;
+    char error[300];
+};
+
+struct TfyShared;
+
+/* A handle for a database in memory; the clock is the database's. 0 or TFY_E_NOMEM. */
+int tfy__shared_cluster(TfyCluster **cluster, struct TfyShared *shared, int64_t (*now_ms)(void *state),
+                        void *clock_state);
+
+#endif

@@ -1,0 +1,189 @@
+/* cluster_memory.c: the calls of cluster.h for a database in memory. A queue is a program: there are no pools. */
+#include "base/check.h"
+#include "wal/store/shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct MemoryCluster {
+    TfyCluster base; /* must be first */
+    TfyShared *shared;
+    int64_t (*now_ms)(void *state);
+    void *clock_state;
+} MemoryCluster;
+
+static MemoryCluster *inside(TfyCluster *cluster)
+{
+    return (MemoryCluster *)cluster;
+}
+
+static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session)
+{
+    return tfy__shared_open_session(inside(cluster)->shared, session->lease_ms);
+}
+
+static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
+{
+    const TfyShared *shared = inside(cluster)->shared;
+    int code = 0;
+    for (size_t i = 0; !code && i < shared->sessions.filled; i++) {
+        const TfySharedSession *session = tfy__rows_at(&shared->sessions, i);
+        const TfyLiving living = {.session = session->id, .beat = session->beat, .lease_ms = session->lease_ms};
+        if (session->state == TFY_SESSION_LIVES) code = see(state, &living);
+    }
+    return code;
+}
+
+static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+{
+    (void)by;
+    (void)why;
+    return tfy__shared_end_session(inside(cluster)->shared, session, beat);
+}
+
+static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
+{
+    return (int)tfy__shared_free_runs(inside(cluster)->shared, session, most);
+}
+
+static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
+{
+    (void)cluster;
+    (void)pool;
+    return program;
+}
+
+static int64_t submit(TfyCluster *cluster, int64_t queue_id, TfyLogRun *row, const char *birth)
+{
+    TfyShared *shared = inside(cluster)->shared;
+    CHECK(queue_id == row->program);
+    for (size_t i = 0; i < shared->runs.count; i++) {
+        const TfyLogRun *known = &((TfySharedRun *)tfy__rows_at(&shared->runs, i))->row;
+        if (memcmp(known->uuid, row->uuid, sizeof row->uuid) == 0) return row->id = known->id;
+    }
+    return tfy__shared_submit(shared, row, birth);
+}
+
+static TfyClaimed claimed_of(const TfySharedRun *run)
+{
+    return (TfyClaimed){.run = run->row.id, .claims = run->claims, .mail = run->mail};
+}
+
+static bool lives(const TfyShared *shared, int64_t id)
+{
+    const TfySharedSession *session = tfy__shared_session(shared, id);
+    return session && session->state == TFY_SESSION_LIVES;
+}
+
+static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+{
+    TfyShared *shared = inside(cluster)->shared;
+    uint32_t count = 0;
+    if (!lives(shared, session)) return TFY_STORE_FENCED;
+    for (size_t i = 0; count < room && i < shared->runs.count; i++) {
+        const TfySharedRun *run = tfy__rows_at(&shared->runs, i);
+        if (run->row.program != queue_id || run->due_ms) continue;
+        if (tfy__shared_claim(shared, session, run->row.id, 0)) claimed[count++] = claimed_of(run);
+    }
+    return (int)count;
+}
+
+static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
+{
+    const TfyShared *shared = inside(cluster)->shared;
+    uint32_t count = 0;
+    for (size_t i = after < 0 ? 0 : (size_t)after; count < room && i < shared->runs.count; i++) {
+        const TfySharedRun *run = tfy__rows_at(&shared->runs, i);
+        if (run->owner == session) owned[count++] = claimed_of(run);
+    }
+    return (int)count;
+}
+
+static int wake_due(TfyCluster *cluster, uint32_t most)
+{
+    MemoryCluster *self = inside(cluster);
+    const int64_t now_ms = self->now_ms(self->clock_state);
+    uint32_t count = 0;
+    for (size_t i = 0; count < most && i < self->shared->runs.count; i++) {
+        TfySharedRun *run = tfy__rows_at(&self->shared->runs, i);
+        if (run->owner || !run->due_ms || run->due_ms > now_ms || run->row.state >= TFY_TASK_COMPLETED) continue;
+        run->due_ms = 0;
+        count++;
+    }
+    return (int)count;
+}
+
+static const TfyMail *known_mail(const TfyShared *shared, const TfyMail *mail)
+{
+    for (size_t i = 0; mail->id && i < shared->inbox.filled; i++) {
+        const TfyMail *known = tfy__rows_at(&shared->inbox, i);
+        if (known->run == mail->run && known->id && strcmp(known->id, mail->id) == 0) return known;
+    }
+    return NULL;
+}
+
+static bool copy(const char **to, const char *text)
+{
+    *to = text ? strdup(text) : NULL;
+    return !text || *to;
+}
+
+static int64_t put_mail(TfyCluster *cluster, const TfyMail *mail)
+{
+    TfyShared *shared = inside(cluster)->shared;
+    const TfySharedRun *run = tfy__shared_run(shared, mail->run);
+    if (!run) return TFY_E_ABSENT;
+    if (known_mail(shared, mail)) return run->owner;
+    TfyMail kept = *mail;
+    kept.n = run->mail + 1;
+    const bool copied = copy(&kept.body, mail->body) & copy(&kept.id, mail->id) & copy(&kept.sender, mail->sender);
+    TfyMail *place = copied ? tfy__rows_add(&shared->inbox) : NULL;
+    if (place) {
+        *place = kept;
+        return tfy__shared_mail(shared, mail->run);
+    }
+    free((char *)kept.body);
+    free((char *)kept.id);
+    free((char *)kept.sender);
+    return TFY_E_NOMEM;
+}
+
+static int see_mail(TfyCluster *cluster, int64_t run, int64_t after, TfySeeMail *see, void *state)
+{
+    const TfyShared *shared = inside(cluster)->shared;
+    int code = 0;
+    for (size_t i = 0; !code && i < shared->inbox.filled; i++) {
+        const TfyMail *mail = tfy__rows_at(&shared->inbox, i);
+        if (mail->run == run && mail->n > after) code = see(state, mail);
+    }
+    return code;
+}
+
+static void close_cluster(TfyCluster *cluster)
+{
+    free(cluster);
+}
+
+static const TfyClusterOps ops = {
+    .open_session = open_session,
+    .see_living = see_living,
+    .end_session = end_session,
+    .free_runs = free_runs,
+    .queue = queue,
+    .submit = submit,
+    .claim = claim,
+    .see_owned = see_owned,
+    .wake_due = wake_due,
+    .mail = put_mail,
+    .see_mail = see_mail,
+    .close = close_cluster,
+};
+
+int tfy__shared_cluster(TfyCluster **cluster, TfyShared *shared, int64_t (*now_ms)(void *state), void *clock_state)
+{
+    MemoryCluster *self = calloc(1, sizeof *self);
+    *cluster = self ? &self->base : NULL;
+    if (!self) return TFY_E_NOMEM;
+    *self = (MemoryCluster){.base.ops = &ops, .shared = shared, .now_ms = now_ms, .clock_state = clock_state};
+    return 0;
+}

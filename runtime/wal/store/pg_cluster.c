@@ -1,0 +1,539 @@
+/* pg_cluster.c: see pg_cluster.h. */
+#include "wal/store/pg_cluster.h"
+
+#include "base/check.h"
+#include "wal/store/birth.h"
+#include "wal/store/pg_link.h"
+#include "wal/store/pg_schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 3, CLAIM_MOST = 256, ASKS = 6, PATIENCE_MS = 10000 };
+
+typedef enum Call {
+    C_OPEN,
+    C_LIVING,
+    C_HURRY,
+    C_END,
+    C_CUT,
+    C_FREE,
+    C_QUEUE,
+    C_FIND_QUEUE,
+    C_NUMBER,
+    C_SUBMIT,
+    C_RECORD,
+    C_ROOT,
+    C_LIVES,
+    C_CLAIM,
+    C_OWNED,
+    C_DUE,
+    C_KNOWN,
+    C_MAIL,
+    C_INBOX,
+    C_COUNT
+} Call;
+
+#define NOW_MS   "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
+
+static const TfyPgStatement statements[C_COUNT] = {
+    [C_OPEN] = {"INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3, $4::int8,"
+                " " NOW_MS ") RETURNING id",
+                "open a session"},
+    [C_LIVING] = {"SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id", "read sessions"},
+    [C_HURRY] = {"SELECT set_config('lock_timeout', '500ms', true)", "set up a transaction"},
+    [C_END] = {"UPDATE tfy.session SET state = 9, ended = " NOW_MS ", ended_by = nullif($3::int8, 0), why = $4"
+               " WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
+               "end a session"},
+    [C_CUT] = {"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
+               " AND pid <> pg_backend_pid()",
+               "end the connections of a session"},
+    [C_FREE] = {"UPDATE tfy.run SET owner = NULL, due = 0 WHERE id IN (SELECT r.id FROM tfy.run r WHERE r.owner = $1"
+                " AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = $1 AND s.state <> 0)"
+                " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED) RETURNING 1",
+                "free runs"},
+    [C_QUEUE] = {"INSERT INTO tfy.queue(pool, program, needs) VALUES ($1, $2::int8, '{}')"
+                 " ON CONFLICT (pool, program, needs) DO NOTHING",
+                 "make a queue"},
+    [C_FIND_QUEUE] = {"SELECT id FROM tfy.queue WHERE pool = $1 AND program = $2::int8 AND needs = '{}'",
+                      "find a queue"},
+    [C_NUMBER] = {"SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')), (SELECT id FROM tfy.run WHERE uuid = $1)",
+                  "number a run"},
+    [C_SUBMIT] = {"INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, ended, imported, sum, origin,"
+                  " parked, moved, base, parked_at, options, lsn, snap, rank) VALUES ($1::int8, $2, $3::int8, $4::int8,"
+                  " $5::int8, $6::int8, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $1::int8 << 16)",
+                  "submit a run"},
+    [C_RECORD] = {"INSERT INTO tfy.record(run, ts, chain, step, lsn, prev, task, point, type, v, payload)"
+                  " VALUES ($1, $2, $3, 0, 1, 0, $4::int8, 0, $5::int8, $6::int8, $7)",
+                  "append a run's first record"},
+    [C_ROOT] = {"INSERT INTO tfy.task(run, task, path, program, born, base, base_chain, head, chain, step, state, wait,"
+                " sum) VALUES ($1, $2::int8, $3, $4::int8, $5, $6, $7, $8, $9, $10, $11::int8, $12::int8, $13)",
+                "add a run's root"},
+    [C_LIVES] = {"SELECT 1/count(*) FROM (SELECT 1 FROM tfy.session WHERE id = $1 AND state = 0 FOR SHARE) AS s",
+                 "find the session"},
+    [C_CLAIM] = {"UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id IN (SELECT id FROM tfy.run WHERE"
+                 " queue = $2::int8 AND due = 0 AND " NOBODY_S " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED)"
+                 " RETURNING id, claims, mail",
+                 "claim runs"},
+    [C_OWNED] = {"SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
+                 "read a session's runs"},
+    [C_DUE] = {"UPDATE tfy.run SET due = 0 WHERE id IN (SELECT id FROM tfy.run WHERE due > 0 AND due <= " NOW_MS
+               " AND " NOBODY_S " ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING 1",
+               "wake runs"},
+    [C_KNOWN] =
+        {"SELECT coalesce(r.owner, 0) FROM tfy.inbox i JOIN tfy.run r ON r.id = i.run WHERE i.run = $1 AND i.id = $2",
+         "find mail"},
+    [C_MAIL] =
+        {"WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL THEN 0 ELSE due END"
+         " WHERE id = $1 RETURNING id, mail, owner) INSERT INTO tfy.inbox(run, n, session, kind, body, id, sender,"
+         " at) SELECT r.id, r.mail, r.owner, $2::int8, $3, $4, $5, " NOW_MS " FROM r"
+         " RETURNING coalesce(session, 0)",
+         "send mail"},
+    [C_INBOX] =
+        {"SELECT run, n, kind, body, id, sender FROM tfy.inbox WHERE run = $1 AND n > $2::int8 AND verdict IS NULL"
+         " ORDER BY n",
+         "read mail"},
+};
+
+typedef struct PgCluster {
+    TfyCluster base; /* must be first */
+    TfyPgAddress address;
+    TfyPgLink link;
+    /* The statements of the call. */
+    TfyPgAsk asks[ASKS];
+    int count;
+} PgCluster;
+
+static PgCluster *inside(TfyCluster *cluster)
+{
+    return (PgCluster *)cluster;
+}
+
+/* ---- a call ---- */
+
+/* One more statement of the call. */
+static TfyPgAsk *add(PgCluster *self, Call call)
+{
+    CHECK(self->count < ASKS);
+    TfyPgAsk *ask = &self->asks[self->count++];
+    tfy__pg_ask(&self->link, ask, (int)call);
+    return ask;
+}
+
+static void ask_words(TfyPgAsk *ask, const int64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) tfy__pg_ask_word(ask, words[i]);
+}
+#define WORDS(ask_, ...)                                                                                               \
+    ask_words(ask_, (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+static void ask_text(TfyPgAsk *ask, const char *text)
+{
+    tfy__pg_ask_bytes(ask, text, text ? strlen(text) : 0, TFY_PG_TEXT);
+}
+
+/* The answer that the call is about, and whether its transaction is committed. */
+typedef struct Answer {
+    const TfyPgApi *api;
+    int number, last; /* of the statement, and of COMMIT; -1: there is none */
+    TfyPgResult *result;
+    bool committed;
+} Answer;
+
+static int see_answer(void *state, int number, TfyPgResult *result, bool *kept)
+{
+    Answer *answer = state;
+    if (number == answer->last) answer->committed = strcmp(answer->api->cmdStatus(result), "COMMIT") == 0;
+    if (number != answer->number) return 0;
+    answer->result = result;
+    *kept = true;
+    return 0;
+}
+
+static int queue_asks(PgCluster *self, bool writes, Answer *answer)
+{
+    int code = writes ? tfy__pg_queue_begin(&self->link, "BEGIN") : 0;
+    for (int i = 0; !code && i < self->count; i++) code = tfy__pg_queue(&self->link, &self->asks[i]);
+    answer->number = self->link.queued - 1; /* the last one */
+    if (!writes) return code;
+    answer->last = self->link.queued;
+    return code ? code : tfy__pg_queue_text(&self->link, "COMMIT", "commit");
+}
+
+static int told(PgCluster *self, int code)
+{
+    if (code) snprintf(self->base.error, sizeof self->base.error, "%s", self->link.error);
+    return code;
+}
+
+/* Sends the call's statements once. The answer to the last one is the caller's to clear. */
+static int send(PgCluster *self, bool writes, TfyPgResult **result)
+{
+    TfyPgLink *link = &self->link;
+    Answer answer = {.api = link->api, .last = -1};
+    int code = tfy__pg_link_open(link);
+    if (!code) code = queue_asks(self, writes, &answer);
+    if (!code) code = tfy__pg_sync(link, see_answer, &answer);
+    tfy__pg_unqueue(link);
+    if (!code && writes && (link->warned || !answer.committed)) code = TFY_STORE_UNKNOWN;
+    if (code && answer.result) link->api->clear(answer.result);
+    *result = code ? NULL : answer.result;
+    return code;
+}
+
+/* What is in the way of others is tried again; a read that was not answered has done nothing. */
+static int call(PgCluster *self, bool writes, TfyPgResult **result)
+{
+    int code = TFY_PG_AGAIN;
+    for (int i = 0; code == TFY_PG_AGAIN && i < TRIES; i++) code = send(self, writes, result);
+    self->count = 0;
+    if (code == TFY_PG_AGAIN || (code == TFY_STORE_UNKNOWN && !writes)) code = TFY_STORE_AWAY;
+    return told(self, code);
+}
+
+/* How many rows the last statement has. */
+static int call_count(PgCluster *self)
+{
+    TfyPgResult *result;
+    int code = call(self, true, &result);
+    if (code) return code;
+    code = self->link.api->ntuples(result);
+    self->link.api->clear(result);
+    return code;
+}
+
+/* The first value of the last statement's row; TFY_E_ABSENT: it has none. */
+static int64_t call_word(PgCluster *self, bool writes)
+{
+    TfyPgResult *result;
+    const TfyPgApi *api = self->link.api;
+    const int code = call(self, writes, &result);
+    if (code) return code;
+    const int64_t word = api->ntuples(result) ? tfy__pg_word(api, result, 0, 0) : TFY_E_ABSENT;
+    api->clear(result);
+    return word;
+}
+
+/* ---- sessions ---- */
+
+static int rename_link(PgCluster *self, int64_t session)
+{
+    char name[40];
+    snprintf(name, sizeof name, "tfy/%lld", (long long)session);
+    const int code = tfy__pg_address_name(&self->address, name);
+    tfy__pg_link_drop(&self->link);
+    return code;
+}
+
+static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session)
+{
+    PgCluster *self = inside(cluster);
+    TfyPgAsk *ask = add(self, C_OPEN);
+    ask_text(ask, session->worker);
+    ask_text(ask, session->address);
+    ask_text(ask, session->version);
+    WORDS(ask, session->lease_ms);
+    const int64_t id = call_word(self, true);
+    const int code = id > 0 ? rename_link(self, id) : 0;
+    return code ? code : id;
+}
+
+static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
+{
+    PgCluster *self = inside(cluster);
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
+    add(self, C_LIVING);
+    int code = call(self, false, &result);
+    if (code) return code;
+    for (int i = 0; !code && i < api->ntuples(result); i++) {
+        const TfyLiving living = {.session = tfy__pg_word(api, result, i, 0),
+                                  .beat = tfy__pg_word(api, result, i, 1),
+                                  .lease_ms = tfy__pg_word(api, result, i, 2)};
+        code = see(state, &living);
+    }
+    api->clear(result);
+    return code;
+}
+
+/* Ends what a session still has of connections, since a transaction in one of them may hold rows. */
+static int cut(PgCluster *self, int64_t session)
+{
+    char name[40];
+    snprintf(name, sizeof name, "tfy/%lld", (long long)session);
+    ask_text(add(self, C_CUT), name);
+    return (int)call_word(self, false);
+}
+
+static int end_once(PgCluster *self, int64_t session, int64_t beat, int64_t by, const char *why)
+{
+    TfyPgResult *result;
+    add(self, C_HURRY);
+    TfyPgAsk *ask = add(self, C_END);
+    WORDS(ask, session, beat, by);
+    ask_text(ask, why);
+    const int code = send(self, true, &result);
+    self->count = 0;
+    if (code) return told(self, code);
+    const int found = self->link.api->ntuples(result);
+    self->link.api->clear(result);
+    return found;
+}
+
+static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+{
+    PgCluster *self = inside(cluster);
+    int code = TFY_PG_AGAIN;
+    for (int i = 0; code == TFY_PG_AGAIN && i < TRIES; i++) {
+        code = end_once(self, session, beat, by, why);
+        if (code == TFY_PG_AGAIN || code == 1) cut(self, session);
+    }
+    return code == TFY_PG_AGAIN ? TFY_STORE_AWAY : code;
+}
+
+/* ---- runs ---- */
+
+static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
+{
+    PgCluster *self = inside(cluster);
+    WORDS(add(self, C_FREE), session, most);
+    return call_count(self);
+}
+
+static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
+{
+    PgCluster *self = inside(cluster);
+    for (int i = C_QUEUE; i <= C_FIND_QUEUE; i++) {
+        TfyPgAsk *ask = add(self, (Call)i);
+        ask_text(ask, pool);
+        WORDS(ask, program);
+    }
+    return call_word(self, true);
+}
+
+/* The number of the run to be; or, with *known, that of the run that has its uuid. */
+static int64_t number_of(PgCluster *self, const TfyLogRun *row, bool *known)
+{
+    TfyPgResult *result;
+    const TfyPgApi *api = self->link.api;
+    tfy__pg_ask_bytes(add(self, C_NUMBER), row->uuid, sizeof row->uuid, TFY_PG_UUID);
+    const int code = call(self, false, &result);
+    if (code) return code;
+    *known = !api->getisnull(result, 0, 1);
+    const int64_t id = tfy__pg_word(api, result, 0, *known ? 1 : 0);
+    api->clear(result);
+    return id;
+}
+
+static void add_run(PgCluster *self, int64_t queue_id, const TfyLogRun *row, uint8_t origin[TFY_ORIGIN_SIZE])
+{
+    TfyPgAsk *ask = add(self, C_SUBMIT);
+    tfy__store_origin_blob(row, origin);
+    WORDS(ask, row->id);
+    tfy__pg_ask_bytes(ask, row->uuid, sizeof row->uuid, TFY_PG_UUID);
+    WORDS(ask, row->program, queue_id, row->root, row->state, row->started_ms, row->ended_ms, row->imported,
+          (int64_t)tfy__store_sum_run(row));
+    tfy__pg_ask_bytes(ask, row->origin_lsn ? origin : NULL, row->origin_lsn ? TFY_ORIGIN_SIZE : 0, TFY_PG_BYTES);
+    WORDS(ask, row->parked_ms, row->moved_lsn, row->base_lsn, row->parked_at_ms, row->options_lsn, row->lsn, row->snap);
+}
+
+static void add_birth(PgCluster *self, const TfyLogRun *row, const char *birth)
+{
+    TfyLogRecord record;
+    TfyStoreTask root;
+    tfy__store_birth(row, birth, &record, &root);
+    TfyPgAsk *ask = add(self, C_RECORD);
+    WORDS(ask, row->id, record.ts_ms, (int64_t)record.chain, record.tid, record.type, record.v);
+    tfy__pg_ask_bytes(ask, birth, record.payload_len, TFY_PG_TEXT);
+    ask = add(self, C_ROOT);
+    WORDS(ask, row->id, root.tid);
+    ask_text(ask, root.path);
+    WORDS(ask, root.program, root.born, root.base, (int64_t)root.base_chain, root.head, (int64_t)root.chain, root.step,
+          root.state, root.wait, (int64_t)tfy__store_sum_task(&root));
+}
+
+static int64_t submit_once(PgCluster *self, int64_t queue_id, TfyLogRun *row, const char *birth)
+{
+    uint8_t origin[TFY_ORIGIN_SIZE];
+    bool known = false;
+    const int64_t id = number_of(self, row, &known);
+    if (id < 0) return id;
+    row->id = id;
+    if (known) return id;
+    if (birth) row->lsn = 1;
+    add_run(self, queue_id, row, origin);
+    if (birth) add_birth(self, row, birth);
+    const int code = call_count(self);
+    return code < 0 ? code : id;
+}
+
+/* Two that submit the same at once: the second one finds the first one's run. */
+static int64_t submit(TfyCluster *cluster, int64_t queue_id, TfyLogRun *row, const char *birth)
+{
+    PgCluster *self = inside(cluster);
+    if (birth && strlen(birth) > TFY_PG_PAYLOAD_MOST) {
+        snprintf(self->base.error, sizeof self->base.error, "a run begins with at most %d MB of arguments",
+                 TFY_PG_PAYLOAD_MOST >> 20);
+        return TFY_E_DATA;
+    }
+    const int64_t id = submit_once(self, queue_id, row, birth);
+    const bool again = id == TFY_E_DATA && strcmp(self->link.state, "23505") == 0;
+    return again ? submit_once(self, queue_id, row, birth) : id;
+}
+
+static int take_claimed(PgCluster *self, TfyPgResult *result, TfyClaimed *claimed, uint32_t room)
+{
+    const TfyPgApi *api = self->link.api;
+    const int count = api->ntuples(result);
+    CHECK(count <= (int)room);
+    for (int i = 0; i < count; i++)
+        claimed[i] = (TfyClaimed){.run = tfy__pg_word(api, result, i, 0),
+                                  .claims = tfy__pg_word(api, result, i, 1),
+                                  .mail = tfy__pg_word(api, result, i, 2)};
+    api->clear(result);
+    return count;
+}
+
+static int fenced(PgCluster *self, int64_t session)
+{
+    snprintf(self->base.error, sizeof self->base.error, "session %lld has ended, and others continue its runs",
+             (long long)session);
+    return TFY_STORE_FENCED;
+}
+
+static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+{
+    PgCluster *self = inside(cluster);
+    TfyPgResult *result;
+    if (room > CLAIM_MOST) room = CLAIM_MOST;
+    WORDS(add(self, C_LIVES), session);
+    WORDS(add(self, C_CLAIM), session, queue_id, room);
+    const int code = call(self, true, &result);
+    if (code == TFY_E_DATA && strcmp(self->link.state, "22012") == 0) return fenced(self, session);
+    return code ? code : take_claimed(self, result, claimed, room);
+}
+
+static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
+{
+    PgCluster *self = inside(cluster);
+    TfyPgResult *result;
+    WORDS(add(self, C_OWNED), session, after, room);
+    const int code = call(self, false, &result);
+    return code ? code : take_claimed(self, result, owned, room);
+}
+
+static int wake_due(TfyCluster *cluster, uint32_t most)
+{
+    PgCluster *self = inside(cluster);
+    WORDS(add(self, C_DUE), most);
+    return call_count(self);
+}
+
+/* ---- mail ---- */
+
+static int64_t known_mail(PgCluster *self, const TfyMail *mail)
+{
+    TfyPgAsk *ask = add(self, C_KNOWN);
+    WORDS(ask, mail->run);
+    ask_text(ask, mail->id);
+    return call_word(self, false);
+}
+
+/* Two that send the same at once: the second one is refused by the index, and finds the first one's. */
+static int64_t put_mail(TfyCluster *cluster, const TfyMail *mail)
+{
+    PgCluster *self = inside(cluster);
+    int64_t owner = mail->id ? known_mail(self, mail) : TFY_E_ABSENT;
+    if (owner != TFY_E_ABSENT) return owner;
+    TfyPgAsk *ask = add(self, C_MAIL);
+    WORDS(ask, mail->run, mail->kind);
+    ask_text(ask, mail->body);
+    ask_text(ask, mail->id);
+    ask_text(ask, mail->sender);
+    owner = call_word(self, true);
+    if (mail->id && owner == TFY_E_DATA && strcmp(self->link.state, "23505") == 0) owner = known_mail(self, mail);
+    return owner;
+}
+
+static const char *text_at(const TfyPgApi *api, const TfyPgResult *result, int row, int column)
+{
+    return api->getisnull(result, row, column) ? NULL : api->getvalue(result, row, column);
+}
+
+static int see_mail(TfyCluster *cluster, int64_t run, int64_t after, TfySeeMail *see, void *state)
+{
+    PgCluster *self = inside(cluster);
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
+    WORDS(add(self, C_INBOX), run, after);
+    int code = call(self, false, &result);
+    if (code) return code;
+    for (int i = 0; !code && i < api->ntuples(result); i++) {
+        const TfyMail mail = {.run = tfy__pg_word(api, result, i, 0),
+                              .n = tfy__pg_word(api, result, i, 1),
+                              .kind = (int)tfy__pg_word(api, result, i, 2),
+                              .body = text_at(api, result, i, 3),
+                              .id = text_at(api, result, i, 4),
+                              .sender = text_at(api, result, i, 5)};
+        code = see(state, &mail);
+    }
+    api->clear(result);
+    return code;
+}
+
+/* ---- opening ---- */
+
+static void close_cluster(TfyCluster *cluster)
+{
+    PgCluster *self = inside(cluster);
+    if (self->link.api) tfy__pg_link_free(&self->link);
+    tfy__pg_address_free(&self->address);
+    free(self);
+}
+
+static const TfyClusterOps ops = {
+    .open_session = open_session,
+    .see_living = see_living,
+    .end_session = end_session,
+    .free_runs = free_runs,
+    .queue = queue,
+    .submit = submit,
+    .claim = claim,
+    .see_owned = see_owned,
+    .wake_due = wake_due,
+    .mail = put_mail,
+    .see_mail = see_mail,
+    .close = close_cluster,
+};
+
+static int open_link(PgCluster *self, const TfyPgOpen *open, char *error_text)
+{
+    char name[40] = "tfy";
+    TfyPgLink *link = &self->link;
+    *link = (TfyPgLink){.api = open->api,
+                        .address = &self->address,
+                        .statements = statements,
+                        .statement_count = C_COUNT,
+                        .patience_ms = open->lease_ms ? open->lease_ms / 3 : PATIENCE_MS};
+    int code = link->api ? 0 : tfy__pg_api(&link->api, error_text);
+    if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);
+    if (!code) code = tfy__pg_address_read(&self->address, link->api, open->address, name, error_text);
+    if (code) return code;
+    return tfy__pg_link_first(link, error_text);
+}
+
+int tfy__pg_cluster_open(TfyCluster **cluster, const TfyPgOpen *open, char *error_text)
+{
+    *cluster = NULL;
+    PgCluster *self = calloc(1, sizeof *self);
+    if (!self) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a database");
+    self->base.ops = &ops;
+    const int code = open_link(self, open, error_text);
+    if (code)
+        close_cluster(&self->base);
+    else
+        *cluster = &self->base;
+    return code;
+}

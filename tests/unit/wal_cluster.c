@@ -1,0 +1,432 @@
+/* wal_cluster.c: sessions, runs that nobody owns, and mail, of databases in memory and in PostgreSQL: both do the same. */
+#include "wal_fixture.h"
+
+#include <pthread.h>
+
+#include "postgres.h"
+#include "proxy.h"
+#include "wal/store/pg_cluster.h"
+#include "wal/store/shared.h"
+
+enum { HANDLES = 2, ROOM = 64 };
+
+typedef struct World {
+    TfyShared *shared; /* NULL: it is in PostgreSQL */
+    TfyCluster *clusters[HANDLES];
+    int64_t sessions[HANDLES];
+    TfyStore *store; /* of the first session */
+    TfyStoreHold hold;
+    int64_t queue;
+} World;
+
+static Postgres postgres; /* one for all tests */
+
+static int64_t now_ms(void *state)
+{
+    (void)state;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static TfyCluster *open_cluster(World *world)
+{
+    TfyCluster *cluster = NULL;
+    char error[TFY_ERROR_TEXT] = "no memory";
+    const TfyPgOpen open = {.address = postgres.address};
+    const int code = world->shared ? tfy__shared_cluster(&cluster, world->shared, now_ms, NULL)
+                                   : tfy__pg_cluster_open(&cluster, &open, error);
+    if (code) fail_msg("%s", error);
+    return cluster;
+}
+
+static void open_store(World *world)
+{
+    char error[TFY_ERROR_TEXT] = "no memory";
+    const TfyPgOpen open = {.address = postgres.address, .session = world->sessions[0]};
+    const int code =
+        world->shared ? tfy__shared_join(world->shared, &world->store) : tfy__pg_open(&world->store, &open, error);
+    if (code) fail_msg("%s", error);
+    world->hold = (TfyStoreHold){.session = world->sessions[0], .commit = 0};
+}
+
+static void fill(World *world)
+{
+    const TfyNewSession session = {.worker = "w\"1\\", .lease_ms = 3000};
+    for (int i = 0; i < HANDLES; i++) {
+        world->clusters[i] = open_cluster(world);
+        world->sessions[i] = world->clusters[i]->ops->open_session(world->clusters[i], &session);
+        assert_true(world->sessions[i] > 0);
+    }
+    open_store(world);
+    world->queue = world->clusters[0]->ops->queue(world->clusters[0], "default", 1);
+    assert_true(world->queue > 0);
+}
+
+static int make_world(void **state)
+{
+    static World world;
+    world = (World){.shared = tfy__shared_new()};
+    fill(&world);
+    *state = &world;
+    return 0;
+}
+
+static int make_world_in_postgres(void **state)
+{
+    static World world;
+    *state = NULL;
+    if (!postgres.directory[0]) return 0;
+    world = (World){0};
+    assert_true(postgres_fresh(&postgres, &(TfyPgMake){.lease_ms = 3000}));
+    fill(&world);
+    *state = &world;
+    return 0;
+}
+
+static int remove_world(void **state)
+{
+    World *world = *state;
+    if (!world) return 0;
+    world->store->ops->close(world->store, false);
+    for (int i = 0; i < HANDLES; i++) world->clusters[i]->ops->close(world->clusters[i]);
+    tfy__shared_free(world->shared);
+    return 0;
+}
+
+#define CALL(world_, handle_, verb_, ...)                                                                              \
+    (world_)->clusters[handle_]->ops->verb_((world_)->clusters[handle_] __VA_OPT__(, ) __VA_ARGS__)
+
+static TfyLogRun row_of(int number)
+{
+    return (TfyLogRun){.uuid = {1, 2, 3, [14] = (uint8_t)(number >> 8), [15] = (uint8_t)number},
+                       .root = 1,
+                       .program = 1,
+                       .started_ms = 5};
+}
+
+static int64_t submit(World *world, int number)
+{
+    TfyLogRun row = row_of(number);
+    const int64_t id = CALL(world, 0, submit, world->queue, &row, "{\"workflow\":\"main\"}");
+    if (id <= 0) fail_msg("%s", world->clusters[0]->error);
+    assert_int_equal(row.id, id);
+    return id;
+}
+
+static int count_living(void *state, const TfyLiving *living)
+{
+    assert_int_equal(living->lease_ms, 3000);
+    return ++*(int *)state, 0;
+}
+
+static int living(World *world)
+{
+    int count = 0;
+    assert_int_equal(CALL(world, 0, see_living, count_living, &count), 0);
+    return count;
+}
+
+static int commit(World *world)
+{
+    world->hold.commit++;
+    const int code = world->store->ops->commit(world->store);
+    if (code) world->store->ops->rollback(world->store);
+    return code;
+}
+
+static void begin(World *world)
+{
+    const TfyStoreHold hold = {world->hold.session, world->hold.commit + 1};
+    assert_int_equal(world->store->ops->begin(world->store, &hold), 0);
+}
+
+/* A run of the first session leaves. */
+static void leave(World *world, int64_t run, int64_t mail, int64_t due_ms)
+{
+    const TfyStoreLeaving leaving = {.run = run, .mail = mail, .due_ms = due_ms};
+    begin(world);
+    assert_int_equal(world->store->ops->put_leaving(world->store, &leaving, 1), 0);
+    assert_int_equal(commit(world), 0);
+}
+
+/* ---- the tests ---- */
+
+static void test_sessions(void **state)
+{
+    World *world = *state;
+    assert_int_equal(living(world), HANDLES);
+    begin(world);
+    assert_int_equal(commit(world), 0);
+    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 0, world->sessions[1], "silent"), 0);
+    assert_int_equal(living(world), HANDLES);
+    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 1, world->sessions[1], "silent"), 1);
+    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 1, world->sessions[1], "silent"), 0);
+    assert_int_equal(CALL(world, 1, end_session, 12345, 0, 0, NULL), 0);
+    int code = TFY_STORE_AWAY; /* its connections were ended, too */
+    for (int i = 0; code == TFY_STORE_AWAY && i < 100; i++) {
+        int count = 0;
+        if ((code = CALL(world, 1, see_living, count_living, &count)) == 0) assert_int_equal(count, HANDLES - 1);
+    }
+    assert_int_equal(code, 0);
+    begin(world);
+    code = commit(world);
+    if (code == TFY_STORE_UNKNOWN) {
+        bool happened = true;
+        code = world->store->ops->settle(world->store, &world->hold, &happened);
+        assert_false(happened);
+    }
+    assert_int_equal(code, TFY_STORE_FENCED);
+}
+
+static void test_submitted_runs(void **state)
+{
+    World *world = *state;
+    TfyStore *store = world->store;
+    const int64_t first = submit(world, 1), second = submit(world, 2);
+    assert_true(second > first);
+    assert_int_equal(submit(world, 1), first); /* the same one */
+    TfyLogRun row = row_of(1), found;
+    TfyLogRecord record;
+    TfyStoreTask root;
+    assert_int_equal(store->ops->look(store), 0);
+    assert_int_equal(store->ops->find_run(store, row.uuid, &found), 0);
+    assert_int_equal(found.id, first);
+    assert_int_equal(found.lsn, 1);
+    assert_int_equal(store->ops->get_record(store, first, 1, &record), 0);
+    assert_string_equal(record.payload, "{\"workflow\":\"main\"}");
+    assert_int_equal(record.type, TFY_R_INSTRUCTION_START);
+    assert_true(record.chain == tfy__chain_next(tfy__chain_seed(row.uuid, "1"), &record));
+    assert_int_equal(store->ops->get_task(store, first, 1, &root), 0);
+    assert_string_equal(root.path, "1");
+    assert_true(root.chain == record.chain);
+    store->ops->look_away(store);
+    row = row_of(3);
+    const int64_t bare = CALL(world, 1, submit, world->queue, &row, NULL);
+    assert_true(bare > second);
+    assert_int_equal(store->ops->get_record(store, bare, 1, &record), TFY_E_ABSENT);
+}
+
+static void test_claims(void **state)
+{
+    World *world = *state;
+    TfyClaimed claimed[ROOM];
+    int64_t ids[5];
+    for (int i = 0; i < 5; i++) ids[i] = submit(world, i + 1);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue + 1, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, 2), 2);
+    assert_true(claimed[0].run + claimed[1].run == ids[0] + ids[1]); /* the oldest ones */
+    assert_int_equal(claimed[0].claims, 1);
+    assert_int_equal(claimed[0].mail, 0);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 3);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 0, see_owned, world->sessions[0], 0, claimed, ROOM), 2);
+    assert_int_equal(claimed[0].run, ids[0]);
+    assert_int_equal(CALL(world, 0, see_owned, world->sessions[0], ids[0], claimed, ROOM), 1);
+    assert_int_equal(claimed[0].run, ids[1]);
+    /* Runs of a session that lives are nobody's to free. */
+    assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], ROOM), 0);
+    assert_int_equal(CALL(world, 0, end_session, world->sessions[1], 0, 0, "test"), 1);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[1], world->queue, claimed, ROOM), TFY_STORE_FENCED);
+    assert_non_null(world->shared ? world->clusters[0] : (void *)strstr(world->clusters[0]->error, "has ended"));
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], 2), 2);
+    assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], ROOM), 1);
+    assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], ROOM), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 3);
+    for (int i = 0; i < 3; i++) assert_int_equal(claimed[i].claims, 2);
+}
+
+static void test_due(void **state)
+{
+    World *world = *state;
+    TfyClaimed claimed[ROOM];
+    for (int i = 0; i < 3; i++) submit(world, i + 1);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 3);
+    const int64_t now = now_ms(NULL);
+    leave(world, claimed[0].run, 0, now - 1000);
+    leave(world, claimed[1].run, 0, now + 3600000);
+    leave(world, claimed[2].run, 0, INT64_MAX);
+    const int64_t past = claimed[0].run;
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 1, wake_due, ROOM), 1);
+    assert_int_equal(CALL(world, 1, wake_due, ROOM), 0);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 1);
+    assert_int_equal(claimed[0].run, past);
+}
+
+typedef struct SeenMail {
+    TfyMail last;
+    int count;
+    char body[80];
+} SeenMail;
+
+static int see_mail(void *state, const TfyMail *mail)
+{
+    SeenMail *seen = state;
+    seen->last = *mail;
+    snprintf(seen->body, sizeof seen->body, "%s", mail->body);
+    return seen->count++ == 9;
+}
+
+static void test_mail(void **state)
+{
+    World *world = *state;
+    TfyClaimed claimed[ROOM];
+    SeenMail seen = {.count = 0};
+    const int64_t run = submit(world, 1);
+    TfyMail mail = {.run = run, .kind = TFY_R_SIGNAL, .body = "{\"a\":\"'\\\\ü\"}", .id = "one", .sender = "me"};
+    assert_int_equal(CALL(world, 1, mail, &mail), 0);
+    assert_int_equal(CALL(world, 1, mail, &mail), 0); /* it is there already */
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 1);
+    assert_int_equal(claimed[0].mail, 1);
+    assert_int_equal(CALL(world, 0, see_mail, run, 0, see_mail, &seen), 0);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.last.n, 1);
+    assert_int_equal(seen.last.kind, TFY_R_SIGNAL);
+    assert_string_equal(seen.body, mail.body);
+    mail.id = NULL; /* any number of these */
+    assert_int_equal(CALL(world, 1, mail, &mail), world->sessions[0]);
+    assert_int_equal(CALL(world, 1, mail, &mail), world->sessions[0]);
+    seen = (SeenMail){.count = 0};
+    assert_int_equal(CALL(world, 0, see_mail, run, 1, see_mail, &seen), 0);
+    assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.last.n, 3);
+    leave(world, run, 1, INT64_MAX); /* it does not know of the last two */
+    assert_int_equal(world->store->stayed_count, 1);
+    leave(world, run, 3, INT64_MAX);
+    assert_int_equal(world->store->stayed_count, 0);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 0);
+    mail.id = "two";
+    assert_int_equal(CALL(world, 1, mail, &mail), 0); /* wakes it */
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 1);
+    assert_int_equal(claimed[0].mail, 4);
+    mail.run = 12345;
+    assert_int_equal(CALL(world, 1, mail, &mail), TFY_E_ABSENT);
+}
+
+/* ---- of a server alone ---- */
+
+enum { THREADS = 4, MANY = 400 };
+
+typedef struct Claimer {
+    TfyCluster *cluster;
+    int64_t session, queue;
+    TfyClaimed claimed[MANY];
+    int count, code;
+} Claimer;
+
+static void *claim_all(void *state)
+{
+    Claimer *claimer = state;
+    for (int empty = 0; empty < 3;) {
+        const int count = claimer->cluster->ops->claim(claimer->cluster, claimer->session, claimer->queue,
+                                                       claimer->claimed + claimer->count, 7);
+        if (count < 0) return claimer->code = count, NULL;
+        claimer->count += count;
+        empty = count ? 0 : empty + 1;
+    }
+    return NULL;
+}
+
+/* Several claim at once: each run is claimed once. */
+static void test_claims_at_once(void **state)
+{
+    static Claimer claimers[THREADS];
+    pthread_t threads[THREADS];
+    World *world = *state;
+    int total = 0;
+    for (int i = 0; i < MANY; i++) submit(world, i);
+    for (int i = 0; i < THREADS; i++) {
+        claimers[i] = (Claimer){.cluster = open_cluster(world), .queue = world->queue};
+        claimers[i].session =
+            claimers[i].cluster->ops->open_session(claimers[i].cluster, &(TfyNewSession){.lease_ms = 3000});
+        assert_true(claimers[i].session > 0);
+    }
+    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, claim_all, &claimers[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        if (claimers[i].code) fail_msg("%s", claimers[i].cluster->error);
+        total += claimers[i].count;
+        claimers[i].cluster->ops->close(claimers[i].cluster);
+    }
+    assert_int_equal(total, MANY);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.run WHERE owner IS NOT NULL AND claims = 1"),
+                     MANY);
+}
+
+/* Connections of the first session that are in a transaction. */
+static int64_t half_open(const World *world)
+{
+    return postgres_number(
+        &postgres, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tfy/%d' AND xact_start IS NOT NULL",
+        (int)world->sessions[0]);
+}
+
+/* A stopped worker has sent half a commit: its transaction holds the session's row, and is ended with the session. */
+static void test_half_a_commit_does_not_hold_up_the_end(void **state)
+{
+    World *world = *state;
+    Proxy proxy;
+    TfyStore *store;
+    char address[300], error[TFY_ERROR_TEXT];
+    const char *name = strstr(postgres.address, "///") + 3;
+    assert_true(proxy_start(&proxy, postgres.directory));
+    snprintf(address, sizeof address, "postgresql:///%.*s?host=%s&user=tfy", (int)strcspn(name, "?"), name,
+             proxy.directory);
+    const TfyPgOpen open = {.address = address, .session = world->sessions[0], .lease_ms = 3000};
+    if (tfy__pg_open(&store, &open, error)) fail_msg("%s", error);
+    proxy_fate(&proxy, PROXY_HALF);
+    assert_int_equal(store->ops->begin(store, &(TfyStoreHold){world->sessions[0], 1}), 0);
+    assert_int_equal(store->ops->commit(store), TFY_STORE_UNKNOWN); /* after a third of the lease */
+    assert_int_equal(half_open(world), 1);
+    assert_false(postgres_try(&postgres, NULL, 0, "SELECT 1 FROM tfy.session WHERE id = %d FOR UPDATE NOWAIT",
+                              (int)world->sessions[0])); /* its row is locked */
+    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 0, world->sessions[1], "silent"), 1);
+    for (int i = 0; i < 100 && half_open(world); i++) poll(NULL, 0, 20);
+    assert_int_equal(half_open(world), 0);
+    assert_int_equal(postgres_number(&postgres, "SELECT state FROM tfy.session WHERE id = %d", (int)world->sessions[0]),
+                     TFY_SESSION_ENDED);
+    store->ops->close(store, false);
+    proxy_stop(&proxy);
+}
+
+#define EACH_TEST(X)                                                                                                   \
+    X(test_sessions)                                                                                                   \
+    X(test_submitted_runs)                                                                                             \
+    X(test_claims)                                                                                                     \
+    X(test_due)                                                                                                        \
+    X(test_mail)
+#define EACH_SERVER_TEST(X)                                                                                            \
+    X(test_claims_at_once)                                                                                             \
+    X(test_half_a_commit_does_not_hold_up_the_end)
+
+#define IN_POSTGRES(test_)                                                                                             \
+    static void postgres_##test_(void **state)                                                                         \
+    {                                                                                                                  \
+        if (!*state) skip();                                                                                           \
+        test_(state);                                                                                                  \
+    }
+EACH_TEST(IN_POSTGRES)
+EACH_SERVER_TEST(IN_POSTGRES)
+
+static int start_postgres(void **state)
+{
+    (void)state;
+    return postgres_make(&postgres) || !postgres_find(&postgres) ? 0 : -1;
+}
+
+static int stop_postgres(void **state)
+{
+    (void)state;
+    postgres_remove(&postgres);
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(test_)       cmocka_unit_test_setup_teardown(test_, make_world, remove_world),
+#define TEST_IN_PG(test_) cmocka_unit_test_setup_teardown(postgres_##test_, make_world_in_postgres, remove_world),
+    const struct CMUnitTest tests[] = {EACH_TEST(TEST) EACH_TEST(TEST_IN_PG) EACH_SERVER_TEST(TEST_IN_PG)};
+    return cmocka_run_group_tests_name("wal_cluster", tests, start_postgres, stop_postgres);
+}
