@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct TfyStore;
-struct TfyStoreMail;
+struct TfyMail;
 
 typedef struct TfyHub TfyHub;
 
@@ -33,7 +33,7 @@ typedef struct TfyHubOps {
     int64_t (*news)(TfyHub *hub);
     /* What was sent to a run as the first one behind that number; false: nothing, as far as the session has been told. The
      * strings are valid until the next call. What has a lower number is not asked for again in this claim. */
-    bool (*mail)(TfyHub *hub, int64_t run, int64_t after, struct TfyStoreMail *mail);
+    bool (*mail)(TfyHub *hub, int64_t run, int64_t after, struct TfyMail *mail);
 } TfyHubOps;
 
 /* The loop is given one (TfyOptions), and whoever opened it frees it after tfy_close. */

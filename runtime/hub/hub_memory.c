@@ -27,7 +27,7 @@ static void want(TfyHub *hub, int64_t program, uint32_t room)
 static int64_t seen(const TfySharedRun *run)
 {
     int64_t count = (int64_t)run->mails.count;
-    while (count && !((TfyStoreMail *)tfy__rows_at(&run->mails, (size_t)count - 1))->verdict) count--;
+    while (count && !((TfyMail *)tfy__rows_at(&run->mails, (size_t)count - 1))->verdict) count--;
     return count;
 }
 
@@ -60,11 +60,11 @@ static int64_t news(TfyHub *hub)
     return 0;
 }
 
-static bool mail(TfyHub *hub, int64_t id, int64_t after, TfyStoreMail *mail)
+static bool mail(TfyHub *hub, int64_t id, int64_t after, TfyMail *mail)
 {
     const TfySharedRun *run = tfy__shared_run(inside(hub)->shared, id);
     if (!run || (size_t)after >= run->mails.count) return false;
-    *mail = *(TfyStoreMail *)tfy__rows_at(&run->mails, (size_t)after);
+    *mail = *(TfyMail *)tfy__rows_at(&run->mails, (size_t)after);
     return true;
 }
 

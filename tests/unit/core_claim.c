@@ -167,14 +167,14 @@ static int64_t submit(Cluster *cluster, const char *workflow, const char *args)
 /* Its number, or a negative code. */
 static int64_t send(Cluster *cluster, int64_t run, const char *id, const char *body)
 {
-    return tfy__shared_send(cluster->shared, run, &(TfyStoreMail){.body = body, .id = id, .sender = "bea"});
+    return tfy__shared_send(cluster->shared, &(TfyMail){.run = run, .body = body, .id = id, .sender = "bea"});
 }
 
 static const char *verdict(const Cluster *cluster, int64_t run, int64_t n)
 {
     const TfyMemoryRows *mails = &tfy__shared_run(cluster->shared, run)->mails;
     assert_in_range(n, 1, mails->count);
-    return ((TfyStoreMail *)tfy__rows_at(mails, (size_t)n - 1))->verdict;
+    return ((TfyMail *)tfy__rows_at(mails, (size_t)n - 1))->verdict;
 }
 
 static int turn(Worker *worker)

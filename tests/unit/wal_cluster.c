@@ -17,6 +17,7 @@ typedef struct World {
     TfyStore *store; /* of the first session */
     TfyStoreHold hold;
     int64_t queue;
+    int64_t expected_owner; /* of what is sent next */
 } World;
 
 static Postgres postgres; /* one for all tests */
@@ -269,28 +270,41 @@ static int see_mail(void *state, const TfyMail *mail)
     return seen->count++ == 9;
 }
 
+static int64_t post(World *world, const TfyMail *mail)
+{
+    int64_t owner = -1;
+    const int64_t n = CALL(world, 1, mail, mail, &owner);
+    if (n > 0) assert_int_equal(owner, world->expected_owner);
+    return n;
+}
+
 static void test_mail(void **state)
 {
     World *world = *state;
     TfyClaimed claimed[ROOM];
     SeenMail seen = {.count = 0};
     const int64_t run = submit(world, 1);
-    TfyMail mail = {.run = run, .kind = TFY_R_SIGNAL, .body = "{\"a\":\"'\\\\ü\"}", .id = "one", .sender = "me"};
-    assert_int_equal(CALL(world, 1, mail, &mail), 0);
-    assert_int_equal(CALL(world, 1, mail, &mail), 0); /* it is there already */
+    TfyMail mail = {.run = run, .body = "{\"a\":\"'\\\\ü\"}", .id = "one", .sender = "me"};
+    world->expected_owner = 0;
+    assert_int_equal(post(world, &mail), 1);
+    assert_int_equal(post(world, &mail), 1); /* it is there already */
     assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 1);
     assert_int_equal(claimed[0].mail, 1);
-    assert_int_equal(CALL(world, 0, see_mail, run, 0, see_mail, &seen), 0);
+    assert_int_equal(CALL(world, 0, see_mail, run, 0, true, see_mail, &seen), 0);
     assert_int_equal(seen.count, 1);
     assert_int_equal(seen.last.n, 1);
-    assert_int_equal(seen.last.kind, TFY_R_SIGNAL);
+    assert_null(seen.last.verdict);
     assert_string_equal(seen.body, mail.body);
     mail.id = NULL; /* any number of these */
-    assert_int_equal(CALL(world, 1, mail, &mail), world->sessions[0]);
-    assert_int_equal(CALL(world, 1, mail, &mail), world->sessions[0]);
+    world->expected_owner = world->sessions[0];
+    assert_int_equal(post(world, &mail), 2);
+    assert_int_equal(post(world, &mail), 3);
     seen = (SeenMail){.count = 0};
-    assert_int_equal(CALL(world, 0, see_mail, run, 1, see_mail, &seen), 0);
+    assert_int_equal(CALL(world, 0, see_mail, run, 1, true, see_mail, &seen), 0);
     assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.last.n, 3);
+    seen = (SeenMail){.count = 0};
+    assert_int_equal(CALL(world, 0, see_inbox, world->sessions[0], see_mail, &seen), 0);
     assert_int_equal(seen.last.n, 3);
     leave(world, run, 1, INT64_MAX); /* it does not know of the last two */
     assert_int_equal(world->store->stayed_count, 1);
@@ -298,11 +312,61 @@ static void test_mail(void **state)
     assert_int_equal(world->store->stayed_count, 0);
     assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 0);
     mail.id = "two";
-    assert_int_equal(CALL(world, 1, mail, &mail), 0); /* wakes it */
+    world->expected_owner = 0;
+    assert_int_equal(post(world, &mail), 4); /* wakes it */
     assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 1);
     assert_int_equal(claimed[0].mail, 4);
     mail.run = 12345;
-    assert_int_equal(CALL(world, 1, mail, &mail), TFY_E_ABSENT);
+    assert_int_equal(post(world, &mail), TFY_E_ABSENT);
+}
+
+static int put_verdict(World *world, int64_t run, int64_t n, const char *text)
+{
+    begin(world);
+    assert_int_equal(world->store->ops->put_verdict(world->store, &(TfyStoreVerdict){run, n, text}), 0);
+    const int code = commit(world);
+    if (code) world->hold.commit--;
+    return code;
+}
+
+static int see_verdict(void *state, const TfyMail *mail)
+{
+    char *verdicts = state;
+    snprintf(verdicts + strlen(verdicts), 200 - strlen(verdicts), "%s;", mail->verdict ? mail->verdict : "-");
+    return 0;
+}
+
+/* Only the owner gives a verdict, once, and the end of a run is one on all that was open. */
+static void test_verdicts(void **state)
+{
+    World *world = *state;
+    TfyClaimed claimed[ROOM];
+    SeenMail seen = {.count = 0};
+    char verdicts[200] = "";
+    const int64_t run = submit(world, 1), other = submit(world, 2);
+    const TfyMail mail = {.run = run, .body = "{}", .id = NULL, .sender = "me"};
+    world->expected_owner = 0;
+    for (int n = 1; n <= 3; n++) assert_int_equal(post(world, &mail), n);
+    assert_int_equal(post(world, &(TfyMail){.run = other, .body = "{}", .sender = "me"}), 1);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, 1), 1);
+    assert_int_equal(claimed[0].run, run);
+    assert_int_equal(put_verdict(world, run, 1, "it's \"taken\"\\"), 0);
+    assert_int_equal(put_verdict(world, run, 1, "again"), TFY_E_DATA);
+    assert_int_equal(put_verdict(world, run, 4, "of nothing"), TFY_E_DATA);
+    assert_int_equal(put_verdict(world, other, 1, "not its own"), TFY_E_DATA);
+    assert_int_equal(CALL(world, 0, see_mail, run, 0, true, see_mail, &seen), 0);
+    assert_int_equal(seen.count, 2);
+    TfyLogRun row = row_of(1);
+    row.id = run;
+    row.lsn = 1;
+    row.state = TFY_TASK_COMPLETED;
+    begin(world);
+    assert_int_equal(world->store->ops->put_run(world->store, &row, TFY_RUN_ENDS), 0);
+    assert_int_equal(world->store->ops->put_leaving(world->store, &(TfyStoreLeaving){run, -1, INT64_MAX}, 1), 0);
+    assert_int_equal(commit(world), 0);
+    assert_int_equal(CALL(world, 1, see_mail, run, 0, false, see_verdict, verdicts), 0);
+    assert_string_equal(verdicts, "it's \"taken\"\\;" TFY_VERDICT_ENDED ";" TFY_VERDICT_ENDED ";");
+    assert_int_equal(post(world, &mail), TFY_E_STATE);
 }
 
 /* ---- of a server alone ---- */
@@ -396,7 +460,7 @@ static void test_half_a_commit_does_not_hold_up_the_end(void **state)
     X(test_submitted_runs)                                                                                             \
     X(test_claims)                                                                                                     \
     X(test_due)                                                                                                        \
-    X(test_mail)
+    X(test_mail) X(test_verdicts)
 #define EACH_SERVER_TEST(X)                                                                                            \
     X(test_claims_at_once)                                                                                             \
     X(test_half_a_commit_does_not_hold_up_the_end)

@@ -75,12 +75,14 @@ static int64_t beat(World *world, int worker)
                          : postgres_number(world->server, "SELECT beat FROM tfy.session WHERE id = %d", (int)session);
 }
 
-static void set_mail(World *world, int64_t mail)
+/* So many arrivals. */
+static void set_mail(World *world, int64_t count)
 {
-    if (world->shared)
-        tfy__shared_run(world->shared, world->run)->mail = mail;
-    else
-        postgres_do(world->server, "UPDATE tfy.run SET mail = %d WHERE id = %d", (int)mail, (int)world->run);
+    for (int64_t n = 1; world->shared && n <= count; n++)
+        assert_int_equal(tfy__shared_send(world->shared, &(TfyMail){.run = world->run, .body = "{}", .sender = "bea"}),
+                         n);
+    if (!world->shared)
+        postgres_do(world->server, "UPDATE tfy.run SET mail = %d WHERE id = %d", (int)count, (int)world->run);
 }
 
 static int64_t owner(World *world)

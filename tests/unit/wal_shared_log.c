@@ -31,8 +31,6 @@ typedef struct World {
     uint64_t seed;
 } World;
 
-static const TfyStoreMail mail = {.body = "{}", .sender = "bea"};
-
 static uint32_t draw(World *world, uint32_t below)
 {
     world->seed = world->seed * 6364136223846793005u + 1442695040888963407u;
@@ -57,6 +55,11 @@ static TfySharedFate tell_fate(void *state, const TfyStoreHold *hold)
     if (!world->random) return world->fate;
     const uint32_t drawn = draw(world, 8);
     return drawn <= TFY_FATE_ANSWER_IS_LOST ? (TfySharedFate)drawn : TFY_FATE_ARRIVES;
+}
+
+static int64_t send(World *world, int64_t run)
+{
+    return tfy__shared_send(world->shared, &(TfyMail){.run = run, .body = "{}", .sender = "bea"});
 }
 
 static void open_worker(World *world, Worker *worker)
@@ -214,7 +217,7 @@ static void test_a_run_goes_on_in_another_session(void **state)
     assert_int_equal(run->owner, 0);
     assert_int_equal(run->row.lsn, 4);
     assert_false(tfy__shared_claim(world->shared, second->session, world->runs[0], world->now_ms)); /* not yet due */
-    assert_int_equal(tfy__shared_send(world->shared, world->runs[0], &mail), 1);
+    assert_int_equal(send(world, world->runs[0]), 1);
     take_up(world, second, 1); /* so that the numbers of its tasks differ from those of the first session */
     taken = take_up(world, second, 0);
     assert_true(taken->root.tid != first->taken[0].root.tid);
@@ -348,7 +351,7 @@ static void test_a_run_stays(void **state)
     TfyStoreLeaving stayed[RUNS];
     for (int lost = 0; lost < 2; lost++) {
         Taken *taken = take_up(world, worker, lost);
-        assert_int_equal(tfy__shared_send(world->shared, world->runs[lost], &mail), 1);
+        assert_int_equal(send(world, world->runs[lost]), 1);
         assert_true(append_spawn(worker, taken) > 0);
         assert_true(append_snapshot(worker, taken) > 0);
         assert_int_equal(tfy__log_leave(worker->log, &taken->run, 0, INT64_MAX), 0);

@@ -10,6 +10,7 @@
  *   - The lease is renewed in turns of the loop: one that hangs loses it. */
 #include "core/step/step.h"
 #include "core/loop/claim.h"
+#include "wal/store/cluster.h"
 #include "wal/store/store.h"
 
 #include <jansson.h>
@@ -53,7 +54,7 @@ void tfy__claims_beat(TfyLoop *loop)
 /* ---- mail ---- */
 
 /* 0: a sender's request was taken; any other code: text (TFY_ERROR_TEXT bytes) says why not. */
-static int obey(Run *run, const TfyStoreMail *mail, char *text)
+static int obey(Run *run, const TfyMail *mail, char *text)
 {
     TfyLoop *loop = run->loop;
     json_t *request = json_loads(mail->body, JSON_REJECT_DUPLICATES, NULL);
@@ -79,7 +80,7 @@ static void take_mail(Run *run)
 {
     TfyLoop *loop = run->loop;
     TfyHub *hub = loop->options.hub;
-    TfyStoreMail mail;
+    TfyMail mail;
     tfy__step_settle(loop);
     while (!loop->failure && !run->ended && hub->ops->mail(hub, run->log.id, run->mail, &mail)) {
         char text[TFY_ERROR_TEXT] = "";

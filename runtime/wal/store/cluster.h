@@ -35,13 +35,14 @@ typedef struct TfyClaimed {
     int64_t mail;   /* how much has ever arrived for it */
 } TfyClaimed;
 
+/* Something that was sent to a run. */
 typedef struct TfyMail {
     int64_t run;
-    int64_t n; /* of the run's arrivals, from 1; set by the database */
-    int kind;  /* a record's type: Signal, Approval, Resolved … */
-    const char *body;
-    const char *id;     /* the sender's name for it, of which a run takes one; NULL: it has none */
-    const char *sender; /* NULL: unknown */
+    int64_t n;           /* 1, 2, 3 … of its run; set by the database */
+    const char *body;    /* a JSON object: what it asks for (tfy__arrive_request) */
+    const char *id;      /* its sender's own name for it, of which a run takes one; NULL: none */
+    const char *sender;  /* who wants it */
+    const char *verdict; /* what became of it; NULL: that is not known yet */
 } TfyMail;
 
 typedef int TfySeeLiving(void *state, const TfyLiving *living);
@@ -68,11 +69,14 @@ typedef struct TfyClusterOps {
     int (*see_owned)(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room);
     /* Makes runs ready that are due by the database's clock, at most so many; how many. */
     int (*wake_due)(TfyCluster *cluster, uint32_t most);
-    /* Something arrives for a run; the session that is to see it, or 0: whoever claims it. TFY_E_ABSENT: no such run. Again, with
-     * an id: the same answer, and nothing arrives twice. */
-    int64_t (*mail)(TfyCluster *cluster, const TfyMail *mail);
-    /* What has arrived for a run behind number `after` and waits for its owner, in its order. */
-    int (*see_mail)(TfyCluster *cluster, int64_t run, int64_t after, TfySeeMail *see, void *state);
+    /* Sends something to a run, which becomes ready if nobody owns it; its number. *owner: the session that is to see it; 0:
+     * whoever claims the run. TFY_E_ABSENT: no such run; TFY_E_STATE: it has ended. Again, with an id: the number of the first
+     * one, and nothing is sent. */
+    int64_t (*mail)(TfyCluster *cluster, const TfyMail *mail, int64_t *owner);
+    /* What was sent to a run behind number `after`, in its order; `open`: of that, what has no verdict yet. */
+    int (*see_mail)(TfyCluster *cluster, int64_t run, int64_t after, bool open, TfySeeMail *see, void *state);
+    /* What was sent to runs while this session owned them and has no verdict yet, by the runs' ids, then in its order. */
+    int (*see_inbox)(TfyCluster *cluster, int64_t session, TfySeeMail *see, void *state);
     void (*close)(TfyCluster *cluster);
 } TfyClusterOps;
 

@@ -66,7 +66,7 @@ static int64_t submit(TfyCluster *cluster, int64_t queue_id, TfyLogRun *row, con
 
 static TfyClaimed claimed_of(const TfySharedRun *run)
 {
-    return (TfyClaimed){.run = run->row.id, .claims = run->claims, .mail = run->mail};
+    return (TfyClaimed){.run = run->row.id, .claims = run->claims, .mail = (int64_t)run->mails.count};
 }
 
 static bool lives(const TfyShared *shared, int64_t id)
@@ -113,48 +113,33 @@ static int wake_due(TfyCluster *cluster, uint32_t most)
     return (int)count;
 }
 
-static const TfyMail *known_mail(const TfyShared *shared, const TfyMail *mail)
-{
-    for (size_t i = 0; mail->id && i < shared->inbox.filled; i++) {
-        const TfyMail *known = tfy__rows_at(&shared->inbox, i);
-        if (known->run == mail->run && known->id && strcmp(known->id, mail->id) == 0) return known;
-    }
-    return NULL;
-}
-
-static bool copy(const char **to, const char *text)
-{
-    *to = text ? strdup(text) : NULL;
-    return !text || *to;
-}
-
-static int64_t put_mail(TfyCluster *cluster, const TfyMail *mail)
+static int64_t put_mail(TfyCluster *cluster, const TfyMail *mail, int64_t *owner)
 {
     TfyShared *shared = inside(cluster)->shared;
-    const TfySharedRun *run = tfy__shared_run(shared, mail->run);
-    if (!run) return TFY_E_ABSENT;
-    if (known_mail(shared, mail)) return run->owner;
-    TfyMail kept = *mail;
-    kept.n = run->mail + 1;
-    const bool copied = copy(&kept.body, mail->body) & copy(&kept.id, mail->id) & copy(&kept.sender, mail->sender);
-    TfyMail *place = copied ? tfy__rows_add(&shared->inbox) : NULL;
-    if (place) {
-        *place = kept;
-        return tfy__shared_mail(shared, mail->run);
-    }
-    free((char *)kept.body);
-    free((char *)kept.id);
-    free((char *)kept.sender);
-    return TFY_E_NOMEM;
+    const int64_t n = tfy__shared_send(shared, mail);
+    *owner = n > 0 ? tfy__shared_run(shared, mail->run)->owner : 0;
+    return n;
 }
 
-static int see_mail(TfyCluster *cluster, int64_t run, int64_t after, TfySeeMail *see, void *state)
+static int see_mail(TfyCluster *cluster, int64_t id, int64_t after, bool open, TfySeeMail *see, void *state)
 {
-    const TfyShared *shared = inside(cluster)->shared;
+    const TfySharedRun *run = tfy__shared_run(inside(cluster)->shared, id);
     int code = 0;
-    for (size_t i = 0; !code && i < shared->inbox.filled; i++) {
-        const TfyMail *mail = tfy__rows_at(&shared->inbox, i);
-        if (mail->run == run && mail->n > after) code = see(state, mail);
+    for (size_t i = after < 0 ? 0 : (size_t)after; !code && run && i < run->mails.count; i++) {
+        const TfyMail *mail = tfy__rows_at(&run->mails, i);
+        if (!open || !mail->verdict) code = see(state, mail);
+    }
+    return code;
+}
+
+/* All that is open for its runs: here it does no harm to name what was sent before it owned them. */
+static int see_inbox(TfyCluster *cluster, int64_t session, TfySeeMail *see, void *state)
+{
+    const TfyMemoryRows *runs = &inside(cluster)->shared->runs;
+    int code = 0;
+    for (size_t i = 0; !code && i < runs->count; i++) {
+        const TfySharedRun *run = tfy__rows_at(runs, i);
+        if (run->owner == session) code = see_mail(cluster, run->row.id, 0, true, see, state);
     }
     return code;
 }
@@ -176,6 +161,7 @@ static const TfyClusterOps ops = {
     .wake_due = wake_due,
     .mail = put_mail,
     .see_mail = see_mail,
+    .see_inbox = see_inbox,
     .close = close_cluster,
 };
 

@@ -31,6 +31,8 @@ typedef enum Call {
     C_DUE,
     C_KNOWN,
     C_MAIL,
+    C_SEE,
+    C_OPEN_MAIL,
     C_INBOX,
     C_COUNT
 } Call;
@@ -82,19 +84,23 @@ static const TfyPgStatement statements[C_COUNT] = {
     [C_DUE] = {"UPDATE tfy.run SET due = 0 WHERE id IN (SELECT id FROM tfy.run WHERE due > 0 AND due <= " NOW_MS
                " AND " NOBODY_S " ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING 1",
                "wake runs"},
-    [C_KNOWN] =
-        {"SELECT coalesce(r.owner, 0) FROM tfy.inbox i JOIN tfy.run r ON r.id = i.run WHERE i.run = $1 AND i.id = $2",
-         "find mail"},
-    [C_MAIL] =
-        {"WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL THEN 0 ELSE due END"
-         " WHERE id = $1 RETURNING id, mail, owner) INSERT INTO tfy.inbox(run, n, session, kind, body, id, sender,"
-         " at) SELECT r.id, r.mail, r.owner, $2::int8, $3, $4, $5, " NOW_MS " FROM r"
-         " RETURNING coalesce(session, 0)",
-         "send mail"},
-    [C_INBOX] =
-        {"SELECT run, n, kind, body, id, sender FROM tfy.inbox WHERE run = $1 AND n > $2::int8 AND verdict IS NULL"
-         " ORDER BY n",
-         "read mail"},
+    [C_KNOWN] = {"SELECT i.n, coalesce(r.owner, 0), r.state FROM tfy.run r LEFT JOIN tfy.inbox i ON i.run = r.id"
+                 " AND i.id = $2 WHERE r.id = $1",
+                 "find mail"},
+    [C_MAIL] = {"WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL THEN 0 ELSE due END"
+                " WHERE id = $1 AND state < 12 RETURNING id, mail, owner) INSERT INTO tfy.inbox(run, n, session, body,"
+                " id, sender, at) SELECT r.id, r.mail, r.owner, $2, $3, $4, " NOW_MS " FROM r"
+                " RETURNING n, coalesce(session, 0)",
+                "send mail"},
+    [C_SEE] = {"SELECT run, n, body, id, sender, verdict FROM tfy.inbox WHERE run = $1 AND n > $2::int8"
+               " ORDER BY n",
+               "read mail"},
+    [C_OPEN_MAIL] = {"SELECT run, n, body, id, sender, verdict FROM tfy.inbox WHERE run = $1 AND n > $2::int8"
+                     " AND verdict IS NULL ORDER BY n",
+                     "read mail"},
+    [C_INBOX] = {"SELECT run, n, body, id, sender, verdict FROM tfy.inbox WHERE session = $1 AND verdict IS NULL"
+                 " ORDER BY run, n",
+                 "read mail"},
 };
 
 typedef struct PgCluster {
@@ -433,28 +439,53 @@ static int wake_due(TfyCluster *cluster, uint32_t most)
 
 /* ---- mail ---- */
 
-static int64_t known_mail(PgCluster *self, const TfyMail *mail)
+/* The number of what has this id already. TFY_E_ABSENT: nothing has; TFY_E_STATE: and the run has ended. *owner: as in
+ * `mail`; -1: there is no such run. */
+static int64_t known_mail(PgCluster *self, const TfyMail *mail, int64_t *owner)
 {
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
     TfyPgAsk *ask = add(self, C_KNOWN);
     WORDS(ask, mail->run);
     ask_text(ask, mail->id);
-    return call_word(self, false);
+    int64_t n = call(self, false, &result);
+    if (n) return n;
+    const bool found = api->ntuples(result), known = found && !api->getisnull(result, 0, 0);
+    *owner = found ? tfy__pg_word(api, result, 0, 1) : -1;
+    n = known ? tfy__pg_word(api, result, 0, 0) : TFY_E_ABSENT;
+    if (found && !known && tfy__pg_word(api, result, 0, 2) >= TFY_TASK_COMPLETED) n = TFY_E_STATE;
+    api->clear(result);
+    return n;
 }
 
-/* Two that send the same at once: the second one is refused by the index, and finds the first one's. */
-static int64_t put_mail(TfyCluster *cluster, const TfyMail *mail)
+/* Its number; TFY_E_ABSENT: there is no such run, or it has ended meanwhile. */
+static int64_t send_mail(PgCluster *self, const TfyMail *mail, int64_t *owner)
 {
-    PgCluster *self = inside(cluster);
-    int64_t owner = mail->id ? known_mail(self, mail) : TFY_E_ABSENT;
-    if (owner != TFY_E_ABSENT) return owner;
+    TfyPgResult *result;
     TfyPgAsk *ask = add(self, C_MAIL);
-    WORDS(ask, mail->run, mail->kind);
+    WORDS(ask, mail->run);
     ask_text(ask, mail->body);
     ask_text(ask, mail->id);
     ask_text(ask, mail->sender);
-    owner = call_word(self, true);
-    if (mail->id && owner == TFY_E_DATA && strcmp(self->link.state, "23505") == 0) owner = known_mail(self, mail);
-    return owner;
+    const int code = call(self, true, &result);
+    if (code) return code;
+    const TfyPgApi *api = self->link.api;
+    const bool sent = api->ntuples(result);
+    const int64_t n = sent ? tfy__pg_word(api, result, 0, 0) : TFY_E_ABSENT;
+    if (sent) *owner = tfy__pg_word(api, result, 0, 1);
+    api->clear(result);
+    return n;
+}
+
+/* Two that send the same at once: the second one is refused by the index, and finds the first one's. */
+static int64_t put_mail(TfyCluster *cluster, const TfyMail *mail, int64_t *owner)
+{
+    PgCluster *self = inside(cluster);
+    int64_t n = known_mail(self, mail, owner);
+    if (n != TFY_E_ABSENT || *owner < 0) return n;
+    n = send_mail(self, mail, owner);
+    const bool refused = mail->id && n == TFY_E_DATA && strcmp(self->link.state, "23505") == 0;
+    return refused || n == TFY_E_ABSENT ? known_mail(self, mail, owner) : n;
 }
 
 static const char *text_at(const TfyPgApi *api, const TfyPgResult *result, int row, int column)
@@ -462,25 +493,37 @@ static const char *text_at(const TfyPgApi *api, const TfyPgResult *result, int r
     return api->getisnull(result, row, column) ? NULL : api->getvalue(result, row, column);
 }
 
-static int see_mail(TfyCluster *cluster, int64_t run, int64_t after, TfySeeMail *see, void *state)
+static int see_all(PgCluster *self, TfySeeMail *see, void *state)
 {
-    PgCluster *self = inside(cluster);
     const TfyPgApi *api = self->link.api;
     TfyPgResult *result;
-    WORDS(add(self, C_INBOX), run, after);
     int code = call(self, false, &result);
     if (code) return code;
     for (int i = 0; !code && i < api->ntuples(result); i++) {
         const TfyMail mail = {.run = tfy__pg_word(api, result, i, 0),
                               .n = tfy__pg_word(api, result, i, 1),
-                              .kind = (int)tfy__pg_word(api, result, i, 2),
-                              .body = text_at(api, result, i, 3),
-                              .id = text_at(api, result, i, 4),
-                              .sender = text_at(api, result, i, 5)};
+                              .body = text_at(api, result, i, 2),
+                              .id = text_at(api, result, i, 3),
+                              .sender = text_at(api, result, i, 4),
+                              .verdict = text_at(api, result, i, 5)};
         code = see(state, &mail);
     }
     api->clear(result);
     return code;
+}
+
+static int see_mail(TfyCluster *cluster, int64_t run, int64_t after, bool open, TfySeeMail *see, void *state)
+{
+    PgCluster *self = inside(cluster);
+    WORDS(add(self, open ? C_OPEN_MAIL : C_SEE), run, after);
+    return see_all(self, see, state);
+}
+
+static int see_inbox(TfyCluster *cluster, int64_t session, TfySeeMail *see, void *state)
+{
+    PgCluster *self = inside(cluster);
+    WORDS(add(self, C_INBOX), session);
+    return see_all(self, see, state);
 }
 
 /* ---- opening ---- */
@@ -505,6 +548,7 @@ static const TfyClusterOps ops = {
     .wake_due = wake_due,
     .mail = put_mail,
     .see_mail = see_mail,
+    .see_inbox = see_inbox,
     .close = close_cluster,
 };
 

@@ -76,10 +76,16 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
          " AS w(id, program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn, snap)"
          " WHERE r.id = w.id",
          "change runs"},
+    [W_VERDICTS] = {"WITH u AS (UPDATE tfy.inbox i SET verdict = w.text FROM unnest($2::int8[], $3::int8[], $4::text[])"
+                    " AS w(run, n, text) WHERE i.run = w.run AND i.n = w.n AND i.verdict IS NULL AND EXISTS"
+                    " (SELECT 1 FROM tfy.run r WHERE r.id = w.run AND r.owner = $1) RETURNING 1) " ALL_OF("u", "$2::int8[]"),
+                    "give verdicts"},
     [W_LEAVING] = {"UPDATE tfy.run r SET owner = NULL, due = w.due FROM unnest($2::int8[], $3::int8[], $4::int8[])"
                    " AS w(id, mail, due) WHERE r.id = w.id AND r.owner = $1 AND (w.mail < 0 OR r.mail = w.mail)"
                    " RETURNING r.id",
                    "let runs go"},
+    [W_ENDED] = {"UPDATE tfy.inbox SET verdict = '" TFY_VERDICT_ENDED "' WHERE run = ANY($1::int8[]) AND verdict IS NULL",
+                 "end mail"},
     [W_SESSION] = {"SELECT state, beat FROM tfy.session WHERE id = $1", "read a session"},
     [W_CONFIRM] = {"UPDATE tfy.session SET beat = beat WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
                    "confirm a commit"},
@@ -444,6 +450,30 @@ static int queue_saved(PgStore *self)
     return code;
 }
 
+static int queue_verdicts(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_TEXT};
+    const PgRequest *request = &self->request;
+    START(&self->pack, types);
+    for (uint32_t i = 0; i < request->verdicts.count; i++) {
+        const PgVerdict *verdict = &request->verdicts.items[i];
+        WORDS(&self->pack, verdict->row.run, verdict->row.n);
+        add_text(&self->pack, request->texts.data + verdict->text_at);
+    }
+    return queue_pack(self, W_VERDICTS, request->hold.session);
+}
+
+/* What nobody will read any more. */
+static int queue_ended(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8};
+    const PgRequest *request = &self->request;
+    START(&self->pack, types);
+    for (uint32_t i = 0; i < request->runs.count; i++)
+        if (request->runs.items[i].row.state >= TFY_TASK_COMPLETED) WORDS(&self->pack, request->runs.items[i].row.id);
+    return queue_pack(self, W_ENDED, 0);
+}
+
 static int queue_leaving(PgStore *self)
 {
     static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
@@ -498,7 +528,8 @@ static int queue_all(PgStore *self, Answers *answers)
 {
     static int (*const parts[])(PgStore *) = {queue_fence,    queue_programs, queue_begun,  queue_changed,
                                               queue_appended, queue_records,  queue_pieces, queue_births,
-                                              queue_tasks,    queue_gaps,     queue_runs,   queue_saved};
+                                              queue_tasks,    queue_gaps,     queue_runs,   queue_verdicts,
+                                              queue_ended,    queue_saved};
     int code = tfy__pg_queue_begin(&self->writing, "BEGIN");
     for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++) code = parts[i](self);
     if (!code && self->request.leaving.count) answers->leaving = self->writing.queued;

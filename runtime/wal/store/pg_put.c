@@ -25,6 +25,7 @@ static void empty(PgRequest *request)
     request->open = false;
     request->records.count = request->births.count = request->tasks.count = request->begun.count = 0;
     request->runs.count = request->programs.count = request->gaps.count = request->leaving.count = 0;
+    request->verdicts.count = 0;
     request->saved.count = request->cells.count = 0;
     if (request->texts.cap > KEPT_BYTES) tfy__buffer_free(&request->texts);
     tfy__buffer_reset(&request->texts);
@@ -42,6 +43,7 @@ void tfy__pg_request_free(PgRequest *request)
     free(request->programs.items);
     free(request->gaps.items);
     free(request->leaving.items);
+    free(request->verdicts.items);
     free(request->saved.items);
     free(request->cells.items);
 }
@@ -153,6 +155,15 @@ int tfy__pg_put_leaving(TfyStore *store, const TfyStoreLeaving *leaving, uint32_
         *place = (PgLeaving){leaving[i], request->leaving.count};
     }
     return 0;
+}
+
+int tfy__pg_put_verdict(TfyStore *store, const TfyStoreVerdict *verdict)
+{
+    PgRequest *request = request_of(store);
+    PgVerdict *place = ADD(request->verdicts);
+    if (!place) return TFY_E_NOMEM;
+    *place = (PgVerdict){*verdict, keep(request, verdict->text, strlen(verdict->text))};
+    return kept(request);
 }
 
 int tfy__pg_put_saved(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count)

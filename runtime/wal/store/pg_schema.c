@@ -52,7 +52,7 @@ static const char *const statements[] = {
     "CREATE TABLE tfy.gap(run int8, lsn int8, below int8 NOT NULL, chain int8 NOT NULL, PRIMARY KEY (run, lsn))",
     "CREATE TABLE tfy.piece(run int8, lsn int8, n int4, bytes bytea NOT NULL, PRIMARY KEY (run, lsn, n))",
     "ALTER TABLE tfy.piece ALTER bytes SET STORAGE EXTERNAL",
-    "CREATE TABLE tfy.inbox(run int8, n int4, session int8, kind int2 NOT NULL, body text, id text, sender text,"
+    "CREATE TABLE tfy.inbox(run int8, n int4, session int8, body text NOT NULL, id text, sender text,"
     " at int8, verdict text, PRIMARY KEY (run, n), UNIQUE (run, id))",
     "CREATE TABLE tfy.question(run int8, task int4, step int8, text text, type text, asked int8,"
     " PRIMARY KEY (run, task, step))",

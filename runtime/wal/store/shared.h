@@ -34,7 +34,7 @@ typedef struct TfySharedRun {
     TfyMemoryRows records; /* TfyLogRecord, payload owned; index is lsn - 1 */
     TfyMemoryRows tasks;   /* TfyStoreTask, path owned, in the order of birth */
     TfyMemoryRows gaps;    /* TfyStoreGap, lsn ascending */
-    TfyMemoryRows mails;   /* TfyStoreMail, strings owned; index is n - 1 */
+    TfyMemoryRows mails;   /* TfyMail, strings owned; index is n - 1 */
     bool touched;          /* it has rows of the transaction that arrives */
 } TfySharedRun;
 
@@ -53,7 +53,6 @@ typedef struct TfyShared {
     TfyMemoryRows sessions; /* TfySharedSession */
     TfyMemoryRows runs;     /* TfySharedRun */
     TfyMemoryRows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
-    TfyMemoryRows inbox;    /* TfyMail, strings owned, in the order of arrival */
     uint8_t db[16];
     /* NULL: requests arrive. */
     TfySharedFate (*fate)(void *state, const TfyStoreHold *hold);
@@ -83,9 +82,8 @@ uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t session, uint32_t most
 int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth);
 /* False: somebody owns the run, it has ended or is not due, or the session has ended. */
 bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t run, int64_t now_ms);
-/* Sends something to a run, which becomes ready if nobody owns it. Its number, or that of what was sent under its id
- * before. TFY_E_ABSENT: no such run; TFY_E_STATE: it has ended; TFY_E_NOMEM. */
-int64_t tfy__shared_send(TfyShared *shared, int64_t run, const TfyStoreMail *mail);
+/* As `mail` of cluster.h; mail->run is that run. */
+int64_t tfy__shared_send(TfyShared *shared, const TfyMail *mail);
 /* NULL: there is none. Valid until the next run. */
 TfySharedRun *tfy__shared_run(const TfyShared *shared, int64_t id);
 

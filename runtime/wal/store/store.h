@@ -48,15 +48,6 @@ typedef struct TfyStoreLeaving {
     int64_t due_ms; /* when somebody takes it up; 0: at once; INT64_MAX: when something arrives for it */
 } TfyStoreLeaving;
 
-/* Something that was sent to a run of a shared database. */
-typedef struct TfyStoreMail {
-    int64_t n;           /* 1, 2, 3 … of its run */
-    const char *body;    /* a JSON object: what it asks for (tfy__arrive_request) */
-    const char *id;      /* its sender's own name for it: what has the same id as an earlier one is not sent; NULL: none */
-    const char *sender;  /* who wants it */
-    const char *verdict; /* what became of it; NULL: that is not known yet */
-} TfyStoreMail;
-
 /* What the owner of a run says to what was sent. */
 typedef struct TfyStoreVerdict {
     int64_t run, n;

@@ -52,6 +52,7 @@ static const TfyStoreOps ops = {
     .put_table = tfy__pg_put_table,
     .put_row = tfy__pg_put_row,
     .put_leaving = tfy__pg_put_leaving,
+    .put_verdict = tfy__pg_put_verdict,
     .commit = tfy__pg_commit,
     .settle = tfy__pg_settle,
     .rollback = tfy__pg_rollback,

@@ -46,6 +46,11 @@ typedef struct PgLeaving {
     uint32_t order;
 } PgLeaving;
 
+typedef struct PgVerdict {
+    TfyStoreVerdict row;
+    size_t text_at;
+} PgVerdict;
+
 /* A statement on a saved table; cells point into the texts once they do not grow any more. */
 typedef struct PgSaved {
     size_t sql_at, cells_at;
@@ -70,6 +75,7 @@ typedef struct PgRequest {
     PG_LIST(PgProgram) programs;
     PG_LIST(PgGap) gaps;
     PG_LIST(PgLeaving) leaving;
+    PG_LIST(PgVerdict) verdicts;
     PG_LIST(PgSaved) saved;
     PG_LIST(TfyCell) cells;
 } PgRequest;
@@ -98,7 +104,9 @@ typedef enum PgWrite {
     W_TASKS,
     W_GAPS,
     W_RUNS,
+    W_VERDICTS,
     W_LEAVING,
+    W_ENDED,
     W_SESSION,
     W_CONFIRM,
     W_OWNED,
@@ -156,6 +164,7 @@ int tfy__pg_put_task(TfyStore *store, const TfyStoreTask *task, bool birth);
 int tfy__pg_put_run(TfyStore *store, const TfyLogRun *run, TfyRunPut put);
 int tfy__pg_put_program(TfyStore *store, const TfyStoreProgram *program);
 int tfy__pg_put_gap(TfyStore *store, const TfyStoreGap *gap);
+int tfy__pg_put_verdict(TfyStore *store, const TfyStoreVerdict *verdict);
 int tfy__pg_put_leaving(TfyStore *store, const TfyStoreLeaving *leaving, uint32_t count);
 int tfy__pg_put_saved(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
 void tfy__pg_rollback(TfyStore *store);

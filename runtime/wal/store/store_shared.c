@@ -221,7 +221,7 @@ static TfySharedRun *add_run(TfyShared *shared, const TfyLogRun *row)
     run->records.item_size = sizeof(TfyLogRecord);
     run->tasks.item_size = sizeof(TfyStoreTask);
     run->gaps.item_size = sizeof(TfyStoreGap);
-    run->mails.item_size = sizeof(TfyStoreMail);
+    run->mails.item_size = sizeof(TfyMail);
     return run;
 }
 
@@ -260,9 +260,9 @@ static int take_gap(TfyShared *shared, const TfyStoreHold *hold, const TfyStoreG
 }
 
 /* Mail that has no verdict yet; NULL: there is none of that number, or it has one. */
-static TfyStoreMail *open_mail(const TfySharedRun *run, int64_t n)
+static TfyMail *open_mail(const TfySharedRun *run, int64_t n)
 {
-    TfyStoreMail *mail = n > 0 && (size_t)n <= run->mails.count ? tfy__rows_at(&run->mails, (size_t)n - 1) : NULL;
+    TfyMail *mail = n > 0 && (size_t)n <= run->mails.count ? tfy__rows_at(&run->mails, (size_t)n - 1) : NULL;
     return mail && !mail->verdict ? mail : NULL;
 }
 
@@ -287,17 +287,21 @@ static int take_put(TfyShared *shared, const TfyStoreHold *hold, Put *put)
     return TFY_E_DATA;
 }
 
-static const char ended_verdict[] = TFY_VERDICT_ENDED;
-
 static void leave(TfyShared *shared, const TfyStoreLeaving *leaving)
 {
     TfySharedRun *run = tfy__shared_run(shared, leaving->run);
     if (leaving->mail >= 0 && leaving->mail != (int64_t)run->mails.count) return;
     run->owner = 0;
     run->due_ms = leaving->due_ms;
-    const bool ended = run->row.state >= TFY_TASK_COMPLETED;
-    for (int64_t n = (int64_t)run->mails.count; ended && n > 0; n--) {
-        TfyStoreMail *mail = open_mail(run, n);
+}
+
+static const char ended_verdict[] = TFY_VERDICT_ENDED;
+
+static void change_run(TfySharedRun *run, const TfyLogRun *row)
+{
+    run->row = *row;
+    for (int64_t n = (int64_t)run->mails.count; row->state >= TFY_TASK_COMPLETED && n > 0; n--) {
+        TfyMail *mail = open_mail(run, n);
         if (mail) mail->verdict = ended_verdict;
     }
 }
@@ -317,7 +321,7 @@ static void apply_put(TfyShared *shared, Put *put)
         task->base = born.base;
         task->base_chain = born.base_chain;
     }
-    if (put->kind == PUT_RUN) tfy__shared_run(shared, put->run.id)->row = put->run;
+    if (put->kind == PUT_RUN) change_run(tfy__shared_run(shared, put->run.id), &put->run);
     if (put->kind == PUT_LEAVING) leave(shared, &put->leaving);
 }
 
@@ -646,7 +650,7 @@ int tfy__shared_join(TfyShared *shared, TfyStore **result)
 
 /* ---- the database ---- */
 
-static void free_mail(const TfyStoreMail *mail)
+static void free_mail(const TfyMail *mail)
 {
     free((char *)mail->body);
     free((char *)mail->id);
@@ -661,7 +665,6 @@ TfyShared *tfy__shared_new(void)
     shared->sessions.item_size = sizeof(TfySharedSession);
     shared->runs.item_size = sizeof(TfySharedRun);
     shared->programs.item_size = sizeof(TfyStoreProgram);
-    shared->inbox.item_size = sizeof(TfyMail);
     memset(shared->db, 'm', sizeof shared->db);
     return shared;
 }
@@ -679,13 +682,6 @@ void tfy__shared_free(TfyShared *shared)
     }
     shared->runs.count = shared->programs.count = 0;
     settle_rows(shared, false);
-    for (size_t i = 0; i < shared->inbox.filled; i++) {
-        TfyMail *mail = tfy__rows_at(&shared->inbox, i);
-        free((char *)mail->body);
-        free((char *)mail->id);
-        free((char *)mail->sender);
-    }
-    free(shared->inbox.items);
     free(shared->sessions.items);
     free(shared->runs.items);
     free(shared->programs.items);
@@ -765,26 +761,25 @@ bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t id, int64_t n
     return true;
 }
 
-static const TfyStoreMail *mail_of_id(const TfySharedRun *run, const char *id)
+static const TfyMail *mail_of_id(const TfySharedRun *run, const char *id)
 {
     for (size_t i = 0; id && i < run->mails.count; i++) {
-        const TfyStoreMail *mail = tfy__rows_at(&run->mails, i);
+        const TfyMail *mail = tfy__rows_at(&run->mails, i);
         if (mail->id && strcmp(mail->id, id) == 0) return mail;
     }
     return NULL;
 }
 
-int64_t tfy__shared_send(TfyShared *shared, int64_t id, const TfyStoreMail *mail)
+int64_t tfy__shared_send(TfyShared *shared, const TfyMail *mail)
 {
-    TfySharedRun *run = tfy__shared_run(shared, id);
+    TfySharedRun *run = tfy__shared_run(shared, mail->run);
     if (!run) return TFY_E_ABSENT;
-    const TfyStoreMail *before = mail_of_id(run, mail->id);
+    const TfyMail *before = mail_of_id(run, mail->id);
     if (before) return before->n;
     if (run->row.state >= TFY_TASK_COMPLETED) return TFY_E_STATE;
-    TfyStoreMail copy = {
-        .n = (int64_t)run->mails.count + 1, .body = strdup(mail->body), .sender = strdup(mail->sender)};
+    TfyMail copy = {.n = (int64_t)run->mails.count + 1, .body = strdup(mail->body), .sender = strdup(mail->sender)};
     if (mail->id) copy.id = strdup(mail->id);
-    TfyStoreMail *place = copy.body && copy.sender && !copy.id == !mail->id ? tfy__rows_add(&run->mails) : NULL;
+    TfyMail *place = copy.body && copy.sender && !copy.id == !mail->id ? tfy__rows_add(&run->mails) : NULL;
     if (!place) {
         free_mail(&copy);
         return TFY_E_NOMEM;
