@@ -34,6 +34,10 @@ typedef struct TfyHubOps {
     /* What was sent to a run as the first one behind that number; false: nothing, as far as the session has been told. The
      * strings are valid until the next call. What has a lower number is not asked for again in this claim. */
     bool (*mail)(TfyHub *hub, int64_t run, int64_t after, struct TfyMail *mail);
+    /* Has the hub call this, from any thread, when there is something new; NULL: no more. */
+    void (*wake_by)(TfyHub *hub, void (*wake)(void *arg), void *arg);
+    /* 0, or why the hub has given up (TFY_ERROR_TEXT bytes) and its code. */
+    int (*failed)(TfyHub *hub, char *error_text);
 } TfyHubOps;
 
 /* The loop is given one (TfyOptions), and whoever opened it frees it after tfy_close. */

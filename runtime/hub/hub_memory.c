@@ -68,8 +68,25 @@ static bool mail(TfyHub *hub, int64_t id, int64_t after, TfyMail *mail)
     return true;
 }
 
-static const TfyHubOps ops = {
-    .join = join, .renewed = renewed, .want = want, .claimed = claimed, .news = news, .mail = mail};
+static void wake_by(TfyHub *hub, void (*wake)(void *arg), void *arg)
+{
+    (void)hub, (void)wake, (void)arg; /* its loops are turned, and do not sleep */
+}
+
+static int failed(TfyHub *hub, char *error_text)
+{
+    (void)hub, (void)error_text;
+    return 0;
+}
+
+static const TfyHubOps ops = {.join = join,
+                              .renewed = renewed,
+                              .want = want,
+                              .claimed = claimed,
+                              .news = news,
+                              .mail = mail,
+                              .wake_by = wake_by,
+                              .failed = failed};
 
 int tfy__hub_memory_open(TfyHubMemory *hub, TfyShared *shared, int64_t lease_ms, int64_t (*now_ms)(void *state),
                          void *clock_state)

@@ -13,14 +13,10 @@
 #ifndef HUB_OBSERVE_H
 #define HUB_OBSERVE_H
 
-#include <stdint.h>
+#include "wal/store/cluster.h"
 
 /* A session that lives, as an answer shows it. */
-typedef struct TfyBeat {
-    int64_t session;
-    int64_t beat; /* commits it has had */
-    int64_t lease_ms;
-} TfyBeat;
+typedef TfyLiving TfyBeat;
 
 /* The same, and since when it has been seen so. */
 typedef struct TfySeenBeat {

@@ -54,9 +54,11 @@ static void open_store(World *world)
 static void fill(World *world)
 {
     const TfyNewSession session = {.worker = "w\"1\\", .lease_ms = 3000};
+    int64_t lease_ms = 0;
     for (int i = 0; i < HANDLES; i++) {
         world->clusters[i] = open_cluster(world);
-        world->sessions[i] = world->clusters[i]->ops->open_session(world->clusters[i], &session);
+        world->sessions[i] = world->clusters[i]->ops->open_session(world->clusters[i], &session, &lease_ms);
+        assert_int_equal(lease_ms, 3000);
         assert_true(world->sessions[i] > 0);
     }
     open_store(world);
@@ -401,10 +403,11 @@ static void test_claims_at_once(void **state)
     World *world = *state;
     int total = 0;
     for (int i = 0; i < MANY; i++) submit(world, i);
+    int64_t lease_ms;
     for (int i = 0; i < THREADS; i++) {
         claimers[i] = (Claimer){.cluster = open_cluster(world), .queue = world->queue};
         claimers[i].session =
-            claimers[i].cluster->ops->open_session(claimers[i].cluster, &(TfyNewSession){.lease_ms = 3000});
+            claimers[i].cluster->ops->open_session(claimers[i].cluster, &(TfyNewSession){.lease_ms = 0}, &lease_ms);
         assert_true(claimers[i].session > 0);
     }
     for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, claim_all, &claimers[i]), 0);

@@ -15,8 +15,9 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <unistd.h>
 
-enum { CLAIMS_PER_TURN = 64, NEWS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3 };
+enum { CLAIMS_PER_TURN = 64, NEWS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3, LOOK_MS = 1000 };
 
 /* ---- the lease ---- */
 
@@ -26,9 +27,17 @@ static void renew(void *state, int64_t sent_ns)
     hub->ops->renewed(hub, sent_ns);
 }
 
-int tfy__claims_join(const TfyLoop *loop, TfyLogOptions *options, char *error_text)
+static void wake(void *arg)
+{
+    const TfyLoop *loop = arg;
+    if (loop->wake_fd >= 0) (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+int tfy__claims_join(TfyLoop *loop, TfyLogOptions *options, char *error_text)
 {
     TfyHub *hub = loop->options.hub;
+    if (!loop->options.world && !tfy__wake_open(loop)) return TFY_E_NOMEM;
+    hub->ops->wake_by(hub, wake, loop);
     options->session = hub->session;
     options->lease_ms = hub->lease_ms;
     options->renewed = renew;
@@ -49,6 +58,11 @@ void tfy__claims_beat(TfyLoop *loop)
     const int64_t every_ns = loop->options.hub->lease_ms * 1000000 / BEATS_PER_LEASE;
     loop->beat_timer = tfy__timers_add(&loop->timers, loop->now_ns + every_ns, beat, loop);
     if (!loop->beat_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
+}
+
+void tfy__claims_end(TfyLoop *loop)
+{
+    if (loop->options.hub) loop->options.hub->ops->wake_by(loop->options.hub, NULL, NULL);
 }
 
 /* ---- mail ---- */
@@ -75,9 +89,10 @@ static bool may_ask_soon(const Run *run)
     return rest;
 }
 
-/* Takes what was sent to the run and has no verdict. What cannot be taken yet is left to a later turn. */
-static void take_mail(Run *run)
+/* Takes what was sent to the run and has no verdict; how much. What cannot be taken yet is left to a later turn. */
+static uint32_t take_mail(Run *run)
 {
+    uint32_t taken = 0;
     TfyLoop *loop = run->loop;
     TfyHub *hub = loop->options.hub;
     TfyMail mail;
@@ -86,22 +101,26 @@ static void take_mail(Run *run)
         char text[TFY_ERROR_TEXT] = "";
         CHECK(mail.n == run->mail + 1);
         const int code = obey(run, &mail, text);
-        if (loop->failure) return; /* nothing of it will be committed */
-        if (code == TFY_E_STATE && may_ask_soon(run)) return;
+        if (loop->failure) break; /* nothing of it will be committed */
+        if (code == TFY_E_STATE && may_ask_soon(run)) break;
         run->mail = mail.n;
         tfy__log_verdict(loop->log, &(TfyStoreVerdict){run->log.id, mail.n, code ? text : TFY_VERDICT_TAKEN});
+        taken++;
     }
+    return taken;
 }
 
+/* How much it took. What waits for a commit is no reason to turn again at once. */
 static uint32_t take_news(TfyLoop *loop)
 {
     TfyHub *hub = loop->options.hub;
-    uint32_t count = 0;
-    for (int64_t id; count < NEWS_PER_TURN && !loop->failure && (id = hub->ops->news(hub)); count++) {
+    uint32_t taken = 0;
+    int64_t id;
+    for (int i = 0; i < NEWS_PER_TURN && !loop->failure && (id = hub->ops->news(hub)); i++) {
         Run *run = tfy__run_by_id(loop, id);
-        if (run) take_mail(run); /* else it is leaving, and will not be let go */
+        if (run) taken += take_mail(run); /* else it is leaving, and will not be let go */
     }
-    return count;
+    return taken;
 }
 
 /* ---- claims ---- */
@@ -138,18 +157,33 @@ bool tfy__claim_note(Run *run)
     return ticket > 0;
 }
 
+/* The row of its program; 0: nobody has deployed it yet, so it has no runs. The database is asked once a second. */
+static int64_t program_row(TfyLoop *loop)
+{
+    if (loop->now_ns < loop->deployed_look_ns) return 0;
+    const int64_t row = tfy__loaded_row(loop, loop->programs.first);
+    if (row < 0) loop->deployed_look_ns = loop->now_ns + LOOK_MS * INT64_C(1000000);
+    return row < 0 ? 0 : row;
+}
+
 uint32_t tfy__claims_take(TfyLoop *loop)
 {
     TfyHub *hub = loop->options.hub;
     TfyStoreLeaving stayed[CLAIMS_PER_TURN];
     TfyClaim claim;
+    char text[TFY_ERROR_TEXT];
+    const int failed = hub->ops->failed(hub, text);
+    if (failed) {
+        tfy__loop_fail(loop, failed, "%.500s", text);
+        return 0;
+    }
     uint32_t taken = tfy__log_stayed(loop->log, stayed, CLAIMS_PER_TURN);
     for (uint32_t i = 0; i < taken; i++)
         if (!take_up(loop, stayed[i].run, stayed[i].mail, NULL)) return taken;
     taken += take_news(loop);
     const uint32_t room = loop->runs_live < RUNS_MOST ? RUNS_MOST - (uint32_t)loop->runs_live : 0;
-    const int64_t program = tfy__loaded_row(loop, loop->programs.first);
-    if (program < 0) return taken; /* nobody has deployed it, so it has no runs */
+    const int64_t program = program_row(loop);
+    if (!program) return taken;
     hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);
     for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, claim.run, claim.seen, &claim);
     return taken;

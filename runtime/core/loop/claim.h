@@ -9,7 +9,9 @@ struct Run;
 struct TfyLogOptions;
 
 /* What its log is opened with. */
-int tfy__claims_join(const TfyLoop *loop, struct TfyLogOptions *options, char *error_text);
+int tfy__claims_join(TfyLoop *loop, struct TfyLogOptions *options, char *error_text);
+/* The hub may outlive the loop. */
+void tfy__claims_end(TfyLoop *loop);
 /* Arms the next renewal of the lease. */
 void tfy__claims_beat(TfyLoop *loop);
 /* The first record of a run that is being claimed. False: it could not be appended. */

@@ -18,7 +18,7 @@ typedef struct TfyCluster TfyCluster;
 
 typedef struct TfyNewSession {
     const char *worker, *address, *version; /* for people; NULL: unknown */
-    int64_t lease_ms;                       /* how long its tools may work without news */
+    int64_t lease_ms;                       /* how long its tools may work without news; 0: as the database says */
 } TfyNewSession;
 
 /* A session that lives. */
@@ -49,14 +49,15 @@ typedef int TfySeeLiving(void *state, const TfyLiving *living);
 typedef int TfySeeMail(void *state, const TfyMail *mail);
 
 typedef struct TfyClusterOps {
-    /* A new session, which is the handle's from now on; its id. Again: another one, and the first ends for its silence. */
-    int64_t (*open_session)(TfyCluster *cluster, const TfyNewSession *session);
+    /* A new session, which is the handle's from now on; its id, and its lease. Again: another one, and the first ends for its
+     * silence. */
+    int64_t (*open_session)(TfyCluster *cluster, const TfyNewSession *session, int64_t *lease_ms);
     /* The sessions that live, by their ids. A result of `see` other than 0 ends the walk. */
     int (*see_living)(TfyCluster *cluster, TfySeeLiving *see, void *state);
     /* Ends a session that has had so many commits, and no more. 1: it has ended by this; 0: it has had more, or had ended.
      * `by`: the session that ends it; 0: none. Again: 0 if the first call did it. */
     int (*end_session)(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why);
-    /* Makes runs of an ended session ready, at most so many; how many. */
+    /* Makes runs of an ended session ready, at most so many; how many. 0: of all sessions that have ended. */
     int (*free_runs)(TfyCluster *cluster, int64_t session, uint32_t most);
     /* Where runs of a program wait for workers of this pool; the queue is made if it is new. */
     int64_t (*queue)(TfyCluster *cluster, const char *pool, int64_t program);

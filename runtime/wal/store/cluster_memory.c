@@ -17,8 +17,9 @@ static MemoryCluster *inside(TfyCluster *cluster)
     return (MemoryCluster *)cluster;
 }
 
-static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session)
+static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, int64_t *lease_ms)
 {
+    *lease_ms = session->lease_ms;
     return tfy__shared_open_session(inside(cluster)->shared, session->lease_ms);
 }
 

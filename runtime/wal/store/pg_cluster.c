@@ -19,6 +19,7 @@ typedef enum Call {
     C_END,
     C_CUT,
     C_FREE,
+    C_FREE_ALL,
     C_QUEUE,
     C_FIND_QUEUE,
     C_NUMBER,
@@ -41,8 +42,8 @@ typedef enum Call {
 #define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
 
 static const TfyPgStatement statements[C_COUNT] = {
-    [C_OPEN] = {"INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3, $4::int8,"
-                " " NOW_MS ") RETURNING id",
+    [C_OPEN] = {"INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3,"
+                " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ") RETURNING id, lease_ms",
                 "open a session"},
     [C_LIVING] = {"SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id", "read sessions"},
     [C_HURRY] = {"SELECT set_config('lock_timeout', '500ms', true)", "set up a transaction"},
@@ -56,6 +57,10 @@ static const TfyPgStatement statements[C_COUNT] = {
                 " AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = $1 AND s.state <> 0)"
                 " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED) RETURNING 1",
                 "free runs"},
+    [C_FREE_ALL] = {"UPDATE tfy.run SET owner = NULL, due = 0 WHERE id IN (SELECT r.id FROM tfy.run r"
+                    " WHERE r.owner IS NOT NULL AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = r.owner"
+                    " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED) RETURNING 1",
+                    "free runs"},
     [C_QUEUE] = {"INSERT INTO tfy.queue(pool, program, needs) VALUES ($1, $2::int8, '{}')"
                  " ON CONFLICT (pool, program, needs) DO NOTHING",
                  "make a queue"},
@@ -233,16 +238,22 @@ static int rename_link(PgCluster *self, int64_t session)
     return code;
 }
 
-static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session)
+static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, int64_t *lease_ms)
 {
     PgCluster *self = inside(cluster);
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
     TfyPgAsk *ask = add(self, C_OPEN);
     ask_text(ask, session->worker);
     ask_text(ask, session->address);
     ask_text(ask, session->version);
     WORDS(ask, session->lease_ms);
-    const int64_t id = call_word(self, true);
-    const int code = id > 0 ? rename_link(self, id) : 0;
+    int code = call(self, true, &result);
+    if (code) return code;
+    const int64_t id = tfy__pg_word(api, result, 0, 0);
+    *lease_ms = tfy__pg_word(api, result, 0, 1);
+    api->clear(result);
+    code = rename_link(self, id);
     return code ? code : id;
 }
 
@@ -304,7 +315,10 @@ static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64
 static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
 {
     PgCluster *self = inside(cluster);
-    WORDS(add(self, C_FREE), session, most);
+    if (session)
+        WORDS(add(self, C_FREE), session, most);
+    else
+        WORDS(add(self, C_FREE_ALL), most);
     return call_count(self);
 }
 

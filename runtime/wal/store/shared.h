@@ -74,7 +74,7 @@ int64_t tfy__shared_open_session(TfyShared *shared, int64_t lease_ms);
 TfySharedSession *tfy__shared_session(const TfyShared *shared, int64_t id);
 /* Ends a session of which somebody has seen this number of commits for too long; false: it has had more, or has ended. */
 bool tfy__shared_end_session(TfyShared *shared, int64_t id, int64_t beat);
-/* Makes runs of an ended session ready, at most so many; how many. */
+/* Makes runs of an ended session ready, at most so many; how many. 0: of all sessions that have ended. */
 uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t session, uint32_t most);
 
 /* A run that nobody owns, and that is ready; its id, or a negative code. row->id is set. birth: the payload of its

@@ -711,12 +711,11 @@ bool tfy__shared_end_session(TfyShared *shared, int64_t id, int64_t beat)
 
 uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t id, uint32_t most)
 {
-    const TfySharedSession *session = tfy__shared_session(shared, id);
     uint32_t count = 0;
-    if (!session || session->state != TFY_SESSION_ENDED) return 0;
     for (size_t i = 0; count < most && i < shared->runs.count; i++) {
         TfySharedRun *run = tfy__rows_at(&shared->runs, i);
-        if (run->owner != id) continue;
+        const TfySharedSession *owner = tfy__shared_session(shared, run->owner);
+        if (!owner || owner->state != TFY_SESSION_ENDED || (id && owner->id != id)) continue;
         run->owner = run->due_ms = 0;
         count++;
     }

@@ -1,0 +1,713 @@
+/* hub_cluster.c: see hub_cluster.h. */
+#include "hub/hub_cluster.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/grow.h"
+#include "base/lease.h"
+#include "base/list.h"
+#include "base/table.h"
+#include "hub/observe.h"
+#include "wal/store/store.h"
+
+enum {
+    POLL_MS = 1000,     /* how often claims and mail are asked for while there are none */
+    DUE_MS = 250,       /* how often due runs are looked for */
+    ORPHANS_MS = 30000, /* how often runs of sessions are looked for that somebody ended, and did not free */
+    AWAY_MS = 50,       /* how soon a database that did not answer is asked again … */
+    AWAY_MOST_MS = 2000,
+    CLAIMS_MOST = 256,
+    FREE_MOST = 1000,
+    LATE_MOST = 64,
+    EXIT_FENCED = 75 /* as if killed: another session continues the runs */
+};
+
+typedef struct Claim {
+    struct Claim *next;
+    TfyClaim claim;
+} Claim;
+
+typedef struct Letter {
+    struct Letter *next;
+    TfyMail mail; /* strings owned */
+} Letter;
+
+typedef struct Letters {
+    Letter *first, *last;
+    int64_t newest; /* number of the newest one that was ever put */
+} Letters;
+
+/* What was sent to a run and the loop has not asked past. */
+typedef struct Box {
+    TfyLink by_run;
+    struct Box *prev, *next;
+    int64_t run;
+    Letters letters;
+    uint64_t listed; /* the reading of the session's mail that had some for it; UINT64_MAX: it came with a claim */
+    uint64_t named;  /* the round of `news` that has named it */
+} Box;
+
+/* A run that was handed over, until the session's runs are read without it. */
+typedef struct Held {
+    TfyLink by_run;
+    int64_t run, claims;
+    uint64_t listed;
+} Held;
+
+struct HubCluster;
+
+/* Something that the thread does again and again. Returns the milliseconds until the next time, or a negative code. */
+typedef int64_t (*Duty)(struct HubCluster *self, int64_t now_ms);
+
+enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, DUTIES };
+
+typedef struct HubCluster {
+    TfyHub hub; /* must be first */
+    TfyHubOpen open;
+    pthread_t thread;
+    bool started;
+    /* The thread's alone. */
+    TfyCluster *cluster;
+    TfyObserver observer;
+    int64_t due_ms[DUTIES], away_ms;
+    int64_t queue, queue_program; /* where runs of that program wait */
+    TfyTable held;
+    bool claim_lost; /* the answer to a claim was */
+    uint64_t readings;
+    uint64_t seed;
+    /* The loop's alone. */
+    TfyMail given; /* strings owned */
+    /* With the mutex. */
+    pthread_mutex_t mutex;
+    pthread_cond_t kick;
+    bool ends, kicked;
+    int64_t program;
+    uint32_t room;
+    LIST(Claim) claims;
+    uint32_t claim_count;
+    TfyTable by_run; /* of boxes */
+    LIST(Box) boxes;
+    uint64_t round;
+    void (*wake)(void *arg);
+    void *wake_arg;
+    int code; /* it has given up */
+    char error[TFY_ERROR_TEXT];
+} HubCluster;
+
+static HubCluster *inside(TfyHub *hub)
+{
+    return (HubCluster *)hub;
+}
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* A tenth more or less, so that workers that began together do not ask together for ever. */
+static int64_t jittered(HubCluster *self, int64_t ms)
+{
+    self->seed = self->seed * 6364136223846793005u + 1442695040888963407u;
+    return ms - ms / 10 + (int64_t)((self->seed >> 33) % (uint64_t)(ms / 5 + 1));
+}
+
+static void free_mail(TfyMail *mail)
+{
+    free((char *)mail->body);
+    free((char *)mail->id);
+    free((char *)mail->sender);
+    *mail = (TfyMail){0};
+}
+
+static bool copy_text(const char **to, const char *text)
+{
+    *to = text ? strdup(text) : NULL;
+    return !text || *to;
+}
+
+static bool copy_mail(TfyMail *to, const TfyMail *mail)
+{
+    *to = (TfyMail){.run = mail->run, .n = mail->n};
+    const bool copied =
+        copy_text(&to->body, mail->body) && copy_text(&to->id, mail->id) && copy_text(&to->sender, mail->sender);
+    if (!copied) free_mail(to);
+    return copied;
+}
+
+/* ---- boxes, with the mutex ---- */
+
+static uint64_t hash_of(int64_t run)
+{
+    return tfy__mix((uint64_t)run);
+}
+
+static Box *find_box(const HubCluster *self, int64_t run)
+{
+    return TABLE_ITEM(tfy__table_find(&self->by_run, hash_of(run)), Box, by_run);
+}
+
+static Box *make_box(HubCluster *self, int64_t run)
+{
+    Box *box = tfy__table_reserve(&self->by_run) ? calloc(1, sizeof *box) : NULL;
+    if (!box) return NULL;
+    box->run = run;
+    LIST2_APPEND(&self->boxes, box, prev, next);
+    tfy__table_add(&self->by_run, &box->by_run, hash_of(run));
+    return box;
+}
+
+static void drop_letter(Letters *letters)
+{
+    Letter *letter = LIST_TAKE(letters, next);
+    free_mail(&letter->mail);
+    free(letter);
+}
+
+static void drop_box(HubCluster *self, Box *box)
+{
+    while (box->letters.first) drop_letter(&box->letters);
+    LIST2_REMOVE(&self->boxes, box, prev, next);
+    tfy__table_remove(&self->by_run, &box->by_run);
+    free(box);
+}
+
+static bool put_letter(Letters *letters, const TfyMail *mail)
+{
+    if (mail->n <= letters->newest) return true;
+    Letter *letter = malloc(sizeof *letter);
+    if (!letter || !copy_mail(&letter->mail, mail)) {
+        free(letter);
+        return false;
+    }
+    LIST_APPEND(letters, letter, next);
+    letters->newest = mail->n;
+    return true;
+}
+
+static void wake(HubCluster *self)
+{
+    if (self->wake) self->wake(self->wake_arg);
+}
+
+/* ---- claims ---- */
+
+static int remember(HubCluster *self, const TfyClaimed *claimed)
+{
+    Held *held = TABLE_ITEM(tfy__table_find(&self->held, hash_of(claimed->run)), Held, by_run);
+    if (!held) {
+        held = tfy__table_reserve(&self->held) ? calloc(1, sizeof *held) : NULL;
+        if (!held) return TFY_E_NOMEM;
+        held->run = claimed->run;
+        tfy__table_add(&self->held, &held->by_run, hash_of(held->run));
+    }
+    held->claims = claimed->claims;
+    held->listed = self->readings;
+    return 0;
+}
+
+static int take_first_mail(void *letters, const TfyMail *mail)
+{
+    return put_letter(letters, mail) ? 0 : TFY_E_NOMEM;
+}
+
+/* Takes over the letters. */
+static int put_box(HubCluster *self, int64_t run, Letters *letters)
+{
+    Box *old = find_box(self, run), *box = NULL;
+    if (old) drop_box(self, old); /* of an earlier claim */
+    if (!letters->first) return 0;
+    if (!(box = make_box(self, run))) return TFY_E_NOMEM;
+    box->letters = *letters;
+    box->listed = UINT64_MAX;
+    *letters = (Letters){0};
+    return 0;
+}
+
+/* What was sent to the run before the session owned it. *seen: what had been taken by then. */
+static int read_first_mail(HubCluster *self, const TfyClaimed *claimed, int64_t *seen)
+{
+    Letters letters = {0};
+    int code = 0;
+    if (claimed->mail)
+        code = self->cluster->ops->see_mail(self->cluster, claimed->run, 0, true, take_first_mail, &letters);
+    *seen = letters.first ? letters.first->mail.n - 1 : claimed->mail;
+    pthread_mutex_lock(&self->mutex);
+    if (!code) code = put_box(self, claimed->run, &letters);
+    pthread_mutex_unlock(&self->mutex);
+    while (letters.first) drop_letter(&letters);
+    return code;
+}
+
+static int hand_over(HubCluster *self, const TfyClaimed *claimed)
+{
+    Claim *claim = malloc(sizeof *claim);
+    if (!claim) return TFY_E_NOMEM;
+    *claim = (Claim){.claim = {.run = claimed->run, .claims = claimed->claims}};
+    int code = read_first_mail(self, claimed, &claim->claim.seen);
+    if (!code) code = remember(self, claimed);
+    if (code) {
+        free(claim);
+        return code;
+    }
+    pthread_mutex_lock(&self->mutex);
+    LIST_APPEND(&self->claims, claim, next);
+    self->claim_count++;
+    wake(self);
+    pthread_mutex_unlock(&self->mutex);
+    return 0;
+}
+
+/* Forgets runs that the last reading of the session's runs did not have. */
+static void forget_left(HubCluster *self)
+{
+    for (TfyLink *link = tfy__table_walk(&self->held, NULL), *next; link; link = next) {
+        Held *held = TABLE_ITEM(link, Held, by_run);
+        next = tfy__table_walk(&self->held, link);
+        if (held->listed == self->readings) continue;
+        tfy__table_remove(&self->held, link);
+        free(held);
+    }
+}
+
+/* Reads which runs the session owns, and hands over those that it was never told of. */
+static int find_lost_claims(HubCluster *self)
+{
+    TfyClaimed owned[CLAIMS_MOST];
+    int64_t after = 0;
+    int count = CLAIMS_MOST, code = 0;
+    self->readings++;
+    while (!code && count == CLAIMS_MOST) {
+        count = self->cluster->ops->see_owned(self->cluster, self->hub.session, after, owned, CLAIMS_MOST);
+        if (count < 0) return count;
+        for (int i = 0; !code && i < count; i++) {
+            Held *held = TABLE_ITEM(tfy__table_find(&self->held, hash_of(owned[i].run)), Held, by_run);
+            after = owned[i].run;
+            if (held && held->claims == owned[i].claims)
+                held->listed = self->readings;
+            else
+                code = hand_over(self, &owned[i]);
+        }
+    }
+    if (!code) forget_left(self);
+    return code;
+}
+
+/* What the loop has room for, without what waits for it already. */
+static uint32_t room_for(HubCluster *self, int64_t *program)
+{
+    pthread_mutex_lock(&self->mutex);
+    const uint32_t room = self->room > self->claim_count ? self->room - self->claim_count : 0;
+    *program = self->program;
+    pthread_mutex_unlock(&self->mutex);
+    return room < CLAIMS_MOST ? room : CLAIMS_MOST;
+}
+
+static int64_t find_queue(HubCluster *self, int64_t program)
+{
+    if (self->queue_program == program) return self->queue;
+    const char *pool = self->open.pool ? self->open.pool : "default";
+    const int64_t queue = self->cluster->ops->queue(self->cluster, pool, program);
+    if (queue > 0) self->queue_program = program, self->queue = queue;
+    return queue;
+}
+
+static int64_t claim_runs(HubCluster *self, int64_t now_ms)
+{
+    TfyClaimed claimed[CLAIMS_MOST];
+    int64_t program;
+    int code = 0;
+    (void)now_ms;
+    if (self->claim_lost || self->held.count > 4096) {
+        if ((code = find_lost_claims(self)) < 0) return code;
+        self->claim_lost = false;
+    }
+    const uint32_t room = room_for(self, &program);
+    if (!room || !program) return jittered(self, POLL_MS);
+    const int64_t queue = find_queue(self, program);
+    if (queue < 0) return queue;
+    const int count = self->cluster->ops->claim(self->cluster, self->hub.session, queue, claimed, room);
+    self->claim_lost = count == TFY_STORE_UNKNOWN;
+    if (count < 0) return count;
+    self->claim_lost = count > 0; /* until all of them were handed over */
+    for (int i = 0; !code && i < count; i++) code = hand_over(self, &claimed[i]);
+    if (code) return code;
+    self->claim_lost = false;
+    return count == (int)room ? 0 : jittered(self, POLL_MS);
+}
+
+/* ---- mail ---- */
+
+static int take_mail(void *state, const TfyMail *mail)
+{
+    HubCluster *self = state;
+    pthread_mutex_lock(&self->mutex);
+    Box *box = find_box(self, mail->run);
+    const bool is_new = !box || mail->n > box->letters.newest;
+    if (!box) box = make_box(self, mail->run);
+    const bool put = box && put_letter(&box->letters, mail);
+    if (box && box->listed != UINT64_MAX) box->listed = self->readings;
+    if (put && is_new) wake(self);
+    pthread_mutex_unlock(&self->mutex);
+    return put ? 0 : TFY_E_NOMEM;
+}
+
+static int64_t read_inbox(HubCluster *self, int64_t now_ms)
+{
+    (void)now_ms;
+    self->readings++;
+    const int code = self->cluster->ops->see_inbox(self->cluster, self->hub.session, take_mail, self);
+    if (code) return code;
+    /* What had mail before, and has none: the run has ended, or has left with a verdict on it. */
+    pthread_mutex_lock(&self->mutex);
+    for (Box *box = self->boxes.first, *next; box; box = next) {
+        next = box->next;
+        if (box->listed < self->readings) drop_box(self, box);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return jittered(self, POLL_MS);
+}
+
+/* ---- other sessions ---- */
+
+typedef struct Living {
+    TfyBeat *items;
+    uint32_t count, room;
+} Living;
+
+static int note_living(void *state, const TfyLiving *session)
+{
+    Living *living = state;
+    if (!GROW(living->items, living->room, living->count + 1, 64)) return TFY_E_NOMEM;
+    living->items[living->count++] = *session;
+    return 0;
+}
+
+/* Those of a session that has ended; 0: of all that have. */
+static int free_runs(HubCluster *self, int64_t session)
+{
+    int count;
+    do count = self->cluster->ops->free_runs(self->cluster, session, FREE_MOST);
+    while (count == FREE_MOST);
+    return count < 0 ? count : 0;
+}
+
+static int end_session(HubCluster *self, const TfyBeat *late)
+{
+    char why[120];
+    snprintf(why, sizeof why, "it committed nothing for %" PRId64 " ms", late->lease_ms + late->lease_ms / 10);
+    const int ended = self->cluster->ops->end_session(self->cluster, late->session, late->beat, self->hub.session, why);
+    return ended == 1 ? free_runs(self, late->session) : ended;
+}
+
+static int64_t observe(HubCluster *self, int64_t now_ms)
+{
+    Living living = {0};
+    TfyBeat late[LATE_MOST];
+    int code = self->cluster->ops->see_living(self->cluster, note_living, &living);
+    int count = code ? 0 : tfy__observer_see(&self->observer, living.items, living.count, now_ms, late, LATE_MOST);
+    free(living.items);
+    if (count < 0) code = count;
+    for (int i = 0; !code && i < count; i++) code = end_session(self, &late[i]);
+    return code ? code : jittered(self, tfy__observer_pause_ms(&self->observer));
+}
+
+static bool is_eldest(const HubCluster *self)
+{
+    return !self->observer.lower;
+}
+
+static int64_t wake_due(HubCluster *self, int64_t now_ms)
+{
+    (void)now_ms;
+    const int count = is_eldest(self) ? self->cluster->ops->wake_due(self->cluster, FREE_MOST) : 0;
+    return count < 0 ? count : count == FREE_MOST ? 0 : jittered(self, is_eldest(self) ? DUE_MS : POLL_MS);
+}
+
+static int64_t free_orphans(HubCluster *self, int64_t now_ms)
+{
+    (void)now_ms;
+    const int code = is_eldest(self) ? free_runs(self, 0) : 0;
+    return code ? code : jittered(self, ORPHANS_MS);
+}
+
+/* ---- the thread ---- */
+
+static const Duty duties[DUTIES] = {
+    [OBSERVE] = observe, [CLAIM] = claim_runs, [INBOX] = read_inbox, [DUE] = wake_due, [ORPHANS] = free_orphans};
+
+static bool may_pass(int64_t code)
+{
+    return code == TFY_STORE_AWAY || code == TFY_STORE_UNKNOWN || code == TFY_STORE_FULL;
+}
+
+static void give_up(HubCluster *self, int64_t code)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->code = (int)code;
+    if (code == TFY_E_NOMEM)
+        snprintf(self->error, sizeof self->error, "no memory for what the database says");
+    else
+        snprintf(self->error, sizeof self->error, "%s", self->cluster->error);
+    wake(self);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+/* Does what is due; returns when something is due next. A session that has ended hears of it from its log. */
+static int64_t work_once(HubCluster *self, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+    for (int i = 0; i < DUTIES && !self->code; i++) {
+        if (self->due_ms[i] <= now_ms) {
+            const int64_t pause_ms = duties[i](self, now_ms);
+            if (pause_ms < 0 && !may_pass(pause_ms) && pause_ms != TFY_STORE_FENCED) give_up(self, pause_ms);
+            if (pause_ms < 0) {
+                self->away_ms = self->away_ms ? self->away_ms * 2 : AWAY_MS;
+                if (self->away_ms > AWAY_MOST_MS) self->away_ms = AWAY_MOST_MS;
+                self->due_ms[i] = now_ms + jittered(self, self->away_ms);
+                return self->due_ms[i]; /* nor would the others be answered */
+            }
+            self->away_ms = 0;
+            self->due_ms[i] = now_ms + pause_ms;
+        }
+        if (self->due_ms[i] < next_ms) next_ms = self->due_ms[i];
+    }
+    return next_ms;
+}
+
+static void *work(void *arg)
+{
+    HubCluster *self = arg;
+    pthread_mutex_lock(&self->mutex);
+    while (!self->ends) {
+        if (self->kicked) self->due_ms[CLAIM] = 0;
+        self->kicked = false;
+        pthread_mutex_unlock(&self->mutex);
+        const int64_t next_ms = work_once(self, monotonic_ms());
+        pthread_mutex_lock(&self->mutex);
+        const struct timespec until = {.tv_sec = next_ms / 1000, .tv_nsec = next_ms % 1000 * 1000000};
+        while (!self->ends && !self->kicked && (self->code || monotonic_ms() < next_ms)) {
+            if (self->code)
+                pthread_cond_wait(&self->kick, &self->mutex);
+            else
+                pthread_cond_timedwait(&self->kick, &self->mutex, &until);
+        }
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return NULL;
+}
+
+int64_t tfy__hub_cluster_work(TfyHub *hub)
+{
+    HubCluster *self = inside(hub);
+    CHECK(!self->started);
+    if (self->kicked) self->due_ms[CLAIM] = 0;
+    self->kicked = false;
+    return work_once(self, self->open.by_hand_ms(self->open.state));
+}
+
+/* ---- what the loop asks ---- */
+
+static int join(TfyHub *hub, TfyStore **store, char *error_text)
+{
+    const HubCluster *self = inside(hub);
+    return self->open.join(self->open.state, hub->session, hub->lease_ms, store, error_text);
+}
+
+/* In the thread that writes the log. A process whose end has begun does not go on as if it had a lease. */
+static void renewed(TfyHub *hub, int64_t sent_ns)
+{
+    if (!inside(hub)->open.leased) return;
+    const int code = tfy__lease_renew(sent_ns, hub->lease_ms);
+    if (code >= 0) return;
+    dprintf(STDERR_FILENO, "tfy: the lease of session %" PRId64 " cannot be renewed: %s\n", hub->session,
+            strerror(-code));
+    _exit(EXIT_FENCED);
+}
+
+static void want(TfyHub *hub, int64_t program, uint32_t room)
+{
+    HubCluster *self = inside(hub);
+    pthread_mutex_lock(&self->mutex);
+    const bool more = room && (!self->room || self->program != program);
+    self->program = program;
+    self->room = room;
+    self->kicked |= more;
+    if (more) pthread_cond_signal(&self->kick);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+static bool claimed(TfyHub *hub, TfyClaim *claim)
+{
+    HubCluster *self = inside(hub);
+    pthread_mutex_lock(&self->mutex);
+    Claim *taken = LIST_TAKE(&self->claims, next);
+    if (taken) {
+        *claim = taken->claim;
+        self->claim_count--;
+        if (self->room) self->room--;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    free(taken);
+    return taken;
+}
+
+static int64_t news(TfyHub *hub)
+{
+    HubCluster *self = inside(hub);
+    int64_t run = 0;
+    pthread_mutex_lock(&self->mutex);
+    Box *box = self->boxes.first;
+    if (box && box->named != self->round) {
+        box->named = self->round;
+        run = box->run;
+        LIST2_REMOVE(&self->boxes, box, prev, next);
+        LIST2_APPEND(&self->boxes, box, prev, next);
+    } else {
+        self->round++;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return run;
+}
+
+static bool mail(TfyHub *hub, int64_t run, int64_t after, TfyMail *out)
+{
+    HubCluster *self = inside(hub);
+    free_mail(&self->given);
+    pthread_mutex_lock(&self->mutex);
+    Box *box = find_box(self, run);
+    while (box && box->letters.first && box->letters.first->mail.n <= after) drop_letter(&box->letters);
+    const Letter *letter = box ? box->letters.first : NULL;
+    const bool found = letter && copy_mail(&self->given, &letter->mail);
+    if (box && !letter) drop_box(self, box);
+    pthread_mutex_unlock(&self->mutex);
+    *out = self->given;
+    return found;
+}
+
+static void wake_by(TfyHub *hub, void (*wake_loop)(void *arg), void *arg)
+{
+    HubCluster *self = inside(hub);
+    pthread_mutex_lock(&self->mutex);
+    self->wake = wake_loop;
+    self->wake_arg = arg;
+    pthread_mutex_unlock(&self->mutex);
+}
+
+static int failed(TfyHub *hub, char *error_text)
+{
+    HubCluster *self = inside(hub);
+    pthread_mutex_lock(&self->mutex);
+    const int code = self->code;
+    if (code) snprintf(error_text, TFY_ERROR_TEXT, "%s", self->error);
+    pthread_mutex_unlock(&self->mutex);
+    return code;
+}
+
+static const TfyHubOps ops = {.join = join,
+                              .renewed = renewed,
+                              .want = want,
+                              .claimed = claimed,
+                              .news = news,
+                              .mail = mail,
+                              .wake_by = wake_by,
+                              .failed = failed};
+
+/* ---- opening and closing ---- */
+
+static void free_hub(HubCluster *self)
+{
+    for (Claim *claim; (claim = LIST_TAKE(&self->claims, next));) free(claim);
+    while (self->boxes.first) drop_box(self, self->boxes.first);
+    tfy__table_free(&self->by_run);
+    self->readings++;
+    forget_left(self);
+    tfy__table_free(&self->held);
+    tfy__observer_free(&self->observer);
+    free_mail(&self->given);
+    self->cluster->ops->close(self->cluster);
+    pthread_cond_destroy(&self->kick);
+    pthread_mutex_destroy(&self->mutex);
+    free(self);
+}
+
+static int begin(HubCluster *self, char *error_text)
+{
+    const int64_t sent_ns = tfy__lease_now_ns();
+    const int64_t id = self->cluster->ops->open_session(self->cluster, &self->open.session, &self->hub.lease_ms);
+    if (id < 0) return tfy__log_refuse(error_text, (int)id, "%s", self->cluster->error);
+    self->hub.session = self->observer.session = id;
+    self->seed = (uint64_t)id;
+    const int late = self->open.leased ? tfy__lease_renew(sent_ns, self->hub.lease_ms) : 0;
+    if (late < 0)
+        return tfy__log_refuse(error_text, TFY_E_STATE, "this process cannot be held to a lease: %s", strerror(-late));
+    if (self->open.by_hand_ms) return 0;
+    self->started = pthread_create(&self->thread, NULL, work, self) == 0;
+    return self->started ? 0 : tfy__log_refuse(error_text, TFY_E_NOMEM, "no thread for the database");
+}
+
+int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text)
+{
+    pthread_condattr_t monotonic;
+    HubCluster *self = calloc(1, sizeof *self);
+    *hub = NULL;
+    if (!self) {
+        open->cluster->ops->close(open->cluster);
+        return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a session");
+    }
+    *self = (HubCluster){.hub = {.ops = &ops, .worker = open->session.worker}, .open = *open, .cluster = open->cluster};
+    self->round = 1;
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&self->kick, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    const int code = begin(self, error_text);
+    if (code)
+        free_hub(self);
+    else
+        *hub = &self->hub;
+    return code;
+}
+
+typedef struct Own {
+    int64_t session, beat; /* beat -1: it does not live */
+} Own;
+
+static int find_own(void *state, const TfyLiving *living)
+{
+    Own *own = state;
+    if (living->session == own->session) own->beat = living->beat;
+    return 0;
+}
+
+/* A session that cannot be ended here is ended by others. */
+static void end_own(HubCluster *self)
+{
+    TfyCluster *cluster = self->cluster;
+    Own own = {self->hub.session, -1};
+    if (cluster->ops->see_living(cluster, find_own, &own) || own.beat < 0) return;
+    if (cluster->ops->end_session(cluster, own.session, own.beat, own.session, "it is done") == 1)
+        (void)free_runs(self, own.session);
+}
+
+void tfy__hub_cluster_close(TfyHub *hub, bool done)
+{
+    if (!hub) return;
+    HubCluster *self = inside(hub);
+    pthread_mutex_lock(&self->mutex);
+    self->ends = true;
+    pthread_cond_signal(&self->kick);
+    pthread_mutex_unlock(&self->mutex);
+    if (self->started) pthread_join(self->thread, NULL);
+    if (done) end_own(self);
+    free_hub(self);
+}
