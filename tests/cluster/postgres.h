@@ -110,7 +110,7 @@ static inline bool postgres_link(Postgres *server, const char *name)
 
 static inline bool postgres_start(Postgres *server)
 {
-    char data[80], sockets[80];
+    char data[80], sockets[120];
     snprintf(data, sizeof data, "%s/data", server->directory);
     snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", server->directory);
     char *const words[] = {

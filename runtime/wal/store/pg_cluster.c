@@ -170,7 +170,7 @@ static int queue_asks(PgCluster *self, bool writes, Answer *answer)
     answer->number = self->link.queued - 1; /* the last one */
     if (!writes) return code;
     answer->last = self->link.queued;
-    return code ? code : tfy__pg_queue_text(&self->link, "COMMIT", "commit");
+    return code ? code : tfy__pg_queue_commit(&self->link);
 }
 
 static int told(PgCluster *self, int code)

@@ -535,7 +535,7 @@ static int queue_all(PgStore *self, Answers *answers)
     if (!code && self->request.leaving.count) answers->leaving = self->writing.queued;
     if (!code) code = queue_leaving(self);
     answers->commit = self->writing.queued;
-    return code ? code : tfy__pg_queue_text(&self->writing, "COMMIT", "commit");
+    return code ? code : tfy__pg_queue_commit(&self->writing);
 }
 
 static int fenced(PgStore *self, const TfyStoreHold *hold)
@@ -651,7 +651,7 @@ static int confirm(PgStore *self, const TfyStoreHold *hold)
     tfy__pg_ask_word(&ask, hold->session);
     tfy__pg_ask_word(&ask, hold->commit);
     if (!code) code = tfy__pg_queue(link, &ask);
-    if (!code) code = tfy__pg_queue_text(link, "COMMIT", "commit");
+    if (!code) code = tfy__pg_queue_commit(link);
     if (!code) code = tfy__pg_sync(link, see_confirmed, &confirmed);
     tfy__pg_unqueue(link);
     if (code) return code;

@@ -177,6 +177,12 @@ int tfy__pg_queue_text(TfyPgLink *link, const char *text, const char *what)
     return tfy__pg_queue(link, &ask);
 }
 
+int tfy__pg_queue_commit(TfyPgLink *link)
+{
+    const int code = tfy__pg_queue_text(link, "COMMIT", "commit");
+    return code == TFY_STORE_AWAY ? TFY_STORE_UNKNOWN : code;
+}
+
 static int queue_settings(TfyPgLink *link, bool local)
 {
     TfyPgAsk ask;
@@ -277,7 +283,8 @@ static int send_queued(TfyPgLink *link, TfyPgSee *see, void *state)
     CHECK(link->queued > 0);
     link->warned = false;
     link->failed_at = -1;
-    if (!link->api->pipelineSync(link->conn)) return lose(link, TFY_STORE_AWAY, NULL);
+    /* Even now closing the connection sends what was queued. */
+    if (!link->api->pipelineSync(link->conn)) return lose(link, TFY_STORE_UNKNOWN, NULL);
     return take_answers(link, see, state);
 }
 
@@ -408,11 +415,17 @@ static int set_up(TfyPgLink *link)
     return code;
 }
 
-/* Whether the server has said good-bye, or the connection broke, since it was last used. */
+/* Whether the server has said good-bye, or the connection broke, since it was last used: its last words come before its end. */
 static bool still_there(TfyPgLink *link)
 {
     if (!link->conn) return false;
-    if (link->api->consumeInput(link->conn) && link->api->status(link->conn) == TFY_PG_CONNECTED) return true;
+    for (int i = 0; i < 4; i++) {
+        struct pollfd on = {.fd = link->api->socket(link->conn), .events = POLLIN};
+        if (on.fd >= 0 && poll(&on, 1, 0) == 0) return true;
+        if (on.fd < 0 || !link->api->consumeInput(link->conn)) break;
+        link->api->isBusy(link->conn); /* takes what it says */
+    }
+    if (link->api->status(link->conn) == TFY_PG_CONNECTED) return true;
     lose(link, 0, NULL);
     return false;
 }

@@ -75,6 +75,8 @@ int tfy__pg_queue(TfyPgLink *link, const TfyPgAsk *ask);
 /* BEGIN, and the settings of a transaction where a connection cannot hold them. */
 int tfy__pg_queue_begin(TfyPgLink *link, const char *begin);
 int tfy__pg_queue_text(TfyPgLink *link, const char *text, const char *what);
+/* COMMIT, which may happen even if this fails: then TFY_STORE_UNKNOWN, not _AWAY. */
+int tfy__pg_queue_commit(TfyPgLink *link);
 /* Sends what is queued. see: NULL: nobody is interested. */
 int tfy__pg_sync(TfyPgLink *link, TfyPgSee *see, void *state);
 /* Forgets what was queued, with its connection. */

@@ -166,6 +166,21 @@ int tfy__pg_put_verdict(TfyStore *store, const TfyStoreVerdict *verdict)
     return kept(request);
 }
 
+/* PostgreSQL has no NUL in texts: U+FFFD is there instead. The run's record has the text as it was. */
+static size_t keep_cell(PgRequest *request, TfyCell *cell)
+{
+    const size_t at = request->texts.len;
+    const char *from = cell->bytes, *end = from + cell->len, *nul;
+    while (cell->kind == TFY_CELL_TEXT && (nul = memchr(from, '\0', (size_t)(end - from)))) {
+        tfy__buffer_add(&request->texts, from, (size_t)(nul - from));
+        tfy__buffer_text(&request->texts, "\xef\xbf\xbd");
+        from = nul + 1;
+    }
+    keep(request, from, (size_t)(end - from));
+    cell->len = request->texts.len - at - 1;
+    return at;
+}
+
 int tfy__pg_put_saved(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count)
 {
     PgRequest *request = request_of(store);
@@ -177,7 +192,7 @@ int tfy__pg_put_saved(TfyStore *store, const char *sql, const TfyCell *cells, ui
         if (!cell) return TFY_E_NOMEM;
         *cell = cells[i];
         /* The place of its bytes, until the texts do not grow any more. */
-        if (cells[i].bytes) cell->i = (int64_t)keep(request, cells[i].bytes, cells[i].len);
+        if (cells[i].bytes) cell->i = (int64_t)keep_cell(request, cell);
     }
     return kept(request);
 }

@@ -120,7 +120,7 @@ static int make_tables(TfyPgLink *link, const TfyPgMake *make)
         code = tfy__pg_queue_text(link, statements[i], "create the tables");
     if (!code) code = queue_view(link, &view);
     if (!code) code = queue_meta(link, make);
-    if (!code) code = tfy__pg_queue_text(link, "COMMIT", "commit");
+    if (!code) code = tfy__pg_queue_commit(link);
     if (!code) code = tfy__pg_sync(link, NULL, NULL);
     tfy__pg_unqueue(link);
     tfy__buffer_free(&view);
