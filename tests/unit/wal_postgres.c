@@ -42,7 +42,7 @@ static int make_world(void **state)
     TfyPgOpen open = {.address = server.address};
     if (tfy__pg_cluster_open(&world.cluster, &open, error)) fail_msg("%s", error);
     open.session = world.hold.session =
-        world.cluster->ops->open_session(world.cluster, &(TfyNewSession){.lease_ms = 3000});
+        world.cluster->ops->open_session(world.cluster, &(TfyNewSession){.lease_ms = 3000}, &(int64_t){0});
     open.lease_ms = 60000;
     if (tfy__pg_open(&world.store, &open, error)) fail_msg("%s", error);
     const int64_t queue = world.cluster->ops->queue(world.cluster, "default", 1);

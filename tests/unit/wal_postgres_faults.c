@@ -49,7 +49,7 @@ static void deploy(void)
     TfyPgOpen open = {.address = server.address};
     const TfyStoreProgram program = {.id = 1, .hash = "0123456789abcde", .tfyc = "1", .source = "s", .layout = "{}"};
     if (tfy__pg_cluster_open(&cluster, &open, error)) fail_msg("%s", error);
-    open.session = cluster->ops->open_session(cluster, &(TfyNewSession){.lease_ms = 3000});
+    open.session = cluster->ops->open_session(cluster, &(TfyNewSession){.lease_ms = 3000}, &(int64_t){0});
     if (tfy__pg_open(&store, &open, error)) fail_msg("%s", error);
     assert_int_equal(store->ops->begin(store, &(TfyStoreHold){open.session, 1}), 0);
     assert_int_equal(store->ops->put_program(store, &program), 0);
@@ -70,7 +70,8 @@ static int make_world(void **state)
     world = (World){.length = 1};
     assert_true(postgres_fresh(&server, &(TfyPgMake){.lease_ms = 3000}));
     if (tfy__pg_cluster_open(&world.cluster, &(TfyPgOpen){.address = server.address}, error)) fail_msg("%s", error);
-    world.hold.session = world.cluster->ops->open_session(world.cluster, &(TfyNewSession){.lease_ms = 3000});
+    world.hold.session =
+        world.cluster->ops->open_session(world.cluster, &(TfyNewSession){.lease_ms = 3000}, &(int64_t){0});
     open_store(&world, 60000);
     world.queue = world.cluster->ops->queue(world.cluster, "default", 1);
     world.run = world.cluster->ops->submit(
