@@ -160,7 +160,7 @@ static int begin_writing(TfyLog *log, char *error_text)
 
 static void join_shared(TfyLog *log, const TfyLogOptions *options)
 {
-    CHECK(!options->path && options->session > 0 && !options->read_only);
+    CHECK(!options->path && (options->session > 0 || options->read_only));
     log->shared = true;
     log->store = options->store;
     log->session = options->session;
