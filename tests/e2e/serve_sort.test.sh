@@ -91,7 +91,7 @@ filters = {
     "of a word": ({"q": "cup"}, lambda run: run["workflow"] == "asks"),
     "of the start of words": ({"q": "TEA"}, lambda run: run["workflow"] != "asks"),
     "of a word and a label": ({"q": "cup", "label.team": "web"}, lambda run: run["workflow"] == "asks"),
-    "since": ({"after": runs[5]["started"][:19] + "Z"}, lambda run: True),
+    "since": ({"after": runs[5]["started"][:19] + "Z"}, lambda run: run["started"][:19] >= runs[5]["started"][:19]),
     "that nothing has": ({"q": "coffee"}, lambda run: False),
 }
 for name, value in values.items():
