@@ -21,6 +21,7 @@ typedef struct World {
 } World;
 
 static Postgres postgres; /* one for all tests */
+static char address[300]; /* of the test's database in it */
 
 static int64_t now_ms(void *state)
 {
@@ -34,7 +35,7 @@ static TfyCluster *open_cluster(World *world)
 {
     TfyCluster *cluster = NULL;
     char error[TFY_ERROR_TEXT] = "no memory";
-    const TfyPgOpen open = {.address = postgres.address};
+    const TfyPgOpen open = {.address = address};
     const int code = world->shared ? tfy__shared_cluster(&cluster, world->shared, now_ms, NULL)
                                    : tfy__pg_cluster_open(&cluster, &open, error);
     if (code) fail_msg("%s", error);
@@ -44,7 +45,7 @@ static TfyCluster *open_cluster(World *world)
 static void open_store(World *world)
 {
     char error[TFY_ERROR_TEXT] = "no memory";
-    const TfyPgOpen open = {.address = postgres.address, .session = world->sessions[0]};
+    const TfyPgOpen open = {.address = address, .session = world->sessions[0]};
     const int code =
         world->shared ? tfy__shared_join(world->shared, &world->store) : tfy__pg_open(&world->store, &open, error);
     if (code) fail_msg("%s", error);
@@ -75,16 +76,28 @@ static int make_world(void **state)
     return 0;
 }
 
-static int make_world_in_postgres(void **state)
+static int make_world_with(void **state, const char *settings)
 {
     static World world;
     *state = NULL;
     if (!postgres.directory[0]) return 0;
     world = (World){0};
     assert_true(postgres_fresh(&postgres, &(TfyPgMake){.lease_ms = 3000}));
+    snprintf(address, sizeof address, "%s%s", postgres.address, settings);
     fill(&world);
     *state = &world;
     return 0;
+}
+
+static int make_world_in_postgres(void **state)
+{
+    return make_world_with(state, "");
+}
+
+/* As behind a pooler. */
+static int make_world_unprepared(void **state)
+{
+    return make_world_with(state, "&tfy_prepare=0");
 }
 
 static int remove_world(void **state)
@@ -436,12 +449,12 @@ static void test_half_a_commit_does_not_hold_up_the_end(void **state)
     World *world = *state;
     Proxy proxy;
     TfyStore *store;
-    char address[300], error[TFY_ERROR_TEXT];
+    char before[300], error[TFY_ERROR_TEXT];
     const char *name = strstr(postgres.address, "///") + 3;
     assert_true(proxy_start(&proxy, postgres.directory));
-    snprintf(address, sizeof address, "postgresql:///%.*s?host=%s&user=tfy", (int)strcspn(name, "?"), name,
+    snprintf(before, sizeof before, "postgresql:///%.*s?host=%s&user=tfy", (int)strcspn(name, "?"), name,
              proxy.directory);
-    const TfyPgOpen open = {.address = address, .session = world->sessions[0], .lease_ms = 3000};
+    const TfyPgOpen open = {.address = before, .session = world->sessions[0], .lease_ms = 3000};
     if (tfy__pg_open(&store, &open, error)) fail_msg("%s", error);
     proxy_fate(&proxy, PROXY_HALF);
     assert_int_equal(store->ops->begin(store, &(TfyStoreHold){world->sessions[0], 1}), 0);
@@ -458,6 +471,135 @@ static void test_half_a_commit_does_not_hold_up_the_end(void **state)
     proxy_stop(&proxy);
 }
 
+/* ---- everybody at once ---- */
+
+enum { CROWD = 3, CROWD_RUNS = 24, ROUNDS = 120, LETTERS = 300 };
+
+/* A worker that claims runs, appends a record to each, and lets them go unless something has arrived. */
+typedef struct Crowd {
+    TfyCluster *cluster;
+    TfyStore *store;
+    TfyStoreHold hold;
+    int64_t queue, appended;
+    char error[400];
+} Crowd;
+
+static bool append_to(Crowd *self, const TfyClaimed *claimed, int count)
+{
+    TfyStore *store = self->store;
+    self->hold.commit++;
+    if (store->ops->begin(store, &self->hold)) return false;
+    for (int i = 0; i < count; i++) {
+        TfyLogRun row;
+        const TfyStoreLeaving leaving = {.run = claimed[i].run, .mail = claimed[i].mail, .due_ms = INT64_MAX};
+        /* What the run's row says of its length was written when it was let go. */
+        if (store->ops->get_run(store, claimed[i].run, &row)) return false;
+        const TfyLogRecord record = {.run = row.id,
+                                     .tid = 1,
+                                     .lsn = ++row.lsn,
+                                     .v = TFY_RECORD_V,
+                                     .type = TFY_R_VALUE,
+                                     .payload = "{}",
+                                     .payload_len = 2},
+                           *const list = &record;
+        if (store->ops->put_records(store, &list, 1) || store->ops->put_run(store, &row, TFY_RUN_CHANGES) ||
+            store->ops->put_leaving(store, &leaving, 1))
+            return false;
+    }
+    if (store->ops->commit(store)) return false;
+    self->appended += count;
+    return true;
+}
+
+/* Until none has stayed. */
+static bool work_on(Crowd *self, TfyClaimed *claimed, int count)
+{
+    while (count) {
+        if (!append_to(self, claimed, count)) return false;
+        count = (int)self->store->stayed_count;
+        if (count && self->cluster->ops->see_owned(self->cluster, self->hold.session, 0, claimed, ROOM) != count)
+            return snprintf(self->store->error, 100, "the stayed runs are not the owned ones"), false;
+    }
+    return true;
+}
+
+static void *work(void *state)
+{
+    Crowd *self = state;
+    TfyClaimed claimed[ROOM];
+    for (int i = 0; i < ROUNDS; i++) {
+        const int count = self->cluster->ops->claim(self->cluster, self->hold.session, self->queue, claimed, 5);
+        if (count < 0)
+            return snprintf(self->error, sizeof self->error, "claim: %d %s", count, self->cluster->error), NULL;
+        if (!work_on(self, claimed, count))
+            return snprintf(self->error, sizeof self->error, "commit: %s", self->store->error), NULL;
+    }
+    return NULL;
+}
+
+typedef struct Sender {
+    TfyCluster *cluster;
+    const int64_t *runs;
+    int code;
+} Sender;
+
+static void *send_letters(void *state)
+{
+    Sender *self = state;
+    for (int i = 0; i < LETTERS; i++) {
+        char id[20];
+        snprintf(id, sizeof id, "%d", i / 2); /* each of them twice */
+        const TfyMail mail = {.run = self->runs[i / 2 % CROWD_RUNS], .body = "{}", .id = id, .sender = "me"};
+        int64_t owner;
+        const int64_t code = self->cluster->ops->mail(self->cluster, &mail, &owner);
+        if (code < 0) return self->code = (int)code, NULL;
+    }
+    return NULL;
+}
+
+/* Workers, senders and those who wake runs, on the same runs: nobody waits for anybody in a circle, no record is missing or there
+ * twice, and no letter lies with a run that nobody will take. */
+static void test_everybody_at_once(void **state)
+{
+    static Crowd crowd[CROWD];
+    World *world = *state;
+    int64_t runs[CROWD_RUNS], appended = 0;
+    char error[TFY_ERROR_TEXT];
+    Sender senders[2];
+    pthread_t threads[CROWD + 2];
+    int64_t lease_ms;
+    for (int i = 0; i < CROWD_RUNS; i++) runs[i] = submit(world, i);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (Crowd){.cluster = open_cluster(world), .queue = world->queue};
+        crowd[i].hold.session =
+            crowd[i].cluster->ops->open_session(crowd[i].cluster, &(TfyNewSession){.lease_ms = 30000}, &lease_ms);
+        const TfyPgOpen open = {.address = address, .session = crowd[i].hold.session, .lease_ms = 30000};
+        if (tfy__pg_open(&crowd[i].store, &open, error)) fail_msg("%s", error);
+    }
+    for (int i = 0; i < 2; i++) senders[i] = (Sender){.cluster = world->clusters[i], .runs = runs};
+    for (int i = 0; i < CROWD + 2; i++)
+        assert_int_equal(i < CROWD ? pthread_create(&threads[i], NULL, work, &crowd[i])
+                                   : pthread_create(&threads[i], NULL, send_letters, &senders[i - CROWD]),
+                         0);
+    for (int i = 0; i < CROWD + 2; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < CROWD; i++) {
+        if (crowd[i].error[0]) fail_msg("%s", crowd[i].error);
+        appended += crowd[i].appended;
+        crowd[i].store->ops->close(crowd[i].store, true);
+        crowd[i].cluster->ops->close(crowd[i].cluster);
+    }
+    for (int i = 0; i < 2; i++)
+        if (senders[i].code) fail_msg("mail: %s", senders[i].cluster->error);
+    assert_true(appended > CROWD_RUNS);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.record"), appended + CROWD_RUNS);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.run r WHERE lsn <> (SELECT count(*) FROM "
+                                                "tfy.record WHERE run = r.id)"),
+                     0);
+    assert_int_equal(postgres_number(&postgres, "SELECT sum(mail) FROM tfy.run"), LETTERS / 2);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.inbox"), LETTERS / 2);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.run WHERE owner IS NOT NULL"), 0);
+}
+
 #define EACH_TEST(X)                                                                                                   \
     X(test_sessions)                                                                                                   \
     X(test_submitted_runs)                                                                                             \
@@ -466,6 +608,7 @@ static void test_half_a_commit_does_not_hold_up_the_end(void **state)
     X(test_mail) X(test_verdicts)
 #define EACH_SERVER_TEST(X)                                                                                            \
     X(test_claims_at_once)                                                                                             \
+    X(test_everybody_at_once)                                                                                          \
     X(test_half_a_commit_does_not_hold_up_the_end)
 
 #define IN_POSTGRES(test_)                                                                                             \
@@ -494,6 +637,8 @@ int main(void)
 {
 #define TEST(test_)       cmocka_unit_test_setup_teardown(test_, make_world, remove_world),
 #define TEST_IN_PG(test_) cmocka_unit_test_setup_teardown(postgres_##test_, make_world_in_postgres, remove_world),
-    const struct CMUnitTest tests[] = {EACH_TEST(TEST) EACH_TEST(TEST_IN_PG) EACH_SERVER_TEST(TEST_IN_PG)};
+#define UNPREPARED(test_) cmocka_unit_test_setup_teardown(postgres_##test_, make_world_unprepared, remove_world),
+    const struct CMUnitTest tests[] = {EACH_TEST(TEST) EACH_TEST(TEST_IN_PG) EACH_SERVER_TEST(TEST_IN_PG)
+                                           EACH_TEST(UNPREPARED)};
     return cmocka_run_group_tests_name("wal_cluster", tests, start_postgres, stop_postgres);
 }

@@ -39,73 +39,83 @@ typedef enum Call {
 } Call;
 
 #define NOW_MS   "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define MAIL_OF  "SELECT run, n, body, id, sender, verdict FROM tfy.inbox"
 #define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
 
 static const TfyPgStatement statements[C_COUNT] = {
-    [C_OPEN] = {"INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3,"
-                " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ") RETURNING id, lease_ms",
-                "open a session"},
-    [C_LIVING] = {"SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id", "read sessions"},
-    [C_HURRY] = {"SELECT set_config('lock_timeout', '500ms', true)", "set up a transaction"},
-    [C_END] = {"UPDATE tfy.session SET state = 9, ended = " NOW_MS ", ended_by = nullif($3::int8, 0), why = $4"
-               " WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
-               "end a session"},
-    [C_CUT] = {"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
-               " AND pid <> pg_backend_pid()",
-               "end the connections of a session"},
-    [C_FREE] = {"UPDATE tfy.run SET owner = NULL, due = 0 WHERE id IN (SELECT r.id FROM tfy.run r WHERE r.owner = $1"
-                " AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = $1 AND s.state <> 0)"
-                " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED) RETURNING 1",
-                "free runs"},
-    [C_FREE_ALL] = {"UPDATE tfy.run SET owner = NULL, due = 0 WHERE id IN (SELECT r.id FROM tfy.run r"
-                    " WHERE r.owner IS NOT NULL AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = r.owner"
-                    " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED) RETURNING 1",
-                    "free runs"},
-    [C_QUEUE] = {"INSERT INTO tfy.queue(pool, program, needs) VALUES ($1, $2::int8, '{}')"
-                 " ON CONFLICT (pool, program, needs) DO NOTHING",
-                 "make a queue"},
-    [C_FIND_QUEUE] = {"SELECT id FROM tfy.queue WHERE pool = $1 AND program = $2::int8 AND needs = '{}'",
-                      "find a queue"},
-    [C_NUMBER] = {"SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')), (SELECT id FROM tfy.run WHERE uuid = $1)",
-                  "number a run"},
-    [C_SUBMIT] = {"INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, ended, imported, sum, origin,"
-                  " parked, moved, base, parked_at, options, lsn, snap, rank) VALUES ($1::int8, $2, $3::int8, $4::int8,"
-                  " $5::int8, $6::int8, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $1::int8 << 16)",
-                  "submit a run"},
-    [C_RECORD] = {"INSERT INTO tfy.record(run, ts, chain, step, lsn, prev, task, point, type, v, payload)"
-                  " VALUES ($1, $2, $3, 0, 1, 0, $4::int8, 0, $5::int8, $6::int8, $7)",
-                  "append a run's first record"},
-    [C_ROOT] = {"INSERT INTO tfy.task(run, task, path, program, born, base, base_chain, head, chain, step, state, wait,"
-                " sum) VALUES ($1, $2::int8, $3, $4::int8, $5, $6, $7, $8, $9, $10, $11::int8, $12::int8, $13)",
-                "add a run's root"},
-    [C_LIVES] = {"SELECT 1/count(*) FROM (SELECT 1 FROM tfy.session WHERE id = $1 AND state = 0 FOR SHARE) AS s",
-                 "find the session"},
-    [C_CLAIM] = {"UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id IN (SELECT id FROM tfy.run WHERE"
-                 " queue = $2::int8 AND due = 0 AND " NOBODY_S " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED)"
+    [C_OPEN] = {.text = "INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3,"
+                        " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ")"
+                        " RETURNING id, lease_ms",
+                .what = "open a session"},
+    [C_LIVING] = {.text = "SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id",
+                  .what = "read sessions"},
+    [C_HURRY] = {.text = "SELECT set_config('lock_timeout', '500ms', true)", .what = "set up a transaction"},
+    [C_END] = {.text = "UPDATE tfy.session SET state = 9, ended = " NOW_MS ", ended_by = nullif($3::int8, 0), why = $4"
+                       " WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
+               .what = "end a session"},
+    [C_CUT] = {.text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
+                       " AND pid <> pg_backend_pid()",
+               .what = "end the connections of a session"},
+    /* A subquery that locks is an array, so that it is done once whatever the plan. */
+    [C_FREE] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r "
+                        "WHERE r.owner = $1"
+                        " AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = $1 AND s.state <> 0)"
+                        " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED)) RETURNING 1",
+                .what = "free runs"},
+    [C_FREE_ALL] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r"
+                            " WHERE r.owner IS NOT NULL AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = r.owner"
+                            " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED)) RETURNING 1",
+                    .what = "free runs"},
+    [C_QUEUE] = {.text = "INSERT INTO tfy.queue(pool, program, needs) VALUES ($1, $2::int8, '{}')"
+                         " ON CONFLICT (pool, program, needs) DO NOTHING",
+                 .what = "make a queue"},
+    [C_FIND_QUEUE] = {.text = "SELECT id FROM tfy.queue WHERE pool = $1 AND program = $2::int8 AND needs = '{}'",
+                      .what = "find a queue"},
+    [C_NUMBER] =
+        {.text = "SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')), (SELECT id FROM tfy.run WHERE uuid = $1)",
+         .what = "number a run"},
+    [C_SUBMIT] =
+        {.text = "INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, ended, imported, sum, origin,"
+                 " parked, moved, base, parked_at, options, lsn, snap, rank) VALUES ($1::int8, $2, $3::int8, $4::int8,"
+                 " $5::int8, $6::int8, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $1::int8 << 16)",
+         .what = "submit a run"},
+    [C_RECORD] = {.text = "INSERT INTO tfy.record(run, ts, chain, step, lsn, prev, task, point, type, v, payload)"
+                          " VALUES ($1, $2, $3, 0, 1, 0, $4::int8, 0, $5::int8, $6::int8, $7)",
+                  .what = "append a run's first record"},
+    [C_ROOT] =
+        {.text =
+             "INSERT INTO tfy.task(run, task, path, program, born, base, base_chain, head, chain, step, state, wait,"
+             " sum) VALUES ($1, $2::int8, $3, $4::int8, $5, $6, $7, $8, $9, $10, $11::int8, $12::int8, $13)",
+         .what = "add a run's root"},
+    [C_LIVES] = {.text =
+                     "SELECT 1/count(*) FROM (SELECT 1 FROM tfy.session WHERE id = $1 AND state = 0 FOR SHARE) AS s",
+                 .what = "find the session"},
+    [C_CLAIM] =
+        {.text = "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE"
+                 " queue = $2::int8 AND due = 0 AND " NOBODY_S " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"
                  " RETURNING id, claims, mail",
-                 "claim runs"},
-    [C_OWNED] = {"SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
-                 "read a session's runs"},
-    [C_DUE] = {"UPDATE tfy.run SET due = 0 WHERE id IN (SELECT id FROM tfy.run WHERE due > 0 AND due <= " NOW_MS
-               " AND " NOBODY_S " ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING 1",
-               "wake runs"},
-    [C_KNOWN] = {"SELECT i.n, coalesce(r.owner, 0), r.state FROM tfy.run r LEFT JOIN tfy.inbox i ON i.run = r.id"
-                 " AND i.id = $2 WHERE r.id = $1",
-                 "find mail"},
-    [C_MAIL] = {"WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL THEN 0 ELSE due END"
-                " WHERE id = $1 AND state < 12 RETURNING id, mail, owner) INSERT INTO tfy.inbox(run, n, session, body,"
-                " id, sender, at) SELECT r.id, r.mail, r.owner, $2, $3, $4, " NOW_MS " FROM r"
-                " RETURNING n, coalesce(session, 0)",
-                "send mail"},
-    [C_SEE] = {"SELECT run, n, body, id, sender, verdict FROM tfy.inbox WHERE run = $1 AND n > $2::int8"
-               " ORDER BY n",
-               "read mail"},
-    [C_OPEN_MAIL] = {"SELECT run, n, body, id, sender, verdict FROM tfy.inbox WHERE run = $1 AND n > $2::int8"
-                     " AND verdict IS NULL ORDER BY n",
-                     "read mail"},
-    [C_INBOX] = {"SELECT run, n, body, id, sender, verdict FROM tfy.inbox WHERE session = $1 AND verdict IS NULL"
-                 " ORDER BY run, n",
-                 "read mail"},
+         .what = "claim runs"},
+    [C_OWNED] = {.text = "SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
+                 .what = "read a session's runs"},
+    [C_DUE] =
+        {.text =
+             "UPDATE tfy.run SET due = 0 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE due > 0 AND due <= " NOW_MS
+             " AND " NOBODY_S " ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING 1",
+         .what = "wake runs"},
+    [C_KNOWN] = {.text =
+                     "SELECT i.n, coalesce(r.owner, 0), r.state FROM tfy.run r LEFT JOIN tfy.inbox i ON i.run = r.id"
+                     " AND i.id = $2 WHERE r.id = $1",
+                 .what = "find mail"},
+    [C_MAIL] =
+        {.text = "WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL THEN 0 ELSE due END"
+                 " WHERE id = $1 AND state < 12 RETURNING id, mail, owner) INSERT INTO tfy.inbox(run, n, session, body,"
+                 " id, sender, at) SELECT r.id, r.mail, r.owner, $2, $3, $4, " NOW_MS " FROM r"
+                 " RETURNING n, coalesce(session, 0)",
+         .what = "send mail"},
+    [C_SEE] = {.text = MAIL_OF " WHERE run = $1 AND n > $2::int8 ORDER BY n", .what = "read mail"},
+    [C_OPEN_MAIL] = {.text = MAIL_OF " WHERE run = $1 AND n > $2::int8 AND verdict IS NULL ORDER BY n",
+                     .what = "read mail"},
+    [C_INBOX] = {.text = MAIL_OF " WHERE session = $1 AND verdict IS NULL ORDER BY run, n", .what = "read mail"},
 };
 
 typedef struct PgCluster {
@@ -165,7 +175,7 @@ static int see_answer(void *state, int number, TfyPgResult *result, bool *kept)
 
 static int queue_asks(PgCluster *self, bool writes, Answer *answer)
 {
-    int code = writes ? tfy__pg_queue_begin(&self->link, "BEGIN") : 0;
+    int code = writes ? tfy__pg_queue_begin(&self->link, TFY_PG_BEGIN) : 0;
     for (int i = 0; !code && i < self->count; i++) code = tfy__pg_queue(&self->link, &self->asks[i]);
     answer->number = self->link.queued - 1; /* the last one */
     if (!writes) return code;

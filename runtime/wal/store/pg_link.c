@@ -13,13 +13,16 @@
 
 enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 2000, SERVER_LEAST = 150000 };
 
-/* $1: for the transaction alone, where a connection does not hold it. A stronger synchronous_commit is left as it is. */
+/* $1: for the transaction alone, where a connection does not hold it. A stronger synchronous_commit is left as it is.
+ *
+ * Every statement finds its rows by an index, for each row that it is given. A plan that reads a whole table instead can look
+ * better while the tables are small or their statistics old, and a prepared statement may keep it for long. */
 static const char settings[] =
     "SELECT set_config('lock_timeout', '5s', $1),"
     " set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'remote_apply'"
     " THEN 'remote_apply' ELSE 'on' END, $1),"
-    " set_config('jit', 'off', $1)";
-static const char isolation[] = "SET default_transaction_isolation = 'read committed'";
+    " set_config('enable_seqscan', 'off', $1), set_config('enable_hashjoin', 'off', $1),"
+    " set_config('enable_mergejoin', 'off', $1), set_config('jit', 'off', $1)";
 static const char get_meta[] = "SELECT format, reads_from, db, lease_ms FROM tfy.meta WHERE id = 1";
 
 static int fail(TfyPgLink *link, int code, const char *what, const char *why)
@@ -127,7 +130,8 @@ void tfy__pg_ask(const TfyPgLink *link, TfyPgAsk *ask, int statement)
 {
     CHECK(statement >= 0 && statement < link->statement_count);
     tfy__pg_ask_text(ask, link->statements[statement].text, link->statements[statement].what);
-    ask->prepared = link->address->unprepared ? -1 : statement;
+    const bool prepared = !link->address->unprepared && !link->statements[statement].planned_anew;
+    ask->prepared = prepared ? statement : -1;
 }
 
 void tfy__pg_ask_text(TfyPgAsk *ask, const char *text, const char *what)
@@ -400,12 +404,12 @@ static int set_up(TfyPgLink *link)
     const bool holds = !link->address->unprepared;
     int code = check_server(link);
     if (!code && holds) code = queue_settings(link, false);
-    if (!code && holds) code = tfy__pg_queue_text(link, isolation, "set up a connection");
     if (!code && !link->bare) {
         opening.meta = link->queued;
         code = tfy__pg_queue_text(link, get_meta, "read table tfy.meta");
     }
-    for (int i = 0; !code && holds && i < link->statement_count; i++) code = prepare(link, i);
+    for (int i = 0; !code && holds && i < link->statement_count; i++)
+        if (!link->statements[i].planned_anew) code = prepare(link, i);
     if (code || !link->queued) return code;
     code = tfy__pg_sync(link, see_opening, &opening);
     const bool missing = is_one_of(link->state, "42P01 3F000") && link->failed_at == opening.meta;

@@ -26,10 +26,13 @@
 
 enum { TFY_PG_FORMAT = 1 /* of the tables; meta.format */, TFY_PG_STATE_BYTES = 6 };
 
-/* A statement that is prepared in each connection. */
+/* A statement that is prepared in each connection. A plan that is kept must be right for any number of rows in its arrays and in
+ * the tables: so such a statement looks up each row by itself, by a subquery or a list of ids. Those that join an array with a
+ * table are planned anew each time. */
 typedef struct TfyPgStatement {
     const char *text;
     const char *what; /* for messages: "append records" */
+    bool planned_anew;
 } TfyPgStatement;
 
 typedef struct TfyPgLink {
@@ -70,6 +73,9 @@ void tfy__pg_link_free(TfyPgLink *link);
 void tfy__pg_ask(const TfyPgLink *link, TfyPgAsk *ask, int statement);
 /* Any other one. */
 void tfy__pg_ask_text(TfyPgAsk *ask, const char *text, const char *what);
+
+/* How a transaction that writes begins, whatever is usual in the database. */
+#define TFY_PG_BEGIN "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 int tfy__pg_queue(TfyPgLink *link, const TfyPgAsk *ask);
 /* BEGIN, and the settings of a transaction where a connection cannot hold them. */

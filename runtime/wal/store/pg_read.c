@@ -21,26 +21,34 @@ enum { WALK_ROWS = 512 };
 #define PROGRAM_COLUMNS "id, hash, tfyc, source, layout, sum"
 
 const TfyPgStatement tfy__pg_reads[R_COUNT] = {
-    [R_GET_RECORD] = {"SELECT " RECORD_COLUMNS " FROM tfy.record WHERE run = $1 AND lsn = $2", "read a record"},
-    [R_GET_TASK] = {"SELECT " TASK_COLUMNS " FROM tfy.task WHERE run = $1 AND task = $2::int8", "read a task"},
-    [R_GET_RUN] = {"SELECT " RUN_COLUMNS " FROM tfy.run WHERE id = $1", "read a run"},
-    [R_FIND_RUN] = {"SELECT " RUN_COLUMNS " FROM tfy.run WHERE uuid = $1", "find a run"},
-    [R_GET_GAP] = {"SELECT below, chain FROM tfy.gap WHERE run = $1 AND lsn = $2", "read a gap"},
-    [R_GET_PROGRAM] = {"SELECT " PROGRAM_COLUMNS " FROM tfy.program WHERE id = $1::int8", "read a program"},
-    [R_FIND_PROGRAM] = {"SELECT " PROGRAM_COLUMNS " FROM tfy.program WHERE hash = $1", "find a program"},
-    [R_PIECES] = {"SELECT bytes FROM tfy.piece WHERE run = $1 AND lsn = $2 ORDER BY n", "read pieces of a record"},
-    [R_SEE_RECORDS] = {"SELECT " RECORD_COLUMNS " FROM tfy.record WHERE run = $1 AND lsn >= $2 ORDER BY lsn LIMIT 512",
-                       "read records"},
-    [R_SEE_TASKS] = {"SELECT " TASK_COLUMNS
-                     " FROM tfy.task WHERE run = $1 AND task >= $2::int8 ORDER BY task LIMIT 512",
-                     "read tasks"},
-    [R_SEE_RUNS] = {"SELECT " RUN_COLUMNS " FROM tfy.run WHERE id >= $1 ORDER BY id LIMIT 512", "read runs"},
-    [R_SEE_UNFINISHED] = {"SELECT " RUN_COLUMNS " FROM tfy.run WHERE id >= $1 AND state < 12 AND parked = 0"
-                          " ORDER BY id LIMIT 512",
-                          "read unfinished runs"},
-    [R_LAST_IDS] = {"SELECT (SELECT max(id) FROM tfy.run), (SELECT max(id) FROM tfy.program)", "read the last numbers"},
-    [R_LAST_TASK] = {"SELECT (SELECT max(task) FROM tfy.task WHERE run = r.id) FROM tfy.run r WHERE id = $1",
-                     "read the last task"},
+    [R_GET_RECORD] = {.text = "SELECT " RECORD_COLUMNS " FROM tfy.record WHERE run = $1 AND lsn = $2",
+                      .what = "read a record"},
+    [R_GET_TASK] = {.text = "SELECT " TASK_COLUMNS " FROM tfy.task WHERE run = $1 AND task = $2::int8",
+                    .what = "read a task"},
+    [R_GET_RUN] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE id = $1", .what = "read a run"},
+    [R_FIND_RUN] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE uuid = $1", .what = "find a run"},
+    [R_GET_GAP] = {.text = "SELECT below, chain FROM tfy.gap WHERE run = $1 AND lsn = $2", .what = "read a gap"},
+    [R_GET_PROGRAM] = {.text = "SELECT " PROGRAM_COLUMNS " FROM tfy.program WHERE id = $1::int8",
+                       .what = "read a program"},
+    [R_FIND_PROGRAM] = {.text = "SELECT " PROGRAM_COLUMNS " FROM tfy.program WHERE hash = $1",
+                        .what = "find a program"},
+    [R_PIECES] = {.text = "SELECT bytes FROM tfy.piece WHERE run = $1 AND lsn = $2 ORDER BY n",
+                  .what = "read pieces of a record"},
+    [R_SEE_RECORDS] = {.text = "SELECT " RECORD_COLUMNS
+                               " FROM tfy.record WHERE run = $1 AND lsn >= $2 ORDER BY lsn LIMIT 512",
+                       .what = "read records"},
+    [R_SEE_TASKS] = {.text = "SELECT " TASK_COLUMNS
+                             " FROM tfy.task WHERE run = $1 AND task >= $2::int8 ORDER BY task LIMIT 512",
+                     .what = "read tasks"},
+    [R_SEE_RUNS] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE id >= $1 ORDER BY id LIMIT 512",
+                    .what = "read runs"},
+    [R_SEE_UNFINISHED] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE id >= $1 AND state < 12 AND parked = 0"
+                                  " ORDER BY id LIMIT 512",
+                          .what = "read unfinished runs"},
+    [R_LAST_IDS] = {.text = "SELECT (SELECT max(id) FROM tfy.run), (SELECT max(id) FROM tfy.program)",
+                    .what = "read the last numbers"},
+    [R_LAST_TASK] = {.text = "SELECT (SELECT max(task) FROM tfy.task WHERE run = r.id) FROM tfy.run r WHERE id = $1",
+                     .what = "read the last task"},
 };
 
 /* ---- the view ---- */

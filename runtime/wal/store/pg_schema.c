@@ -115,7 +115,7 @@ static int queue_meta(TfyPgLink *link, const TfyPgMake *make)
 static int make_tables(TfyPgLink *link, const TfyPgMake *make)
 {
     TfyBuffer view = {0};
-    int code = tfy__pg_queue_begin(link, "BEGIN");
+    int code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
     for (size_t i = 0; !code && i < sizeof statements / sizeof *statements; i++)
         code = tfy__pg_queue_text(link, statements[i], "create the tables");
     if (!code) code = queue_view(link, &view);

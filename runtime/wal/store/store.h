@@ -3,6 +3,7 @@
  *   store_sqlite.c   a file, which one process writes
  *   store_memory.c   the same in memory: tests, simulation, scheduler benches
  *   store_shared.c   a database in memory that several sessions write (shared.h)
+ *   store_pg.c       the same on a server of PostgreSQL (pg.h)
  *
  * A file numbers records and tasks over all its runs, so that look-ups there do without the run. In a shared database
  * each run numbers its own records 1, 2, 3 …, and nobody's chain, marks and meta do not exist: those calls are NULL.

@@ -1,9 +1,10 @@
 /* store_pg.h: the parts of the store in PostgreSQL (pg.h):
- *   store_pg.c   opening, closing, the table of functions
- *   pg_put.c     gathers what a transaction puts
- *   pg_commit.c  makes statements of it, sends them, and finds out what became of them
- *   pg_read.c    look-ups and walks
- *   pg_saved.c   saved tables */
+ *   store_pg.c        opening, closing, the table of functions
+ *   pg_put.c          gathers what a transaction puts
+ *   pg_statements.c   makes statements of it
+ *   pg_commit.c       sends them, and finds out what became of them
+ *   pg_read.c         look-ups and walks
+ *   pg_saved.c        saved tables */
 #ifndef WAL_STORE_STORE_PG_H
 #define WAL_STORE_STORE_PG_H
 
@@ -169,6 +170,14 @@ int tfy__pg_put_leaving(TfyStore *store, const TfyStoreLeaving *leaving, uint32_
 int tfy__pg_put_saved(TfyStore *store, const char *sql, const TfyCell *cells, uint32_t count);
 void tfy__pg_rollback(TfyStore *store);
 void tfy__pg_request_free(PgRequest *request);
+
+/* pg_statements.c */
+void tfy__pg_sort_rows(PgRequest *request);
+/* Queues the fence and all rows; runs leave behind them. */
+int tfy__pg_queue_rows(PgStore *store);
+int tfy__pg_queue_leaving(PgStore *store);
+/* Which of the runs that were to leave the session owns. */
+int tfy__pg_ask_owned(PgStore *store, TfyPgAsk *ask, int64_t session);
 
 /* pg_commit.c */
 int tfy__pg_commit(TfyStore *store);
