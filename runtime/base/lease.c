@@ -15,7 +15,6 @@
 #define MARGIN_NS     (2 * NS_PER_S)
 #define MARGIN_PART   10   /* … or this part of the lease */
 #define LATE_PART     20   /* of the lease: how long watchers and stubs may be late before the kernel kills them */
-#define RESERVE_PART  10   /* of the lease, which covers clocks that advance at different rates */
 #define STEP_PART     1000 /* a renewal that moves the deadline by less than this part of the lease is left out */
 #define DEADLINE_MASK (~INT64_C(1))
 #define ENDED         INT64_C(1) /* in a deadline, whose own lowest bit is 0: the end has begun */
@@ -94,7 +93,7 @@ static int begin(int64_t lease_ns)
 int tfy__lease_renew(int64_t sent_ns, int64_t lease_ms)
 {
     const int64_t lease_ns = lease_ms * NS_PER_MS;
-    const int64_t deadline = (sent_ns + lease_ns - lease_ns / RESERVE_PART) & DEADLINE_MASK;
+    const int64_t deadline = tfy__lease_deadline_ns(sent_ns, lease_ms) & DEADLINE_MASK;
     const int refused = begin(lease_ns);
     if (refused) return refused;
     int64_t before = word();

@@ -39,6 +39,12 @@
 /* CLOCK_BOOTTIME: it is never set, and goes on while the machine sleeps. */
 int64_t tfy__lease_now_ns(void);
 
+/* The deadline of a commit that was first sent then. */
+static inline int64_t tfy__lease_deadline_ns(int64_t sent_ns, int64_t lease_ms)
+{
+    return sent_ns + lease_ms * 900000; /* the tenth that is left covers clocks that advance at different rates */
+}
+
 /* Commit n was acknowledged: sent_ns is when it was first sent, by tfy__lease_now_ns. The first call, which begins the
  * lease, comes before the first tool starts. An older commit changes nothing, nor does one that is newer by less than a
  * thousandth of L: many commits a second cost no system call each. Called by one thread at a time.

@@ -282,6 +282,35 @@ static void test_children_go_with_their_run(void **state)
     check_history(cluster, first, "\"value\":0");
 }
 
+/* The number of the first record of that type; 0: there is none. */
+static int64_t find_record(const Cluster *cluster, int64_t id, TfyRecordType type)
+{
+    const TfyMemoryRows *records = &row_of(cluster, id)->records;
+    for (size_t i = 0; i < records->count; i++)
+        if (((TfyLogRecord *)tfy__rows_at(records, i))->type == type) return (int64_t)i + 1;
+    return 0;
+}
+
+/* A body ends, and then the session, before the first snapshot. The new owner writes that, and what the body has recorded is
+ * still found. */
+static void test_what_ended_before_stays(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "pairs", "{}");
+    setenv("TFY_SNAPSHOT_EVERY", "8", 1);
+    close_worker(&cluster->workers[1]);
+    open_worker(cluster, &cluster->workers[1]);
+    while (!find_record(cluster, id, TFY_R_TASK_EXIT)) work(cluster, &cluster->workers[0], 1);
+    const int64_t exit = find_record(cluster, id, TFY_R_TASK_EXIT);
+    assert_int_equal(row_of(cluster, id)->row.snap, 0);
+    end_session(cluster, &cluster->workers[0]);
+    work(cluster, &cluster->workers[1], 200);
+    assert_true(row_of(cluster, id)->row.snap > exit);
+    cluster->now_ms += HOUR;
+    work(cluster, &cluster->workers[1], 100);
+    check_history(cluster, id, "\"value\":11");
+}
+
 /* A session ends in the middle of its runs; another one goes on with them, and the old one can do nothing more. */
 static void test_a_session_ends(void **state)
 {
@@ -493,6 +522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_run_goes_from_one_to_the_other),
         TEST(test_children_go_with_their_run),
+        TEST(test_what_ended_before_stays),
         TEST(test_a_session_ends),
         TEST(test_something_arrives_meanwhile),
         TEST(test_signals_wake_a_run),

@@ -320,6 +320,34 @@ static void test_late_and_repeated_is_once(void **state)
     }
 }
 
+/* Each session has its own connection. The database forgets what is under way when it restarts. */
+static void test_late_ones_of_a_session(void **state)
+{
+    World *world = *state;
+    world->fate = TFY_FATE_LATE;
+    for (int worker = 0; worker < WORKERS; worker++) assert_int_equal(commit_one(world, worker, 0), TFY_STORE_UNKNOWN);
+    const int64_t second = world->holds[1].session;
+    assert_true(tfy__shared_late_of(world->shared, second));
+    assert_false(tfy__shared_late_of(world->shared, second));
+    assert_int_equal(tfy__shared_session(world->shared, second)->beat, 1);
+    tfy__shared_late_lost(world->shared);
+    assert_false(tfy__shared_late_arrives(world->shared));
+    assert_int_equal(tfy__shared_session(world->shared, world->holds[0].session)->beat, 0);
+}
+
+/* A sender that has heard nothing submits again. */
+static void test_submitted_twice_is_one_run(void **state)
+{
+    World *world = *state;
+    TfyLogRun row = {.uuid = "another run", .root = 1, .program = 1}, again = row;
+    const int64_t id = tfy__shared_submit(world->shared, &row, "{}");
+    assert_int_equal(id, world->run + 1);
+    assert_int_equal(tfy__shared_submit(world->shared, &again, "{}"), id);
+    assert_int_equal(again.id, id);
+    assert_int_equal(world->shared->runs.count, 2);
+    assert_int_equal(tfy__shared_run(world->shared, id)->records.count, 1);
+}
+
 /* What a stopped worker sent arrives behind the end of its session. */
 static void test_late_after_the_end_is_nothing(void **state)
 {
@@ -418,6 +446,7 @@ int main(void)
 {
 #define TEST(test_)       cmocka_unit_test_setup_teardown(test_, make_world, remove_world),
 #define TEST_IN_PG(test_) cmocka_unit_test_setup_teardown(postgres_##test_, make_world_in_postgres, remove_world),
-    const struct CMUnitTest tests[] = {EACH_TEST(TEST) EACH_TEST(TEST_IN_PG)};
+    const struct CMUnitTest tests[] = {EACH_TEST(TEST) TEST(test_late_ones_of_a_session)
+                                           TEST(test_submitted_twice_is_one_run) EACH_TEST(TEST_IN_PG)};
     return cmocka_run_group_tests_name("wal_shared", tests, start_postgres, stop_postgres);
 }

@@ -10,6 +10,7 @@
  *   - The lease is renewed in turns of the loop: one that hangs loses it. */
 #include "core/step/step.h"
 #include "core/loop/claim.h"
+#include "wal/history/shared.h"
 #include "wal/store/cluster.h"
 #include "wal/store/store.h"
 
@@ -146,6 +147,7 @@ bool tfy__claim_note(Run *run)
 {
     const TfyLoop *loop = run->loop;
     if (!loop->claim) return true;
+    if (tfy__shared_carry(loop->log, run->history) < 0) return false;
     TfyBuffer out = {0};
     tfy__put_begin(&out);
     tfy__put_int(&out, TFY_P_SESSION, loop->options.hub->session);

@@ -42,3 +42,17 @@ void tfy__shared_give_slot(TfyLog *log, TfyHistory *history)
     for (uint32_t i = 0; i < history->record_count; i++)
         history->records[i].tid = tfy__log_owned_tid(run, history->records[i].tid);
 }
+
+int tfy__shared_carry(TfyLog *log, const TfyHistory *history)
+{
+    int code = tfy__log_error(log);
+    for (uint32_t i = 0; !code && i < history->task_count; i++) {
+        const TfyLogTask *task = &history->tasks[i];
+        TfyStoreTask row;
+        if (task->head <= history->run.snap || task->head == task->born) continue;
+        tfy__mark_task_row(log, task, &row);
+        code = tfy__batch_add_task(log->filling, &row, false);
+        if (code) tfy__log_give_up(log, "memory ran out");
+    }
+    return code;
+}

@@ -58,10 +58,6 @@ static int64_t submit(TfyCluster *cluster, int64_t queue_id, TfyLogRun *row, con
 {
     TfyShared *shared = inside(cluster)->shared;
     CHECK(queue_id == row->program);
-    for (size_t i = 0; i < shared->runs.count; i++) {
-        const TfyLogRun *known = &((TfySharedRun *)tfy__rows_at(&shared->runs, i))->row;
-        if (memcmp(known->uuid, row->uuid, sizeof row->uuid) == 0) return row->id = known->id;
-    }
     return tfy__shared_submit(shared, row, birth);
 }
 

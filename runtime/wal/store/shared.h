@@ -77,8 +77,9 @@ bool tfy__shared_end_session(TfyShared *shared, int64_t id, int64_t beat);
 /* Makes runs of an ended session ready, at most so many; how many. 0: of all sessions that have ended. */
 uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t session, uint32_t most);
 
-/* A run that nobody owns, and that is ready; its id, or a negative code. row->id is set. birth: the payload of its
- * InstructionStart, which becomes its first record; NULL: it has none yet. */
+/* A run that nobody owns, and that is ready; its id, or a negative code. A uuid that is known is the same run, whatever
+ * became of it. row->id is set. birth: the payload of its InstructionStart, which becomes its first record; NULL: it has none
+ * yet. */
 int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth);
 /* False: somebody owns the run, it has ended or is not due, or the session has ended. */
 bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t run, int64_t now_ms);
@@ -87,7 +88,10 @@ int64_t tfy__shared_send(TfyShared *shared, const TfyMail *mail);
 /* NULL: there is none. Valid until the next run. */
 TfySharedRun *tfy__shared_run(const TfyShared *shared, int64_t id);
 
-/* The oldest late request arrives now; false: there is none. */
+/* The oldest late request arrives now, of all or of a session; false: there is none. */
 bool tfy__shared_late_arrives(TfyShared *shared);
+bool tfy__shared_late_of(TfyShared *shared, int64_t session);
+/* The database restarts: no late request will ever arrive. */
+void tfy__shared_late_lost(TfyShared *shared);
 
 #endif

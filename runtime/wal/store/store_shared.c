@@ -378,13 +378,30 @@ static int arrive(TfyShared *shared, TfySharedRequest *request)
     return 0;
 }
 
-bool tfy__shared_late_arrives(TfyShared *shared)
+static bool late_arrives(TfyShared *shared, TfySharedRequest *request)
 {
-    TfySharedRequest *request = LIST_TAKE(&shared->late, next);
     if (!request) return false;
+    LIST_REMOVE(&shared->late, request, next);
     arrive(shared, request);
     free_request(request);
     return true;
+}
+
+bool tfy__shared_late_arrives(TfyShared *shared)
+{
+    return late_arrives(shared, shared->late.first);
+}
+
+bool tfy__shared_late_of(TfyShared *shared, int64_t session)
+{
+    TfySharedRequest *request = shared->late.first;
+    while (request && request->hold.session != session) request = request->next;
+    return late_arrives(shared, request);
+}
+
+void tfy__shared_late_lost(TfyShared *shared)
+{
+    while (shared->late.first) free_request(LIST_TAKE(&shared->late, next));
 }
 
 /* ---- the sender's side ---- */
@@ -505,14 +522,20 @@ static int get_gap(TfyStore *store, int64_t id, int64_t lsn, TfyStoreGap *gap)
     return TFY_E_ABSENT;
 }
 
+static const TfySharedRun *run_of_uuid(const TfyShared *shared, const uint8_t uuid[16])
+{
+    for (size_t i = 0; i < shared->runs.count; i++) {
+        const TfySharedRun *run = tfy__rows_at(&shared->runs, i);
+        if (memcmp(run->row.uuid, uuid, 16) == 0) return run;
+    }
+    return NULL;
+}
+
 static int find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *row)
 {
-    const TfyMemoryRows *runs = &inside(store)->shared->runs;
-    for (size_t i = 0; i < runs->count; i++) {
-        *row = ((TfySharedRun *)tfy__rows_at(runs, i))->row;
-        if (memcmp(row->uuid, uuid, 16) == 0) return 0;
-    }
-    return TFY_E_ABSENT;
+    const TfySharedRun *run = run_of_uuid(inside(store)->shared, uuid);
+    if (run) *row = run->row;
+    return run ? 0 : TFY_E_ABSENT;
 }
 
 static int get_program(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program)
@@ -672,7 +695,7 @@ TfyShared *tfy__shared_new(void)
 void tfy__shared_free(TfyShared *shared)
 {
     if (!shared) return;
-    while (shared->late.first) free_request(LIST_TAKE(&shared->late, next));
+    tfy__shared_late_lost(shared);
     for (size_t i = 0; i < shared->runs.filled; i++) {
         TfySharedRun *run = tfy__rows_at(&shared->runs, i);
         run->records.count = run->tasks.count = run->gaps.count = 0;
@@ -739,6 +762,8 @@ static int bear_root(TfySharedRun *run, const char *birth)
 int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth)
 {
     CHECK(shared->runs.count == shared->runs.filled);
+    const TfySharedRun *known = run_of_uuid(shared, row->uuid);
+    if (known) return row->id = known->row.id;
     TfySharedRun *run = add_run(shared, row);
     if (!run) return TFY_E_NOMEM;
     run->touched = true;
@@ -776,7 +801,9 @@ int64_t tfy__shared_send(TfyShared *shared, const TfyMail *mail)
     const TfyMail *before = mail_of_id(run, mail->id);
     if (before) return before->n;
     if (run->row.state >= TFY_TASK_COMPLETED) return TFY_E_STATE;
-    TfyMail copy = {.n = (int64_t)run->mails.count + 1, .body = strdup(mail->body), .sender = strdup(mail->sender)};
+    TfyMail copy = {.run = mail->run, .n = (int64_t)run->mails.count + 1};
+    copy.body = strdup(mail->body);
+    copy.sender = strdup(mail->sender);
     if (mail->id) copy.id = strdup(mail->id);
     TfyMail *place = copy.body && copy.sender && !copy.id == !mail->id ? tfy__rows_add(&run->mails) : NULL;
     if (!place) {
