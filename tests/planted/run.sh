@@ -5,6 +5,7 @@
 #   found by: e2e TOPIC…      tests/e2e/run.sh with these topics
 #   found by: unit NAME…      these programs of tests/unit, such as unit_wal_log
 #   found by: crash WORD…     tests/crash/run.sh with these words behind the build
+#   found by: workers         the simulation of three workers, for so many seconds at most
 #   found by: cell            tests/cell/run.sh
 #   found by: server          tests/crash/serve.py, every third commit and four trials of random moments
 #   found by: labels          tests/diff/labels.sh with 10,000 programs
@@ -45,6 +46,12 @@ search_by()
         rm -rf "$scratch/sim"
         sh tests/sim/run.sh build --source "$scratch/programs.tfy" --keep "$scratch/sim" --seeds 1..1000000 --time "$seconds" --first
         ;;
+    workers)
+        # shellcheck disable=SC2086
+        build $simulated || return 70
+        rm -rf "$scratch/sim"
+        sh tests/sim/run.sh build --workers 3 --source "$scratch/workers.tfy" --keep "$scratch/sim" --seeds 1..1000000 --time "$seconds" --first
+        ;;
     unit)
         shift
         for test in "$@"; do
@@ -78,7 +85,8 @@ search_by()
     *) return 64 ;;
     esac
 }
-{ build/tests/diff/diff_gen --sim 1 120 && cat tests/sim/work.tfy tests/sim/agents.tfy; } >"$scratch/programs.tfy" || exit 1
+{ build/tests/diff/diff_gen --sim 1 120 && cat tests/sim/work.tfy tests/sim/sockets.tfy tests/sim/agents.tfy; } >"$scratch/programs.tfy" || exit 1
+{ build/tests/diff/diff_gen --sim 1 120 && cat tests/sim/work.tfy tests/sim/cluster.tfy; } >"$scratch/workers.tfy" || exit 1
 passed=0 failed=0
 verdict() { # NAME STATUS FIRST-LINE: what the simulation ended with
     known=false

@@ -263,16 +263,21 @@ static void check_payloads(const TfyHistory *history)
     }
 }
 
-static void check_run(SimRun *run, uint32_t index, const TfyHistory *history)
+void sim_check_history(const TfyHistory *history, const char *uuid)
 {
     check_payloads(history);
+    check_begun(history, uuid);
+    check_vague(history, uuid);
+    check_replay(history, history->run.state >= TFY_TASK_COMPLETED);
+}
+
+static void check_run(SimRun *run, uint32_t index, const TfyHistory *history)
+{
     check_acks(history, index);
-    check_begun(history, run->uuid);
-    check_vague(history, run->uuid);
+    sim_check_history(history, run->uuid);
     sim_check_traffic(history, run->uuid);
     sim_check_models(history, run->uuid);
     if (run->over) check_over(run, history);
-    check_replay(history, history->run.state >= TFY_TASK_COMPLETED);
 }
 
 void sim_check_recovered(TfyLog *log)
@@ -340,23 +345,23 @@ char *sim_told(const TfyHistory *history, int state)
     return text;
 }
 
-static void check_ends(const SimRun *run, const TfyHistory *history)
+static void check_ended(const char *workflow, const TfyHistory *history)
 {
     if (count(history, TFY_R_TASK_COMPLETE, NULL, 0) != 1)
-        sim_broken("e1", "%s has %u TaskComplete", run->workflow, count(history, TFY_R_TASK_COMPLETE, NULL, 0));
+        sim_broken("e1", "%s has %u TaskComplete", workflow, count(history, TFY_R_TASK_COMPLETE, NULL, 0));
     for (uint32_t i = 0; i < history->task_count; i++) {
         const char *path = history->tasks[i].path;
         uint32_t ends = count(history, TFY_R_TASK_EXIT, path, 0) + count(history, TFY_R_TASK_ABORT, path, 0);
-        if (ends != 1) sim_broken("e1", "task %s of %s has ended %u times", path, run->workflow, ends);
+        if (ends != 1) sim_broken("e1", "task %s of %s has ended %u times", path, workflow, ends);
     }
 }
 
-static void check_once_each(const SimRun *run, const TfyHistory *history)
+static void check_once_each(const char *workflow, const TfyHistory *history)
 {
     for (uint32_t i = 0; i < history->record_count; i++) {
         const TfyLogRecord *record = &history->records[i];
         if (record->type == TFY_R_APPROVAL && count(history, TFY_R_APPROVAL, path_of(history, i), record->step) != 1)
-            sim_broken("e1", "step %lld of %s was answered twice", (long long)record->step, run->workflow);
+            sim_broken("e1", "step %lld of %s was answered twice", (long long)record->step, workflow);
         if (record->type != TFY_R_SIGNAL) continue;
         json_t *json = sim_record_json(record);
         for (uint32_t other = 0; other < i && text_in(json, "id")[0]; other++) {
@@ -370,6 +375,12 @@ static void check_once_each(const SimRun *run, const TfyHistory *history)
     }
 }
 
+void sim_check_ends(const char *workflow, const TfyHistory *history)
+{
+    check_ended(workflow, history);
+    check_once_each(workflow, history);
+}
+
 /* When the life began in which something was recorded, wall clock. */
 static int64_t boot_before(int64_t ts_ms)
 {
@@ -379,29 +390,29 @@ static int64_t boot_before(int64_t ts_ms)
     return boot_ms;
 }
 
-static void check_timer(const SimRun *run, const TfyHistory *history, uint32_t fired)
+static void check_timer(const char *workflow, const TfyHistory *history, uint32_t fired, const SimLate *allowed)
 {
     const TfyLogRecord *end = &history->records[fired], *begin = NULL;
     for (uint32_t i = 0; i < fired; i++)
         if (history->records[i].type == TFY_R_TASK_YIELD && history->record_tasks[i] == history->record_tasks[fired] &&
             history->records[i].step == end->step)
             begin = &history->records[i];
-    if (!begin) sim_broken("e6", "step %lld of %s ran out of no time", (long long)end->step, run->workflow);
+    if (!begin) sim_broken("e6", "step %lld of %s ran out of no time", (long long)end->step, workflow);
     json_t *json = sim_record_json(begin);
     int64_t due_ms = json_integer_value(json_object_get(json, "due")), boot_ms = boot_before(end->ts_ms);
     json_decref(json);
     int64_t late_ms = end->ts_ms - (due_ms > boot_ms ? due_ms : boot_ms);
-    if (end->ts_ms < due_ms || late_ms > LATE_MS)
+    if (end->ts_ms < due_ms - allowed->early_ms || late_ms > allowed->late_ms)
         sim_broken("e6", "step %lld of task %s of %s was due at %lld and ended at %lld", (long long)end->step,
-                   path_of(history, fired), run->workflow, (long long)due_ms, (long long)end->ts_ms);
+                   path_of(history, fired), workflow, (long long)due_ms, (long long)end->ts_ms);
 }
 
 /* e6 */
-static void check_timers(const SimRun *run, const TfyHistory *history)
+void sim_check_timers(const char *workflow, const TfyHistory *history, const SimLate *allowed)
 {
     for (uint32_t i = 0; i < history->record_count; i++)
         if (history->records[i].type == TFY_R_TIMER_FIRED && strcmp(history->records[i].payload, "{}") == 0)
-            check_timer(run, history, i);
+            check_timer(workflow, history, i, allowed);
 }
 
 void sim_check_end(TfyLog *log)
@@ -412,9 +423,8 @@ void sim_check_end(TfyLog *log)
         TfyHistory *history = NULL;
         if (!run->over) continue;
         if (!sim_history(log, run->uuid, &history, error)) sim_broken("e1", "%s is lost", run->workflow);
-        check_ends(run, history);
-        check_once_each(run, history);
-        if (!sim.plan.full_ms) check_timers(run, history);
+        sim_check_ends(run->workflow, history);
+        if (!sim.plan.full_ms) sim_check_timers(run->workflow, history, &(SimLate){.late_ms = LATE_MS});
         char *told = sim_told(history, run->state);
         if (run->expect && strcmp(run->expect, told) != 0)
             sim_broken("e2", "%s came to something else: undisturbed\n%sdisturbed\n%s", run->workflow, run->expect,

@@ -1,7 +1,7 @@
-/* main.c: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes] [--cuts]: runs seeds, each in a process of its own, and prints "N passed, N failed".
+/* main.c: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes] [--cuts] [--workers N]: runs seeds, each in a process of its own, and prints "N passed, N failed".
  *
  * --time stops after so many seconds, wherever it is; --first stops at the first seed that fails; --trace tells everything that happens (of one seed); --hashes prints each seed's trace
- * as a number; --cuts makes every death a power cut in the midst of a write, and more of them. Every eighth seed is run twice, and must do the same. */
+ * as a number; --cuts makes every death a power cut in the midst of a write, and more of them; --workers is another simulation (cluster.h). Every eighth seed is run twice, and must do the same. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim.h"
+#include "cluster.h"
 
 enum { SEED_SECONDS = 60, TWICE_EVERY = 8, FAILURES_MAX = 20 };
 
@@ -48,7 +48,10 @@ static bool run_in_child(uint64_t seed, uint32_t worker)
     if (pid == 0) {
         setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = SEED_SECONDS},
                   NULL); /* of its own time, not the clock's */
-        sim_run_seed(seed, verbose);
+        if (sim_workers)
+            sim_run_cluster(seed, verbose);
+        else
+            sim_run_seed(seed, verbose);
         shared->trace[worker] = sim.trace;
         shared->deaths_of[worker] = sim.deaths_done;
         _exit(0);
@@ -91,7 +94,8 @@ static void work(uint32_t worker)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes] [--cuts]\n");
+    fprintf(stderr, "usage: sim [--seeds A..B] [--time SECONDS] [--jobs N] [--first] [--trace] [--hashes] [--cuts] "
+                    "[--workers 2..5]\n");
     return 64;
 }
 
@@ -127,6 +131,9 @@ int main(int argc, char **argv)
             until_s = seconds() + atoll(value);
         } else if (strcmp(argv[i], "--jobs") == 0) {
             jobs = atoi(value);
+        } else if (strcmp(argv[i], "--workers") == 0) {
+            sim_workers = (uint32_t)atoi(value);
+            if (sim_workers < 2 || sim_workers > CLUSTER_MACHINES) return usage();
         } else {
             return usage();
         }
@@ -147,7 +154,10 @@ int main(int argc, char **argv)
         }
     }
     while (wait(NULL) > 0 || errno == EINTR) continue;
-    fprintf(stderr, "%u %s\n", atomic_load(&shared->deaths), sim_cuts ? "power cuts" : "deaths");
+    fprintf(stderr, "%u %s\n", atomic_load(&shared->deaths),
+            sim_workers ? "times a run went to another session"
+            : sim_cuts  ? "power cuts"
+                        : "deaths");
     printf("%u passed, %u failed\n", atomic_load(&shared->passed), atomic_load(&shared->failed));
     return atomic_load(&shared->failed) != 0;
 }

@@ -84,11 +84,8 @@ static void bury(SimDeath death)
 
 /* ---- what is shown ---- */
 
-static void on_output(void *state, const char *text, size_t len)
+void sim_show(const char *text, size_t len)
 {
-    if (sim.expecting) return;
-    sim_trace("shows %.*s", (int)len, text);
-    if (sim.loop && tfy__log_error(sim.loop->log)) sim_broken("w1", "a line leaves after the log failed: %s", text);
     if (sim.line_count == sim.line_cap) {
         sim.line_cap = sim.line_cap ? sim.line_cap * 2 : 64;
         sim.lines = realloc(sim.lines, sim.line_cap * sizeof *sim.lines);
@@ -98,6 +95,14 @@ static void on_output(void *state, const char *text, size_t len)
     line->text = strndup(text, len);
     line->len = len;
     if (!line->text) abort();
+}
+
+static void on_output(void *state, const char *text, size_t len)
+{
+    if (sim.expecting) return;
+    sim_trace("shows %.*s", (int)len, text);
+    if (sim.loop && tfy__log_error(sim.loop->log)) sim_broken("w1", "a line leaves after the log failed: %s", text);
+    sim_show(text, len);
     sim_left();
 }
 
@@ -566,8 +571,7 @@ static void close_life(void)
 
 /* ---- what a run comes to by itself ---- */
 
-/* False: the program waits for ever by itself. */
-static bool expect(SimRun *run)
+bool sim_expect(SimRun *run)
 {
     Sim kept = sim;
     TfyHistory *history = NULL;
@@ -588,6 +592,7 @@ static bool expect(SimRun *run)
     sim_forget_events();
     sim_system_die();
     sim_net_forget();
+    run->takes_ns = sim.now_ns - kept.now_ns;
     sim = kept;
     run->expect = told;
     return told != NULL;
@@ -628,7 +633,7 @@ static void choose_runs(void)
                 if (strcmp(roots[i], own) == 0) name = roots[i];
         }
         SimRun run = {.workflow = name};
-        if (!expect(&run)) {
+        if (!sim_expect(&run)) {
             if (!is_of_kind_a(&run)) sim_broken("e1", "%s can never go on by itself", name);
             continue;
         }

@@ -183,6 +183,7 @@ typedef struct SimRun {
     int state;            /* how, TfyTaskState */
     char *result, *error; /* then, owned */
     char *expect;         /* what it comes to when nothing disturbs it; NULL: not known */
+    int64_t takes_ns;     /* and how long that takes */
     uint32_t signals;     /* sent so far */
     uint32_t signals_acked;
     uint32_t fetched; /* brought back to memory by people */
@@ -249,19 +250,30 @@ bool sim_event_due(void);             /* makes the first due one happen; false: 
 int64_t sim_next_event_ns(void);      /* INT64_MAX: none */
 bool sim_events_wait_for_turns(void); /* one could happen now but for its turn */
 void sim_forget_events(void);
-void sim_ledger_die(void); /* nothing is under way any more */
-void sim_left(void);       /* something has left the process */
+void sim_ledger_die(void);                        /* nothing is under way any more */
+void sim_left(void);                              /* something has left the process */
+SimEntry *sim_entry_of_key(const char *key);      /* NULL: it never began */
+SimEntry *sim_entry_new(const TfyCall *call);     /* valid until the next one */
+void sim_foresee(TfyCall *call, SimEntry *entry); /* what the tool comes to is known when it begins */
 SimEntry *sim_entry_of_step(const char *run, const char *path, int64_t step);
 
 /* check.c */
+typedef struct SimLate {
+    int64_t early_ms, late_ms; /* how far from its time something may be */
+} SimLate;
 void sim_check_behind(const TaskRest *rest, const char *what);
-json_t *sim_record_json(const TfyLogRecord *record); /* its payload, owned */
-void sim_check_recovered(TfyLog *log);               /* d1 to d4, d7, d8 */
-void sim_check_end(TfyLog *log);                     /* e1, e2 */
+json_t *sim_record_json(const TfyLogRecord *record);                                            /* its payload, owned */
+void sim_check_recovered(TfyLog *log);                                                          /* d1 to d4, d7, d8 */
+void sim_check_end(TfyLog *log);                                                                /* e1, e2 */
+void sim_check_history(const TfyHistory *history, const char *uuid);                            /* d3, d4, d7, d8 */
+void sim_check_ends(const char *workflow, const TfyHistory *history);                           /* e1 */
+void sim_check_timers(const char *workflow, const TfyHistory *history, const SimLate *allowed); /* e6 */
 bool sim_history(TfyLog *log, const char *uuid, TfyHistory **history, char *error);
 char *sim_told(const TfyHistory *history, int state); /* owned by the caller */
 
 /* seed.c */
+void sim_show(const char *text, size_t len);    /* keeps a line that was shown */
+bool sim_expect(SimRun *run);                   /* what it comes to by itself; false: it waits for ever */
 void sim_run_seed(uint64_t seed, bool verbose); /* sim.trace is its result */
 
 #endif

@@ -134,7 +134,7 @@ static SimEvent *plan_soon(void (*happen)(SimEvent *), void *arg)
 
 /* ---- the ledger ---- */
 
-static SimEntry *entry_of_key(const char *key)
+SimEntry *sim_entry_of_key(const char *key)
 {
     for (uint32_t i = 0; i < sim.entry_count; i++)
         if (strcmp(sim.entries[i].key, key) == 0) return &sim.entries[i];
@@ -150,7 +150,7 @@ SimEntry *sim_entry_of_step(const char *run, const char *path, int64_t step)
     return NULL;
 }
 
-static SimEntry *entry_new(const TfyCall *call)
+SimEntry *sim_entry_new(const TfyCall *call)
 {
     if (sim.entry_count == sim.entry_cap) {
         sim.entry_cap = sim.entry_cap ? sim.entry_cap * 2 : 64;
@@ -170,9 +170,8 @@ static SimEntry *entry_new(const TfyCall *call)
     return entry;
 }
 
-/* What the tool comes to is known when it begins; whether anybody hears of it is another matter. The tool is outside: it does not run out of the
- * process's memory. */
-static void foresee(TfyCall *call, SimEntry *entry)
+/* Whether anybody hears of it is another matter. The tool is outside: it does not run out of the process's memory. */
+void sim_foresee(TfyCall *call, SimEntry *entry)
 {
     const uint64_t no_memory = sim.plan.no_memory;
     sim.plan.no_memory = 0;
@@ -207,7 +206,7 @@ static void check_alone(SimEntry *entry)
 
 static void ends(const char *key)
 {
-    SimEntry *entry = entry_of_key(key);
+    SimEntry *entry = sim_entry_of_key(key);
     if (entry) entry->inside = false;
 }
 
@@ -220,8 +219,8 @@ static void begin_outside(TfyCall *call)
 {
     sim_check_behind(rest_of(call->task), call->tool->name);
     sim_models_performed(call);
-    SimEntry *entry = entry_of_key(call->key);
-    if (!entry) entry = entry_new(call);
+    SimEntry *entry = sim_entry_of_key(call->key);
+    if (!entry) entry = sim_entry_new(call);
     sim_trace("begin %s %s %016llx", call->tool->name, call->key, (unsigned long long)call->digest);
     if (!entry->own_key && entry->digest != call->digest)
         sim_broken("w3", "%s begins again with other arguments under key %s", call->tool->name, call->key);
@@ -230,7 +229,7 @@ static void begin_outside(TfyCall *call)
         sim_broken("w2", "once tool %s began %u times under key %s", call->tool->name, entry->begun, call->key);
     entry->happened = entry->vague = false;
     if (strcmp(entry->tool, "alone") == 0) check_alone(entry);
-    foresee(call, entry);
+    sim_foresee(call, entry);
 }
 
 static void answers(SimEvent *event)
@@ -246,7 +245,7 @@ static void answers(SimEvent *event)
 static void breaks_off(SimEvent *event)
 {
     TfyCall *call = event->arg;
-    SimEntry *entry = entry_of_key(call->key);
+    SimEntry *entry = sim_entry_of_key(call->key);
     sim_trace("breaks off %s", call->key);
     ends(call->key);
     entry->vague = true;
@@ -267,7 +266,7 @@ static bool may_break_off(const TfyCall *call)
 static void vanishes(SimEvent *event)
 {
     TfyCall *call = event->arg;
-    SimEntry *entry = entry_of_key(call->key);
+    SimEntry *entry = sim_entry_of_key(call->key);
     entry->happened = sim_percent(&sim.chance, 50);
     plan_soon(breaks_off, call)->number = sim_percent(&sim.chance, 50);
     sim_left();
@@ -276,7 +275,7 @@ static void vanishes(SimEvent *event)
 static void happens(SimEvent *event)
 {
     TfyCall *call = event->arg;
-    SimEntry *entry = entry_of_key(call->key);
+    SimEntry *entry = sim_entry_of_key(call->key);
     sim_trace("happens %s", call->key);
     if (entry) entry->happened = true;
     plan_soon(answers, call);
@@ -299,7 +298,7 @@ static void tool_start(TfyCall *call)
     }
     begin_outside(call);
     if (sim.plan.eager && sim_percent(&sim.chance, 70)) {
-        entry_of_key(call->key)->happened = true;
+        sim_entry_of_key(call->key)->happened = true;
         sim_left();
         ends(call->key);
         tfy__perform_extern.start(call);
@@ -312,7 +311,7 @@ static void tool_start(TfyCall *call)
 /* Stopped in the middle: it has happened, or it has not. */
 static void tool_abort(TfyCall *call)
 {
-    SimEntry *entry = entry_of_key(call->key);
+    SimEntry *entry = sim_entry_of_key(call->key);
     sim_trace("abort %s", call->key);
     if (entry && call->tool == call->site->tool && sim_percent(&sim.chance, 50)) entry->happened = true;
     ends(call->key);

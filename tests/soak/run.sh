@@ -9,7 +9,7 @@
 #   unit     every unit test SOAK_REPEATS (50) times, with sanitizers; and each minute of a summer by which a schedule may start
 #   tsan     the threads (pool, the log's writer) and a server with its clients, with the thread sanitizer, SOAK_TSAN (5) times
 #   programs generated programs against the interpreter, SOAK_PROGRAMS (100000), a trial for each 2,000 seeds
-#   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds
+#   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds; and with three workers, a tenth of these
 #   power    power cuts in the simulated world, amid its writes, until there were SOAK_CUTS (20000); a trial for each 500 seeds
 #   flips    every byte of a database and of its -wal file changed, one at a time
 #   e2e      every end-to-end topic, with the plain build and with sanitizers (`./dev test` runs each with one of them)
@@ -188,6 +188,12 @@ soak_sim()
     while [ "$seed" -le "${SOAK_SEEDS:-100000}" ]; do
         once_for sim "seeds $seed..$((seed + 999))" sh "$root/tests/sim/run.sh" "$root/build" --keep "$scratch/sim" \
             --seeds "$seed..$((seed + 999))"
+        seed=$((seed + 1000))
+    done
+    seed=1
+    while [ "$seed" -le $((${SOAK_SEEDS:-100000} / 10)) ]; do
+        once_for sim "three workers, seeds $seed..$((seed + 999))" sh "$root/tests/sim/run.sh" "$root/build" --keep "$scratch/workers" \
+            --workers 3 --seeds "$seed..$((seed + 999))"
         seed=$((seed + 1000))
     done
 }
