@@ -76,7 +76,8 @@ typedef struct HubCluster {
     /* The thread's alone. */
     TfyCluster *cluster;
     TfyObserver observer;
-    int64_t due_ms[DUTIES], away_ms;
+    int64_t due_ms[DUTIES];
+    int64_t away_ms, back_ms; /* it did not answer: asked again after, at */
     int64_t queue, queue_program; /* where runs of that program wait */
     TfyTable held;
     bool claim_lost; /* the answer to a claim was */
@@ -465,6 +466,7 @@ static void give_up(HubCluster *self, int64_t code)
 static int64_t work_once(HubCluster *self, int64_t now_ms)
 {
     int64_t next_ms = INT64_MAX;
+    if (now_ms < self->back_ms) return self->back_ms;
     for (int i = 0; i < DUTIES && !self->code; i++) {
         if (self->due_ms[i] <= now_ms) {
             const int64_t pause_ms = duties[i](self, now_ms);
@@ -472,10 +474,10 @@ static int64_t work_once(HubCluster *self, int64_t now_ms)
             if (pause_ms < 0) {
                 self->away_ms = self->away_ms ? self->away_ms * 2 : AWAY_MS;
                 if (self->away_ms > AWAY_MOST_MS) self->away_ms = AWAY_MOST_MS;
-                self->due_ms[i] = now_ms + jittered(self, self->away_ms);
-                return self->due_ms[i]; /* nor would the others be answered */
+                self->back_ms = now_ms + jittered(self, self->away_ms);
+                return self->back_ms; /* nor would the others be answered */
             }
-            self->away_ms = 0;
+            self->away_ms = self->back_ms = 0;
             self->due_ms[i] = now_ms + pause_ms;
         }
         if (self->due_ms[i] < next_ms) next_ms = self->due_ms[i];

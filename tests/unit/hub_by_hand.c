@@ -1,0 +1,354 @@
+/* hub_by_hand.c: the hub of a shared database without its thread, over a database in memory whose answers get lost, that is away
+ * for a while, or that refuses: what is handed to the loop, and what becomes of silent sessions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hub/hub_cluster.h"
+#include "wal/store/shared.h"
+
+enum { HUBS = 2, LEASE_MS = 3000, PROGRAM = 1 };
+
+typedef struct World {
+    TfyShared *shared;
+    TfyHub *hubs[HUBS];
+    TfyCluster *inner[HUBS]; /* what the hubs' handles stand before */
+    TfyCluster handles[HUBS];
+    int64_t now_ms;
+    int claim_fate, away; /* codes: 0: it is well; the claim happens nevertheless */
+    int asked;            /* calls while it was away */
+    uint8_t number;
+} World;
+
+static World world;
+
+/* ---- a handle in front of the database's ---- */
+
+static TfyCluster *inner_of(const TfyCluster *cluster)
+{
+    return world.inner[cluster - world.handles];
+}
+
+static int away(TfyCluster *cluster)
+{
+    world.asked++;
+    snprintf(cluster->error, sizeof cluster->error, "column \"beat\" does not exist");
+    return world.away;
+}
+
+static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, int64_t *lease_ms)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return inner->ops->open_session(inner, session, lease_ms);
+}
+
+static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return world.away ? away(cluster) : inner->ops->see_living(inner, see, state);
+}
+
+static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return inner->ops->end_session(inner, session, beat, by, why);
+}
+
+static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return world.away ? away(cluster) : inner->ops->free_runs(inner, session, most);
+}
+
+static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return inner->ops->queue(inner, pool, program);
+}
+
+static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+{
+    TfyCluster *inner = inner_of(cluster);
+    if (world.away) return away(cluster);
+    const int count = inner->ops->claim(inner, session, queue_id, claimed, room);
+    return world.claim_fate ? world.claim_fate : count;
+}
+
+static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return inner->ops->see_owned(inner, session, after, owned, room);
+}
+
+static int wake_due(TfyCluster *cluster, uint32_t most)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return world.away ? away(cluster) : inner->ops->wake_due(inner, most);
+}
+
+static int see_mail(TfyCluster *cluster, int64_t run, int64_t after, bool open, TfySeeMail *see, void *state)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return inner->ops->see_mail(inner, run, after, open, see, state);
+}
+
+static int see_inbox(TfyCluster *cluster, int64_t session, TfySeeMail *see, void *state)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return world.away ? away(cluster) : inner->ops->see_inbox(inner, session, see, state);
+}
+
+static void close_handle(TfyCluster *cluster)
+{
+    TfyCluster *inner = inner_of(cluster);
+    inner->ops->close(inner);
+}
+
+static const TfyClusterOps ops = {.open_session = open_session,
+                                  .see_living = see_living,
+                                  .end_session = end_session,
+                                  .free_runs = free_runs,
+                                  .queue = queue,
+                                  .claim = claim,
+                                  .see_owned = see_owned,
+                                  .wake_due = wake_due,
+                                  .see_mail = see_mail,
+                                  .see_inbox = see_inbox,
+                                  .close = close_handle};
+
+/* ---- the world ---- */
+
+static int64_t clock_ms(void *state)
+{
+    (void)state;
+    return world.now_ms;
+}
+
+static int join(void *state, int64_t session, int64_t lease_ms, TfyStore **store, char *error_text)
+{
+    (void)state, (void)session, (void)lease_ms, (void)error_text;
+    return tfy__shared_join(world.shared, store);
+}
+
+static void open_hub(int at)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    assert_int_equal(tfy__shared_cluster(&world.inner[at], world.shared, clock_ms, NULL), 0);
+    world.handles[at] = (TfyCluster){.ops = &ops};
+    const TfyHubOpen open = {
+        .cluster = &world.handles[at], .join = join, .session = {.lease_ms = LEASE_MS}, .by_hand_ms = clock_ms};
+    if (tfy__hub_cluster_open(&world.hubs[at], &open, error) < 0) fail_msg("%s", error);
+    assert_int_equal(world.hubs[at]->lease_ms, LEASE_MS);
+}
+
+static int make_world(void **state)
+{
+    (void)state;
+    world = (World){.shared = tfy__shared_new(), .now_ms = 1000000};
+    for (int i = 0; i < HUBS; i++) open_hub(i);
+    return 0;
+}
+
+static int remove_world(void **state)
+{
+    (void)state;
+    for (int i = 0; i < HUBS; i++) tfy__hub_cluster_close(world.hubs[i], true);
+    tfy__shared_free(world.shared);
+    return 0;
+}
+
+static int64_t submit(void)
+{
+    TfyLogRun row = {.uuid = {7, [15] = ++world.number}, .root = 1, .program = PROGRAM};
+    return tfy__shared_submit(world.shared, &row, "{}");
+}
+
+static int64_t post(int64_t run, const char *body)
+{
+    return tfy__shared_send(world.shared, &(TfyMail){.run = run, .body = body, .sender = "bea"});
+}
+
+/* A commit of the hub's session, as its log makes. */
+static void beat(int at)
+{
+    tfy__shared_session(world.shared, world.hubs[at]->session)->beat++;
+}
+
+/* The hub's work for so long; sessions of `live` first hubs commit meanwhile. */
+static void work(int at, int ms, int live)
+{
+    for (const int64_t until_ms = world.now_ms + ms; world.now_ms < until_ms; world.now_ms += 50) {
+        for (int i = 0; i < live; i++)
+            if (world.now_ms % 500 == 0) beat(i);
+        if (world.hubs[at]) tfy__hub_cluster_work(world.hubs[at]);
+    }
+}
+
+static int take_claims(int at, TfyClaim *claims, int room)
+{
+    TfyHub *hub = world.hubs[at];
+    int count = 0;
+    while (count < room && hub->ops->claimed(hub, &claims[count])) count++;
+    return count;
+}
+
+/* ---- the tests ---- */
+
+static void test_claims_are_handed_over_once(void **state)
+{
+    TfyClaim claims[8];
+    TfyHub *hub = world.hubs[0];
+    (void)state;
+    int64_t ids[5];
+    for (int i = 0; i < 5; i++) ids[i] = submit();
+    hub->ops->want(hub, PROGRAM, 3);
+    work(0, 2500, 2);
+    assert_int_equal(take_claims(0, claims, 8), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(claims[i].run, ids[i]);
+        assert_int_equal(claims[i].claims, 1);
+    }
+    work(0, 2500, 2);
+    assert_int_equal(take_claims(0, claims, 8), 0); /* it had room for no more */
+    hub->ops->want(hub, PROGRAM, 8);
+    work(0, 100, 2); /* at once */
+    assert_int_equal(take_claims(0, claims, 8), 2);
+    work(0, 5000, 2);
+    assert_int_equal(take_claims(0, claims, 8), 0);
+}
+
+static void test_a_claim_whose_answer_got_lost(void **state)
+{
+    TfyClaim claims[8];
+    TfyHub *hub = world.hubs[0];
+    (void)state;
+    const int64_t first = submit();
+    hub->ops->want(hub, PROGRAM, 8);
+    work(0, 1500, 2);
+    assert_int_equal(take_claims(0, claims, 8), 1);
+    assert_int_equal(claims[0].run, first);
+    const int64_t second = submit(), third = submit();
+    assert_int_equal(post(third, "{}"), 1);
+    world.claim_fate = TFY_STORE_UNKNOWN;
+    work(0, 1500, 2);
+    assert_int_equal(tfy__shared_run(world.shared, second)->owner, hub->session);
+    assert_int_equal(take_claims(0, claims, 8), 2); /* found among its runs */
+    assert_int_equal(claims[0].run, second);
+    assert_int_equal(claims[1].run, third);
+    assert_int_equal(claims[1].seen, 0);
+    world.claim_fate = 0;
+    work(0, 5000, 2);
+    assert_int_equal(take_claims(0, claims, 8), 0);
+}
+
+static void test_a_database_that_is_away(void **state)
+{
+    char text[TFY_ERROR_TEXT] = "";
+    TfyClaim claims[8];
+    TfyHub *hub = world.hubs[0];
+    (void)state;
+    submit();
+    hub->ops->want(hub, PROGRAM, 8);
+    world.away = TFY_STORE_AWAY;
+    work(0, 20000, 2);
+    assert_in_range(world.asked, 8, 20); /* less and less often, up to every two seconds */
+    assert_int_equal(hub->ops->failed(hub, text), 0);
+    assert_int_equal(take_claims(0, claims, 8), 0);
+    world.away = 0;
+    work(0, 2500, 2);
+    assert_int_equal(take_claims(0, claims, 8), 1);
+    world.away = TFY_E_DATA; /* a wrong set-up, which time does not heal */
+    work(0, 1500, 2);
+    assert_int_equal(hub->ops->failed(hub, text), TFY_E_DATA);
+    assert_non_null(strstr(text, "does not exist"));
+    world.away = 0;
+}
+
+static void test_silent_sessions(void **state)
+{
+    TfyClaim claims[8];
+    TfyHub *old = world.hubs[0], *hub = world.hubs[1];
+    (void)state;
+    const int64_t run = submit(), orphan = submit();
+    old->ops->want(old, PROGRAM, 8);
+    work(0, 1500, 2);
+    assert_int_equal(take_claims(0, claims, 8), 2);
+    hub->ops->want(hub, PROGRAM, 8);
+    work(1, 2 * LEASE_MS, 2); /* both commit */
+    assert_int_equal(tfy__shared_run(world.shared, run)->owner, old->session);
+    /* Somebody has ended it and freed one of its runs, and then died. */
+    for (int64_t until_ms = world.now_ms + 2 * LEASE_MS + 1000; world.now_ms < until_ms; world.now_ms += 50) {
+        if (world.now_ms % 500 == 0) beat(1);
+        tfy__hub_cluster_work(hub);
+    }
+    assert_int_equal(tfy__shared_session(world.shared, old->session)->state, TFY_SESSION_ENDED);
+    assert_int_equal(take_claims(1, claims, 8), 2);
+    assert_int_equal(claims[0].claims, 2);
+    assert_int_equal(tfy__shared_run(world.shared, orphan)->owner, hub->session);
+    /* A session that somebody ended without freeing its runs. */
+    const int64_t dead = tfy__shared_open_session(world.shared, LEASE_MS), left = submit();
+    assert_true(tfy__shared_claim(world.shared, dead, left, world.now_ms));
+    assert_true(tfy__shared_end_session(world.shared, dead, 0));
+    for (int64_t until_ms = world.now_ms + 40000; world.now_ms < until_ms; world.now_ms += 50) {
+        if (world.now_ms % 500 == 0) beat(1);
+        tfy__hub_cluster_work(hub);
+    }
+    assert_int_equal(take_claims(1, claims, 8), 1);
+    assert_int_equal(claims[0].run, left);
+}
+
+static void test_mail_in_its_order(void **state)
+{
+    TfyClaim claims[8];
+    TfyHub *hub = world.hubs[0];
+    TfyMail mail;
+    (void)state;
+    const int64_t run = submit();
+    assert_int_equal(post(run, "first"), 1);
+    assert_int_equal(post(run, "second"), 2);
+    hub->ops->want(hub, PROGRAM, 8);
+    work(0, 1500, 2);
+    assert_int_equal(take_claims(0, claims, 8), 1);
+    assert_int_equal(claims[0].seen, 0);
+    assert_true(hub->ops->mail(hub, run, 0, &mail));
+    assert_string_equal(mail.body, "first");
+    assert_true(hub->ops->mail(hub, run, 1, &mail));
+    assert_string_equal(mail.body, "second");
+    assert_string_equal(mail.sender, "bea");
+    assert_false(hub->ops->mail(hub, run, 2, &mail));
+    work(0, 1500, 2); /* they have no verdict yet, and are read again */
+    for (int64_t named; (named = hub->ops->news(hub));) assert_int_equal(named, run);
+    assert_false(hub->ops->mail(hub, run, 2, &mail));
+    assert_int_equal(post(run, "third"), 3);
+    work(0, 1500, 2);
+    assert_int_equal(hub->ops->news(hub), run);
+    assert_int_equal(hub->ops->news(hub), 0); /* once a round */
+    assert_int_equal(hub->ops->news(hub), run);
+    assert_true(hub->ops->mail(hub, run, 2, &mail));
+    assert_string_equal(mail.body, "third");
+    assert_false(hub->ops->mail(hub, run, 3, &mail));
+    /* What has got its verdict otherwise is not kept. */
+    assert_int_equal(post(run, "fourth"), 4);
+    work(0, 1500, 2);
+    assert_int_equal(hub->ops->news(hub), run);
+    assert_int_equal(hub->ops->news(hub), 0);
+    tfy__shared_run(world.shared, run)->owner = world.hubs[1]->session;
+    work(0, 1500, 2);
+    assert_int_equal(hub->ops->news(hub), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, remove_world)
+    const struct CMUnitTest tests[] = {
+        TEST(test_claims_are_handed_over_once), TEST(test_a_claim_whose_answer_got_lost),
+        TEST(test_a_database_that_is_away),     TEST(test_silent_sessions),
+        TEST(test_mail_in_its_order),
+    };
+    return cmocka_run_group_tests_name("hub_by_hand", tests, NULL, NULL);
+}
