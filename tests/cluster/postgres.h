@@ -193,7 +193,10 @@ static inline void postgres_remove(Postgres *server)
     tfy__pg_address_free(&server->parsed);
     postgres_stop(server, SIGQUIT);
     snprintf(command, sizeof command, "rm -rf '%s'", server->directory);
-    if (server->directory[0] && system(command) != 0) fprintf(stderr, "%s is left\n", server->directory);
+    /* Processes of the server may write to its end. */
+    int code = server->directory[0];
+    for (int i = 0; code && i < 20; i++, poll(NULL, 0, code ? 100 : 0)) code = system(command);
+    if (code) fprintf(stderr, "%s is left\n", server->directory);
     server->directory[0] = '\0';
 }
 

@@ -39,6 +39,8 @@ typedef struct World {
     uint64_t random;
 } World;
 
+static Postgres server;
+
 static uint64_t below(World *world, uint64_t limit)
 {
     world->random ^= world->random << 13;
@@ -446,12 +448,12 @@ static void open_all(World *world, const Place *place, uint64_t seed)
 }
 
 /* The same session in PostgreSQL. */
-static void open_postgres(World *world, Postgres *server, const char *settings)
+static void open_postgres(World *world, const char *settings)
 {
     char error[TFY_ERROR_TEXT], address[300];
-    assert_true(postgres_fresh(server, &(TfyPgMake){.lease_ms = 3000}));
-    postgres_do(server, "INSERT INTO tfy.session(id, lease_ms) VALUES (%d, 3000)", (int)world->hold.session);
-    snprintf(address, sizeof address, "%s%s", server->address, settings);
+    assert_true(postgres_fresh(&server, &(TfyPgMake){.lease_ms = 3000}));
+    postgres_do(&server, "INSERT INTO tfy.session(id, lease_ms) VALUES (%d, 3000)", (int)world->hold.session);
+    snprintf(address, sizeof address, "%s%s", server.address, settings);
     const TfyPgOpen open = {.address = address, .session = world->hold.session};
     if (tfy__pg_open(&world->stores[POSTGRES], &open, error)) fail_msg("%s", error);
     world->count = STORES;
@@ -486,13 +488,13 @@ static void test_same(void **state)
 }
 
 /* A server answers more slowly than memory, so the comparisons are fewer. */
-static void compare_with_postgres(Place *place, Postgres *server, uint64_t seed, const char *settings)
+static void compare_with_postgres(Place *place, uint64_t seed, const char *settings)
 {
     static World world;
     memset(&world, 0, sizeof world);
     snprintf(place->db, sizeof place->db, "%s/%d.db", place->directory, (int)seed);
     open_all(&world, place, seed * UINT64_C(0x9e3779b97f4a7c15));
-    open_postgres(&world, server, settings);
+    open_postgres(&world, settings);
     for (int i = 0; i < TRANSACTIONS; i++) {
         transact(&world);
         if (i < 10 || i % 10 == 9) compare(&world, (int64_t)below(&world, 1 << 20));
@@ -501,20 +503,29 @@ static void compare_with_postgres(Place *place, Postgres *server, uint64_t seed,
     close_all(&world);
 }
 
+static int start_postgres(void **state)
+{
+    (void)state;
+    return postgres_make(&server) || !postgres_find(&server) ? 0 : -1;
+}
+
+static int stop_postgres(void **state)
+{
+    (void)state;
+    postgres_remove(&server);
+    return 0;
+}
+
 static void test_same_in_postgres(void **state)
 {
-    Postgres server;
-    const bool found = postgres_make(&server);
-    if (!found) assert_false(postgres_find(&server)); /* installed, and does not start */
-    if (!found) skip();
-    compare_with_postgres(*state, &server, 4, "");
-    compare_with_postgres(*state, &server, 5, "&tfy_prepare=0");
-    postgres_remove(&server);
+    if (!server.directory[0]) skip();
+    compare_with_postgres(*state, 4, "");
+    compare_with_postgres(*state, 5, "&tfy_prepare=0");
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
     const struct CMUnitTest tests[] = {TEST(test_same), TEST(test_same_in_postgres)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, start_postgres, stop_postgres);
 }
