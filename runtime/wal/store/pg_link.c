@@ -201,17 +201,19 @@ int tfy__pg_queue_begin(TfyPgLink *link, const char *begin)
     return code || !link->address->unprepared ? code : queue_settings(link, true);
 }
 
-/* Waits until an answer is there. False: the connection is lost, or the patience has ended (*late). */
-static bool wait_answer(const TfyPgLink *link, int64_t until_ms, bool *late)
+/* Waits until an answer is there. While the server still takes what is sent to it, the patience begins anew. False: the
+ * connection is lost, or the patience has ended (*late). */
+static bool wait_answer(const TfyPgLink *link, int64_t *until_ms, bool *late)
 {
     for (;;) {
         const int left = link->api->flush(link->conn);
         if (left < 0) return false;
         if (!link->api->isBusy(link->conn)) return true;
-        const int64_t rest_ms = until_ms - tfy__steady_ms();
+        const int64_t rest_ms = *until_ms - tfy__steady_ms();
         struct pollfd on = {.fd = link->api->socket(link->conn), .events = (short)(POLLIN | (left ? POLLOUT : 0))};
         if (rest_ms <= 0) return *late = true, false;
         if (on.fd < 0 || (poll(&on, 1, (int)rest_ms) < 0 && errno != EINTR)) return false;
+        if (on.revents & POLLOUT) *until_ms = tfy__steady_ms() + link->patience_ms;
         if (on.revents & (POLLIN | POLLERR | POLLHUP) && !link->api->consumeInput(link->conn)) {
             /* What had arrived before the end is still to be read. */
             if (link->api->isBusy(link->conn)) return false;
@@ -221,7 +223,7 @@ static bool wait_answer(const TfyPgLink *link, int64_t until_ms, bool *late)
 }
 
 /* The next answer, which may be NULL: behind the answers to each statement. False: the connection is gone. */
-static bool next_answer(TfyPgLink *link, int64_t until_ms, TfyPgResult **result)
+static bool next_answer(TfyPgLink *link, int64_t *until_ms, TfyPgResult **result)
 {
     bool late = false;
     if (!link->conn) return false;
@@ -259,22 +261,22 @@ static int lost_in_answers(TfyPgLink *link, int code)
 
 static int take_answers(TfyPgLink *link, TfyPgSee *see, void *state)
 {
-    const int64_t until_ms = tfy__steady_ms() + link->patience_ms;
+    int64_t until_ms = tfy__steady_ms() + link->patience_ms;
     const int count = link->queued;
     TfyPgResult *result = NULL;
     int code = 0;
     for (int i = 0; i < count; i++) {
-        if (!next_answer(link, until_ms, &result)) return lost_in_answers(link, code);
+        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, code);
         if (!result) return lost_in_answers(link, code);
         const int said = take_answer(link, i, result, code ? NULL : see, state);
         code = code ? code : said;
         if (!link->conn) return code;
-        if (!next_answer(link, until_ms, &result)) return lost_in_answers(link, code);
+        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, code);
         if (!result) continue;
         link->api->clear(result);
         return lost_in_answers(link, code);
     }
-    if (!next_answer(link, until_ms, &result) || !result) return lost_in_answers(link, code);
+    if (!next_answer(link, &until_ms, &result) || !result) return lost_in_answers(link, code);
     const bool in_step = link->api->resultStatus(result) == TFY_PG_SYNC;
     link->api->clear(result);
     if (!in_step || !link->api->exitPipelineMode(link->conn)) return lost_in_answers(link, code);

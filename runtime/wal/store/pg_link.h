@@ -2,13 +2,14 @@
  * means.
  *
  * Statements are queued, then sent with one Sync; their answers are read until that of the Sync. If one fails, the server skips
- * those behind it. No call waits longer than the link's patience; whoever is not answered by then closes the connection.
+ * those behind it. No call waits longer than the link's patience once all is sent; whoever is not answered by then closes the
+ * connection.
  *
  * A lost connection is closed at once. The next call connects again: at once after a connection that had worked, then after 50
  * ms, and twice as long each time, up to 2 s. In between it fails at once.
  *
  * Codes, besides those of libpq's absence and of memory:
- *   TFY_STORE_AWAY     there is no connection, and nothing was sent
+ *   TFY_STORE_AWAY     there is no connection, the server only reads, or it was told to cancel; nothing happened
  *   TFY_STORE_UNKNOWN  it was lost after something had been sent, or the server warned of what it has done
  *   TFY_STORE_FULL     the server has no room or memory
  *   TFY_PG_AGAIN       another transaction was in the way; the same may succeed now
