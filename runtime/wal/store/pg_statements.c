@@ -16,11 +16,10 @@ enum { CHUNK_ROWS = 8192, CHUNK_BYTES = 8 << 20 /* of one statement */ };
 #define ALL_OF(rows_, list_) "SELECT 1/(count(*) = cardinality(" list_ "))::int4 FROM " rows_
 
 const TfyPgStatement tfy__pg_writes[W_COUNT] = {
-    [W_FENCE] =
-        {.text = "WITH u AS (UPDATE tfy.session SET beat = $2::int8 WHERE id = $1 AND state = 0 AND beat = $2::int8 - "
-                 "1 RETURNING 1)"
-                 " SELECT 1/count(*) FROM u",
-         .what = "renew a session"},
+    [W_FENCE] = {.text = "WITH u AS (UPDATE tfy.session SET beat = $2::int8"
+                         " WHERE id = $1 AND state = 0 AND beat = $2::int8 - 1 RETURNING 1)"
+                         " SELECT 1/count(*) FROM u",
+                 .what = "renew a session"},
     [W_PROGRAMS] = {.text = "INSERT INTO tfy.program(id, hash, tfyc, source, layout, sum) SELECT * FROM"
                             " unnest($1::int4[], $2::bytea[], $3::text[], $4::text[], $5::text[], $6::int8[])"
                             " ON CONFLICT (hash) DO NOTHING",
