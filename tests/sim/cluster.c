@@ -109,7 +109,7 @@ static void fault(SimEvent *event)
         machine_freeze(&cluster.machines[0]);
         return;
     }
-    switch (sim_below(&sim.chance, 8)) {
+    switch (sim_below(&sim.chance, 9)) {
     case 0:
     case 1:
     case 2: machine_kill(machine, "is killed", sim_percent(&sim.chance, 70)); break;
@@ -117,6 +117,7 @@ static void fault(SimEvent *event)
     case 4: machine_freeze(machine); break;
     case 5:
     case 6: machine_cut(machine, cluster_fault_ns()); break;
+    case 7: machine_close(machine); break;
     default: database_fails(); break;
     }
 }
@@ -160,7 +161,8 @@ static void choose_style(void)
 static void make_plan(void)
 {
     choose_style();
-    cluster.calm = sim_percent(&sim.chance, 5);
+    cluster.calm = sim_percent(&sim.chance, 8);
+    cluster.scarce = sim_percent(&sim.chance, 10);
     cluster.quiet_ns = (15000 + 4 * cluster.lease_ms) * CLUSTER_MS;
     cluster.snapshot_every = sim_percent(&sim.chance, 70) ? 1 + sim_below(&sim.chance, 40) : 0;
     cluster.park_after_ms = sim_percent(&sim.chance, 70) ? 1 + sim_below(&sim.chance, 500) : 2000;

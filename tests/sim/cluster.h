@@ -4,8 +4,8 @@
  *
  * What happens: senders submit runs and send mail to them, with ids and without, sometimes twice, sometimes to runs that have ended; people answer
  * what the database shows. Requests to the database take their time, come late, get lost, or leave their answer behind; one that was given up may
- * arrive beside its repetition. Machines are cut off, the database is away or restarts and forgets what was under way. Processes are killed, alone,
- * with their watchers, or in the middle of a commit; they are stopped, alone or with their watchers, for longer than their lease lasts. Clocks start
+ * arrive beside its repetition. Machines are cut off, the database is away or restarts and forgets what was under way. Processes are closed, run out
+ * of memory, are killed alone, with their watchers, or in the middle of a commit; they are stopped, alone or with their watchers, for longer than their lease lasts. Clocks start
  * anywhere and differ by 5 %. After some time all faults stop, and every run has to end.
  *
  * Tools live outside, as the watcher keeps them: they die some time after their runtime, and at the latest with the deadline of their session, or a
@@ -24,7 +24,9 @@
  *   e1  when the faults have stopped, all runs end
  *   e2  a program of work.tfy or cluster.tfy comes to what it comes to undisturbed, unless somebody killed a task of it
  *   e4  the same seed makes the same trace
- *   e6  where nothing fails, sleeps and timeouts end when they are due, but for clocks that differ and the time until somebody claims the run
+ *   e6  where nothing fails, sleeps and timeouts end when they are due, but for clocks that differ and the time until somebody claims the run,
+ *       and mail has its verdict soon
+ *   e7  where nothing fails any more, no process loses its lease
  *   d4  each history replays without a difference */
 #ifndef CLUSTER_H
 #define CLUSTER_H
@@ -70,6 +72,7 @@ typedef struct Machine {
     bool ending;         /* its tools were asked to end: no renewal stops that (base/lease.h, rule 4) */
     int64_t turn_ns;     /* when its loop makes its next turn, true time */
     bool writer_planned;
+    bool closing;        /* its loop makes no turns any more */
     int64_t frozen_ns;   /* it is stopped until then, true time */
     bool watcher_frozen; /* … with its watcher and the stubs */
     int64_t cut_ns;      /* it does not reach the database until then */
@@ -93,10 +96,11 @@ typedef struct ClusterRun {
 /* Something that is sent to a run until it is acknowledged. */
 typedef struct Mail {
     uint32_t run;
-    char id[100];   /* "": it has none, and is sent once */
-    char *body;     /* owned */
-    int64_t signal; /* its value; 0: it is no signal */
-    int64_t n;      /* the number that the database gave to it; 0: none yet */
+    char id[100];    /* "": it has none, and is sent once */
+    char *body;      /* owned */
+    int64_t signal;  /* its value; 0: it is no signal */
+    int64_t sent_ns; /* when it arrived for the first time */
+    int64_t n;       /* the number that the database gave to it; 0: none yet */
     bool acked;
 } Mail;
 
@@ -109,7 +113,9 @@ typedef enum SimStyle {
 
 typedef struct Cluster {
     SimStyle style;
-    bool calm; /* nothing fails */
+    bool calm;    /* nothing fails */
+    bool scarce;  /* memory runs out now and then, which ends a process */
+    bool outside; /* a tool works out what it comes to: it has memory of its own */
     TfyShared *shared;
     Machine machines[CLUSTER_MACHINES];
     uint32_t machine_count;
@@ -152,6 +158,7 @@ Machine *machine_of_session(int64_t session);
 void machine_start(SimEvent *event); /* arg: the machine */
 /* watched: its watcher lives, and ends its session when its tools are dead, unless it is stopped. */
 void machine_kill(Machine *machine, const char *why, bool watched);
+void machine_close(Machine *machine); /* in order: nothing of it is left behind */
 void machine_freeze(Machine *machine);
 void machine_cut(Machine *machine, int64_t ns); /* from the database, for so long */
 void machine_wake(Machine *machine);            /* something has happened for its loop */

@@ -186,7 +186,9 @@ static void enter(const TfyCall *call)
     if (entry->once && !entry->own_key && entry->begun > entry->allowed)
         sim_broken("I3", "once tool %s began %u times under key %s", call->tool->name, entry->begun, call->key);
     entry->happened = entry->vague = false;
+    cluster.outside = true;
     sim_foresee((TfyCall *)call, entry);
+    cluster.outside = false;
 }
 
 static Life *life_new(Machine *machine, TfyCall *call)

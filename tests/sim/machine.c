@@ -8,7 +8,10 @@
 #include "base/lease.h"
 #include "wal/log/log_state.h"
 
-enum { IDLE_MS = 1000 };
+enum {
+    IDLE_MS = 1000,
+    CALM_LEASES = 6 /* from the last fault until its last consequence */
+};
 
 static Machine *current; /* whose code runs */
 
@@ -64,6 +67,25 @@ int64_t machine_wait_ns(const Machine *machine)
 bool machine_watcher_stopped(const Machine *machine)
 {
     return machine->watcher_frozen && machine->frozen_ns > sim.now_ns;
+}
+
+static bool memory_fails(uint32_t seldom)
+{
+    return cluster.scarce && !cluster.outside && cluster_faulty() && sim_below(&sim.chance, seldom) == 0;
+}
+
+static void *world_alloc(void *state, void *old, size_t old_size, size_t new_size)
+{
+    (void)old_size;
+    if (!new_size) {
+        free(old);
+        return NULL;
+    }
+    if (memory_fails(3000)) {
+        sim_trace("worker %u has no memory", ((Machine *)state)->number);
+        return NULL;
+    }
+    return realloc(old, new_size);
 }
 
 /* ---- the link to the database ---- */
@@ -162,6 +184,10 @@ TfySharedFate machine_fate(void *state, const TfyStoreHold *hold)
 static int on_store_call(void *state, int call)
 {
     Machine *machine = state;
+    if (memory_fails(500)) {
+        sim_trace("worker %u has no memory for call %d of the store", machine->number, call);
+        return TFY_E_NOMEM;
+    }
     if (call == TFY_CALL_COMMIT) return cluster_chance(cluster.faults ? 1 : 0) ? TFY_STORE_FULL : 0;
     if (call != TFY_CALL_COMMITTED && call != TFY_CALL_SETTLE) return 0;
     cluster_look();
@@ -201,6 +227,14 @@ static int64_t news(TfyHub *hub)
 
 static void one_turn(Machine *machine);
 
+/* A run of which a task was killed may be in a deadlock. Telling that waits for the writer, which here is the same thread. */
+static bool any_killed(void)
+{
+    for (uint32_t i = 0; i < cluster.run_count; i++)
+        if (cluster.runs[i].killed) return true;
+    return false;
+}
+
 /* The loop goes on while the writer waits for its answer. */
 static void renewed(TfyHub *hub, int64_t sent_ns)
 {
@@ -208,7 +242,7 @@ static void renewed(TfyHub *hub, int64_t sent_ns)
     machine->inner->renewed(hub, sent_ns);
     const int64_t deadline_ns = tfy__lease_deadline_ns(sent_ns, hub->lease_ms);
     if (!machine->ending && deadline_ns > machine->deadline_ns) machine->deadline_ns = deadline_ns;
-    if (sim_percent(&sim.chance, 20)) one_turn(machine);
+    if (!machine->closing && sim_percent(&sim.chance, 20) && !any_killed()) one_turn(machine);
 }
 
 /* ---- the lease ---- */
@@ -295,7 +329,7 @@ static void plan_writer(Machine *machine)
 static void exits(Machine *machine, int code)
 {
     const TfySharedSession *session = tfy__shared_session(cluster.shared, machine->hub.hub.session);
-    if (code != TFY_E_HELD && code != TFY_E_LOST)
+    if (code != TFY_E_HELD && code != TFY_E_LOST && !(code == TFY_E_NOMEM && cluster.scarce))
         sim_broken("I1", "worker %u fails with %d: %s", machine->number, code, tfy__failure(machine->loop));
     if (code == TFY_E_HELD && session->state == TFY_SESSION_LIVES)
         sim_broken("I4", "worker %u believes that its session has ended: %s", machine->number,
@@ -399,13 +433,15 @@ static void open_hub(Machine *machine)
     if (sim_percent(&sim.chance, 50)) machine->hub.hub.worker = "sim";
 }
 
-static void open_loop(Machine *machine)
+/* False: memory ran out. */
+static bool open_loop(Machine *machine)
 {
     char error[TFY_ERROR_TEXT] = "";
     machine->world = (TfyWorld){.state = machine,
                                 .mono_ns = world_mono,
                                 .wall_ms = world_wall,
                                 .random = world_random,
+                                .alloc = world_alloc,
                                 .poller = &no_poller,
                                 .writer_by_hand = true,
                                 .folds = true};
@@ -418,11 +454,13 @@ static void open_loop(Machine *machine)
                                 .snapshot_every = cluster.snapshot_every,
                                 .park_after_ms = cluster.park_after_ms,
                                 .hub = &machine->hub.hub};
-    if (tfy_open(&machine->loop, &sim_program, &options, error) < 0)
-        sim_broken("d1", "a loop does not open: %s", error);
+    const int code = tfy_open(&machine->loop, &sim_program, &options, error);
+    if (code == TFY_E_NOMEM && cluster.scarce) return false;
+    if (code < 0) sim_broken("d1", "a loop does not open: %s", error);
     TfyLog *log = tfy__loop_log(machine->loop);
     log->store->fault = on_store_call;
     log->store->fault_state = machine;
+    return true;
 }
 
 void machine_start(SimEvent *event)
@@ -434,19 +472,38 @@ void machine_start(SimEvent *event)
     }
     machine->process++;
     machine->up = true;
-    machine->ending = machine->writer_planned = machine->watcher_frozen = false;
+    machine->ending = machine->closing = machine->writer_planned = machine->watcher_frozen = false;
     machine->deadline_ns = machine->frozen_ns = 0;
     machine->turn_ns = INT64_MAX;
     open_hub(machine);
     sim_trace("worker %u begins session %lld", machine->number, (long long)machine->hub.hub.session);
     Machine *const before = current;
     current = machine;
-    open_loop(machine);
+    const bool opened = open_loop(machine);
     current = before;
+    if (!opened) {
+        machine_kill(machine, "does not open", true);
+        return;
+    }
     plan_turn(machine, 0);
     plan_lease(machine, machine_clock(machine), lease_watch);
     observer_begin(machine);
     if (cluster_chance(5)) hears_no_more(machine); /* before its first commit: it has no lease yet */
+}
+
+void machine_close(Machine *machine)
+{
+    Machine *const before = current;
+    if (!machine->up || machine_wait_ns(machine)) return;
+    sim_trace("worker %u closes", machine->number);
+    current = machine;
+    machine->closing = true;
+    machine->inside++;
+    tfy_close(machine->loop);
+    machine->inside--;
+    current = before;
+    machine->loop = NULL;
+    machine_kill(machine, "has closed", true);
 }
 
 void machine_freeze(Machine *machine)
@@ -462,6 +519,8 @@ void machine_freeze(Machine *machine)
 void machine_kill(Machine *machine, const char *why, bool watched)
 {
     if (!machine->up) return;
+    if (cluster.calm || sim.now_ns > cluster.quiet_ns + CALM_LEASES * cluster.lease_ms * CLUSTER_MS)
+        sim_broken("e7", "worker %u %s, and nothing fails", machine->number, why);
     sim_trace("worker %u, session %lld: %s%s", machine->number, (long long)machine->hub.hub.session, why,
               watched ? "" : ", and its watcher");
     machine->up = false;

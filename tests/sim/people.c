@@ -8,7 +8,7 @@
 #include "cluster.h"
 #include "wal/history/history.h"
 
-enum { TASKS_MAX = 512, SIGNALS_MAX = 40 };
+enum { TASKS_MAX = 512, SIGNALS_MAX = 40, SOON_MS = 6000 };
 
 /* ---- sending ---- */
 
@@ -43,6 +43,7 @@ static void attempt(SimEvent *event)
     sim_trace("mail to %s: %s: %lld", run->workflow, mail->body, (long long)n);
     if (mail->n && mail->n != n)
         sim_broken("I8", "mail %lld to %s is sent again as %lld", (long long)mail->n, run->workflow, (long long)n);
+    if (n > 0 && !mail->n) mail->sent_ns = sim.now_ns;
     if (n > 0) mail->n = n;
     if (mail->id[0] && cluster_chance(5))
         try_again(mail);
@@ -196,11 +197,24 @@ static void end_run(uint32_t index)
     if (all_acknowledged(index)) send(index, "end", json_pack("{s:s,s:b}", "do", "kill", "force", 1));
 }
 
+/* e6 */
+static void check_soon(uint32_t index, const TfySharedRun *row)
+{
+    for (uint32_t i = 0; i < cluster.mail_count; i++) {
+        const Mail *mail = &cluster.mails[i];
+        if (mail->run != index || mail->n <= 0 || sim.now_ns - mail->sent_ns < SOON_MS * CLUSTER_MS) continue;
+        if (!((TfyStoreMail *)tfy__rows_at(&row->mails, (size_t)mail->n - 1))->verdict)
+            sim_broken("e6", "%s: mail %lld has no verdict yet: %s", cluster.runs[index].workflow, (long long)mail->n,
+                       mail->body);
+    }
+}
+
 static void look(SimEvent *event)
 {
     const uint32_t index = (uint32_t)event->number;
     const TfySharedRun *row = tfy__shared_run(cluster.shared, cluster.runs[index].id);
     if (row->row.state >= TFY_TASK_COMPLETED) return;
+    if (cluster.calm) check_soon(index, row);
     if (cluster.away_ns <= sim.now_ns) look_at(index);
     if (cluster.runs[index].killed && !cluster_faulty()) end_run(index);
     sim_plan_event(cluster_soon(1500000), 0, look, NULL, index);

@@ -12,6 +12,7 @@
 #include "core/loop/state.h"
 #include "hub/hub_memory.h"
 #include "wal/history/history.h"
+#include "wal/log/log_state.h"
 
 extern const TfyProgram tfyg_program;
 
@@ -392,6 +393,69 @@ static void test_signals_wake_a_run(void **state)
     assert_int_equal(send(cluster, 99, NULL, body), TFY_E_ABSENT);
 }
 
+/* A run that was woken, or that goes on elsewhere, leaves again when it has nothing to do. */
+static void test_a_run_leaves_again(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "counts", "{\"most\":1}"), pair = submit(cluster, "spreads", "{}");
+    work(cluster, &cluster->workers[0], 300);
+    assert_int_equal(jobs_done, 30);
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(row_of(cluster, id)->owner, 0);
+        assert_int_equal(row_of(cluster, pair)->owner, 0);
+        assert_int_equal(send(cluster, id, NULL, "{\"do\":\"dance\"}"), i);
+        assert_int_equal(send(cluster, pair, NULL, "{\"do\":\"dance\"}"), i);
+        work(cluster, &cluster->workers[i % WORKERS], 100);
+        assert_non_null(verdict(cluster, id, i));
+    }
+}
+
+/* The last task that was busy ends; the others wait for hours, and no wait begins any more. */
+static void test_a_run_leaves_behind_its_last_step(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "spreads", "{}");
+    while (!find_record(cluster, id, TFY_R_TASK_EXIT)) work(cluster, &cluster->workers[0], 1);
+    end_session(cluster, &cluster->workers[0]);
+    work(cluster, &cluster->workers[1], 300);
+    assert_in_range(jobs_done, 30, 31);
+    assert_int_equal(row_of(cluster, id)->owner, 0);
+}
+
+/* ---- reading ---- */
+
+static int fail_reading(void *state, int call)
+{
+    int *left = state;
+    return call == TFY_CALL_READ && --*left == 0 ? TFY_STORE_AWAY : 0;
+}
+
+/* A call that fails is not damage, wherever a reader is. */
+static void test_a_failed_reading_is_no_damage(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "spreads", "{}");
+    work(cluster, &cluster->workers[0], 300);
+    assert_int_equal(row_of(cluster, id)->owner, 0);
+    TfyLog *log = tfy__loop_log(cluster->workers[1].loop);
+    int code = TFY_STORE_AWAY, call = 0, left;
+    log->store->fault = fail_reading;
+    log->store->fault_state = &left;
+    while (code) {
+        char which[24], error[TFY_ERROR_TEXT] = "";
+        TfyHistory *history;
+        left = ++call;
+        snprintf(which, sizeof which, "%lld", (long long)id);
+        code = tfy__history_read_tail(log, which, &history, error);
+        if (code && (code != TFY_STORE_AWAY || strstr(error, "damaged"))) fail_msg("%d: %s", code, error);
+        if (!code) tfy__history_free(history);
+    }
+    assert_in_range(call, 8, 100);
+    log->store->fault = NULL;
+}
+
+/* ---- mail ---- */
+
 static void test_what_does_not_fit_is_refused(void **state)
 {
     static const struct {
@@ -526,6 +590,9 @@ int main(void)
         TEST(test_a_session_ends),
         TEST(test_something_arrives_meanwhile),
         TEST(test_signals_wake_a_run),
+        TEST(test_a_run_leaves_again),
+        TEST(test_a_run_leaves_behind_its_last_step),
+        TEST(test_a_failed_reading_is_no_damage),
         TEST(test_what_does_not_fit_is_refused),
         TEST(test_an_answer_and_a_kill),
         TEST(test_an_idle_loop_renews),

@@ -2,7 +2,7 @@
  * such a run, written in one commit; the timer, a signal, an answer or a kill brings it back, as a resume would.
  * Opening a database with a million parked runs reads none of them.
  *
- *   - A run is checked some time after one of its tasks started to wait. It is parked if all of them wait, for a
+ *   - A run is checked some time after one of its tasks started to wait or ended. It is parked if all of them wait, for a
  *     time that is far enough away, for people, for signals or for each other, and no work of it is under way
  *     outside.
  *   - A process that stops between the commit and the waking loses nothing: the row stays, and the next opening

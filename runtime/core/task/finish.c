@@ -242,5 +242,8 @@ void tfy__task_finish(TfyTask *task)
     tfy__task_give_back(rest);
     tfy__fold_ended(rest);
     CHECK(run->live > 0);
-    if (--run->live == 0) run_finish(loop, run);
+    if (--run->live == 0)
+        run_finish(loop, run);
+    else if (loop->park_after_ms >= 0)
+        tfy__park_consider(run); /* the others may all wait */
 }

@@ -470,6 +470,7 @@ static int read_task_tail(Reading *reading, const json_t *known)
     TfyStoreTask row;
     if (tid == history->run.root) return 0;
     int code = TFY_STORE(reading->log->store, TFY_CALL_READ, get_task, history->run.id, tid, &row);
+    if (code && code != TFY_E_ABSENT) return refuse_store(reading, code);
     if (code || row.run != history->run.id || !chain) return refuse(reading, TFY_E_DATA, "task", tid, "is missing");
     if ((code = take_task(reading, &row))) return code;
     return walk_to_chain(reading, history->task_count - 1, strtoull(chain, NULL, 16));
@@ -582,6 +583,7 @@ static int read_root_birth(Reading *reading)
     TfyLogRecord birth;
     const int code =
         TFY_STORE(reading->log->store, TFY_CALL_READ, get_record, history->run.id, history->tasks[0].born, &birth);
+    if (code && code != TFY_E_ABSENT) return refuse_store(reading, code);
     if (code || birth.type != TFY_R_INSTRUCTION_START)
         return refuse(reading, TFY_E_DATA, "task", history->run.root, "has no beginning");
     reading->first_root = tfy__record_int(&birth, TFY_P_TID);
