@@ -203,7 +203,7 @@ static void check_soon(uint32_t index, const TfySharedRun *row)
     for (uint32_t i = 0; i < cluster.mail_count; i++) {
         const Mail *mail = &cluster.mails[i];
         if (mail->run != index || mail->n <= 0 || sim.now_ns - mail->sent_ns < SOON_MS * CLUSTER_MS) continue;
-        if (!((TfyStoreMail *)tfy__rows_at(&row->mails, (size_t)mail->n - 1))->verdict)
+        if (!((TfyMail *)tfy__rows_at(&row->mails, (size_t)mail->n - 1))->verdict)
             sim_broken("e6", "%s: mail %lld has no verdict yet: %s", cluster.runs[index].workflow, (long long)mail->n,
                        mail->body);
     }
