@@ -20,7 +20,7 @@
 enum {
     POLL_MS = 1000,     /* how often claims and mail are asked for while there are none */
     DUE_MS = 250,       /* how often due runs are looked for */
-    ORPHANS_MS = 30000, /* how often runs of sessions are looked for that somebody ended, and did not free */
+    ORPHANS_MS = 30000, /* how often runs are looked for that nobody knows of */
     AWAY_MS = 50,       /* how soon a database that did not answer is asked again … */
     AWAY_MOST_MS = 2000,
     CLAIMS_MOST = 256,
@@ -77,7 +77,7 @@ typedef struct HubCluster {
     TfyCluster *cluster;
     TfyObserver observer;
     int64_t due_ms[DUTIES];
-    int64_t away_ms, back_ms; /* it did not answer: asked again after, at */
+    int64_t away_ms, back_ms;     /* it did not answer: asked again after, at */
     int64_t queue, queue_program; /* where runs of that program wait */
     TfyTable held;
     bool claim_lost; /* the answer to a claim was */
@@ -327,7 +327,7 @@ static int64_t claim_runs(HubCluster *self, int64_t now_ms)
     int64_t program;
     int code = 0;
     (void)now_ms;
-    if (self->claim_lost || self->held.count > 4096) {
+    if (self->claim_lost) {
         if ((code = find_lost_claims(self)) < 0) return code;
         self->claim_lost = false;
     }
@@ -433,17 +433,19 @@ static int64_t wake_due(HubCluster *self, int64_t now_ms)
     return count < 0 ? count : count == FREE_MOST ? 0 : jittered(self, is_eldest(self) ? DUE_MS : POLL_MS);
 }
 
-static int64_t free_orphans(HubCluster *self, int64_t now_ms)
+/* Runs of sessions that were ended and not freed; and a claim that was given up and arrived later than it was asked for. */
+static int64_t find_orphans(HubCluster *self, int64_t now_ms)
 {
     (void)now_ms;
-    const int code = is_eldest(self) ? free_runs(self, 0) : 0;
+    int code = find_lost_claims(self);
+    if (!code && is_eldest(self)) code = free_runs(self, 0);
     return code ? code : jittered(self, ORPHANS_MS);
 }
 
 /* ---- the thread ---- */
 
 static const Duty duties[DUTIES] = {
-    [OBSERVE] = observe, [CLAIM] = claim_runs, [INBOX] = read_inbox, [DUE] = wake_due, [ORPHANS] = free_orphans};
+    [OBSERVE] = observe, [CLAIM] = claim_runs, [INBOX] = read_inbox, [DUE] = wake_due, [ORPHANS] = find_orphans};
 
 static bool may_pass(int64_t code)
 {

@@ -246,6 +246,22 @@ static void test_a_claim_whose_answer_got_lost(void **state)
     assert_int_equal(take_claims(0, claims, 8), 0);
 }
 
+/* The request was given up, and its answer was not waited for any more when the session's runs were read. */
+static void test_a_claim_that_arrives_late(void **state)
+{
+    TfyClaim claims[8];
+    TfyHub *hub = world.hubs[0];
+    (void)state;
+    const int64_t run = submit();
+    work(0, 2000, 2);
+    assert_true(tfy__shared_claim(world.shared, hub->session, run, world.now_ms));
+    work(0, 35000, 2);
+    assert_int_equal(take_claims(0, claims, 8), 1);
+    assert_int_equal(claims[0].run, run);
+    work(0, 70000, 2);
+    assert_int_equal(take_claims(0, claims, 8), 0);
+}
+
 static void test_a_database_that_is_away(void **state)
 {
     char text[TFY_ERROR_TEXT] = "";
@@ -346,8 +362,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, remove_world)
     const struct CMUnitTest tests[] = {
-        TEST(test_claims_are_handed_over_once), TEST(test_a_claim_whose_answer_got_lost),
-        TEST(test_a_database_that_is_away),     TEST(test_silent_sessions),
+        TEST(test_claims_are_handed_over_once),
+        TEST(test_a_claim_whose_answer_got_lost),
+        TEST(test_a_claim_that_arrives_late),
+        TEST(test_a_database_that_is_away),
+        TEST(test_silent_sessions),
         TEST(test_mail_in_its_order),
     };
     return cmocka_run_group_tests_name("hub_by_hand", tests, NULL, NULL);
