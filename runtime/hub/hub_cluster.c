@@ -18,10 +18,11 @@
 #include "wal/store/store.h"
 
 enum {
-    POLL_MS = 1000,     /* how often claims and mail are asked for while there are none */
-    DUE_MS = 250,       /* how often due runs are looked for */
-    ORPHANS_MS = 30000, /* how often runs are looked for that nobody knows of */
-    AWAY_MS = 50,       /* how soon a database that did not answer is asked again … */
+    POLL_MS = 1000,      /* how often claims and mail are asked for while there are none */
+    DUE_MS = 250,        /* how often due runs are looked for */
+    ORPHANS_MS = 30000,  /* how often runs are looked for that nobody knows of */
+    STANDBYS_MS = 60000, /* how often it is made sure that standbys are waited for */
+    AWAY_MS = 50,        /* how soon a database that did not answer is asked again … */
     AWAY_MOST_MS = 2000,
     CLAIMS_MOST = 256,
     FREE_MOST = 1000,
@@ -66,7 +67,7 @@ struct HubCluster;
 /* Something that the thread does again and again. Returns the milliseconds until the next time, or a negative code. */
 typedef int64_t (*Duty)(struct HubCluster *self, int64_t now_ms);
 
-enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, DUTIES };
+enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, DUTIES };
 
 typedef struct HubCluster {
     TfyHub hub; /* must be first */
@@ -442,10 +443,17 @@ static int64_t find_orphans(HubCluster *self, int64_t now_ms)
     return code ? code : jittered(self, ORPHANS_MS);
 }
 
+static int64_t check_standbys(HubCluster *self, int64_t now_ms)
+{
+    (void)now_ms;
+    const int code = self->cluster->ops->check_standbys(self->cluster);
+    return code ? code : jittered(self, STANDBYS_MS);
+}
+
 /* ---- the thread ---- */
 
-static const Duty duties[DUTIES] = {
-    [OBSERVE] = observe, [CLAIM] = claim_runs, [INBOX] = read_inbox, [DUE] = wake_due, [ORPHANS] = find_orphans};
+static const Duty duties[DUTIES] = {[OBSERVE] = observe, [CLAIM] = claim_runs,     [INBOX] = read_inbox,
+                                    [DUE] = wake_due,    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys};
 
 static bool may_pass(int64_t code)
 {
@@ -645,6 +653,8 @@ static void free_hub(HubCluster *self)
 
 static int begin(HubCluster *self, char *error_text)
 {
+    const int unsafe = self->cluster->ops->check_standbys(self->cluster);
+    if (unsafe) return tfy__log_refuse(error_text, unsafe, "%s", self->cluster->error);
     const int64_t sent_ns = tfy__lease_now_ns();
     const int64_t id = self->cluster->ops->open_session(self->cluster, &self->open.session, &self->hub.lease_ms);
     if (id < 0) return tfy__log_refuse(error_text, (int)id, "%s", self->cluster->error);

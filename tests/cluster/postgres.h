@@ -224,4 +224,35 @@ static inline bool postgres_make(Postgres *server)
     return false;
 }
 
+/* A standby that follows the server, with a directory of its own; false: it does not start (then a message says so). */
+static inline bool postgres_follow(Postgres *standby, const Postgres *server)
+{
+    char data[80];
+    int status = -1;
+    *standby = (Postgres){.user = server->user, .group = server->group};
+    memcpy(standby->bin, server->bin, sizeof standby->bin);
+    strcpy(standby->directory, "/tmp/tfy-pg-XXXXXX");
+    if (!mkdtemp(standby->directory)) return standby->directory[0] = '\0', false;
+    if (geteuid() == 0 && chown(standby->directory, standby->user, standby->group) != 0) return false;
+    snprintf(data, sizeof data, "%s/data", standby->directory);
+    char *const words[] = {"pg_basebackup",           "-D", data,  "-R", "-N", "-c", "fast", "-h",
+                           (char *)server->directory, "-U", "tfy", NULL};
+    const pid_t pid = postgres_run(standby, "pg_basebackup", words);
+    if (waitpid(pid, &status, 0) == pid && status == 0 && postgres_start(standby)) return true;
+    fprintf(stderr, "pg_basebackup: status %d; or the standby does not start\n", status);
+    postgres_remove(standby);
+    return false;
+}
+
+/* The standby takes over. */
+static inline bool postgres_promote(Postgres *standby)
+{
+    char data[80];
+    int status = -1;
+    snprintf(data, sizeof data, "%s/data", standby->directory);
+    char *const words[] = {"pg_ctl", "promote", "-D", data, NULL};
+    const pid_t pid = postgres_run(standby, "pg_ctl", words);
+    return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 #endif

@@ -47,6 +47,11 @@ static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, i
     return inner->ops->open_session(inner, session, lease_ms);
 }
 
+static int check_standbys(TfyCluster *cluster)
+{
+    return world.away ? away(cluster) : 0;
+}
+
 static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
 {
     TfyCluster *inner = inner_of(cluster);
@@ -110,6 +115,7 @@ static void close_handle(TfyCluster *cluster)
 }
 
 static const TfyClusterOps ops = {.open_session = open_session,
+                                  .check_standbys = check_standbys,
                                   .see_living = see_living,
                                   .end_session = end_session,
                                   .free_runs = free_runs,

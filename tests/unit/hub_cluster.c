@@ -30,7 +30,8 @@ typedef struct Ledger {
 } Ledger;
 
 static Ledger *ledger; /* shared with the children */
-static Postgres postgres;
+static Postgres postgres, standby;
+static char address[300]; /* of the workers: all hosts of the database */
 
 /* ---- a worker ---- */
 
@@ -62,7 +63,7 @@ static const TfyPerformer jobs = {.name = "jobs", .start = start_job, .abort = a
 static int join(void *state, int64_t session, int64_t lease_ms, TfyStore **store, char *error_text)
 {
     (void)state;
-    const TfyPgOpen open = {.address = postgres.address, .session = session, .lease_ms = lease_ms};
+    const TfyPgOpen open = {.address = address, .session = session, .lease_ms = lease_ms};
     return tfy__pg_open(store, &open, error_text);
 }
 
@@ -71,7 +72,7 @@ static TfyHub *open_hub(const char *name)
     char error[TFY_ERROR_TEXT] = "";
     TfyHub *hub;
     TfyHubOpen open = {.join = join, .session = {.worker = name}, .leased = true};
-    if (tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = postgres.address}, error) < 0 ||
+    if (tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = address}, error) < 0 ||
         tfy__hub_cluster_open(&hub, &open, error) < 0) {
         fprintf(stderr, "worker: %s\n", error);
         _exit(70);
@@ -303,6 +304,7 @@ static int set_up(void **state)
     (void)state;
     if (!postgres.directory[0]) return 0;
     assert_true(postgres_fresh(&postgres, &(TfyPgMake){.lease_ms = LEASE_MS}));
+    snprintf(address, sizeof address, "%s", postgres.address);
     memset(ledger, 0, sizeof *ledger);
     deploy();
     return 0;
@@ -393,6 +395,92 @@ static void test_killed_and_stopped_workers(void **state)
     check_histories(RUNS, NULL);
 }
 
+/* ---- standbys ---- */
+
+/* A setting of the server, at once. */
+static void set_up_server(const char *setting)
+{
+    postgres_do(&postgres, "ALTER SYSTEM SET %s", setting);
+    postgres_do(&postgres, "SELECT pg_reload_conf()");
+}
+
+static int try_hub(char *error)
+{
+    TfyHub *hub = NULL;
+    TfyHubOpen open = {.join = join, .session = {.worker = "w"}};
+    if (tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = address}, error) < 0) fail_msg("%s", error);
+    const int code = tfy__hub_cluster_open(&hub, &open, error);
+    tfy__hub_cluster_close(hub, true);
+    return code;
+}
+
+static void follow(void)
+{
+    assert_true(postgres_follow(&standby, &postgres));
+    await_count("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'", 1);
+}
+
+/* Nobody works on a database that would forget what it has acknowledged, unless it was made so. */
+static void test_an_asynchronous_standby(void **state)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    (void)state;
+    if (!postgres.directory[0]) skip();
+    follow();
+    assert_int_equal(try_hub(error), TFY_E_IO);
+    assert_non_null(strstr(error, "synchronous_standby_names"));
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.session WHERE worker = 'w'"), 0);
+    postgres_do(&postgres, "UPDATE tfy.meta SET lossy = true");
+    assert_int_equal(try_hub(error), 0);
+    postgres_do(&postgres, "UPDATE tfy.meta SET lossy = false");
+    set_up_server("synchronous_standby_names = '*'");
+    poll(NULL, 0, 200);
+    assert_int_equal(try_hub(error), 0);
+    set_up_server("synchronous_standby_names = ''");
+    postgres_remove(&standby);
+}
+
+/* The primary crashes in the middle, and its synchronous standby takes over: the sessions go on there, and nothing is lost. */
+static void test_a_standby_takes_over(void **state)
+{
+    enum { RUNS = 20 };
+    pid_t workers[WORKERS];
+    char name[40];
+    (void)state;
+    if (!postgres.directory[0]) skip();
+    follow();
+    set_up_server("synchronous_standby_names = '*'");
+    sscanf(postgres.address, "postgresql:///%39[^?]", name);
+    snprintf(address, sizeof address, "postgresql:///%s?host=%s,%s&user=tfy", name, postgres.directory,
+             standby.directory);
+    for (int i = 0; i < RUNS; i++) submit("works", "{\"rounds\":60}");
+    for (int i = 0; i < WORKERS; i++) workers[i] = begin_worker(i);
+    await_count("SELECT count(*) FROM tfy.record", RUNS * 40);
+    const int64_t sessions = postgres_number(&postgres, "SELECT count(*) FROM tfy.session WHERE state = 0");
+    const int64_t records = postgres_number(&postgres, "SELECT count(*) FROM tfy.record");
+    postgres_stop(&postgres, SIGQUIT);
+    sender->ops->close(sender);
+    assert_true(postgres_promote(&standby));
+    assert_true(postgres_link(&standby, name));
+    const Postgres dead = postgres;
+    postgres = standby;
+    postgres.link.address = &postgres.parsed;
+    char error[TFY_ERROR_TEXT];
+    if (tfy__pg_cluster_open(&sender, &(TfyPgOpen){.address = postgres.address}, error) < 0) fail_msg("%s", error);
+    set_up_server("synchronous_standby_names = ''");
+    assert_true(postgres_number(&postgres, "SELECT count(*) FROM tfy.record") >= records);
+    await_ends(RUNS);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.session WHERE state = 0"), sessions);
+    for (int i = 0; i < WORKERS; i++) assert_int_equal(end_worker(workers[i], SIGTERM), 0);
+    assert_int_equal(ledger->count, RUNS * 60); /* no step was in doubt */
+    check_ledger();
+    check_histories(RUNS, NULL);
+    standby = dead;
+    standby.link = (TfyPgLink){0};
+    standby.parsed = (TfyPgAddress){0};
+    postgres_remove(&standby);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -405,6 +493,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
+    postgres_remove(&standby);
     postgres_remove(&postgres);
     return 0;
 }
@@ -413,9 +502,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_three_workers_share_the_runs),
-        TEST(test_mail_finds_its_run),
-        TEST(test_killed_and_stopped_workers),
+        TEST(test_a_standby_takes_over), TEST(test_an_asynchronous_standby),    TEST(test_three_workers_share_the_runs),
+        TEST(test_mail_finds_its_run),   TEST(test_killed_and_stopped_workers),
     };
     return cmocka_run_group_tests_name("hub_cluster", tests, begin, end);
 }

@@ -52,6 +52,9 @@ typedef struct TfyClusterOps {
     /* A new session, which is the handle's from now on; its id, and its lease. Again: another one, and the first ends for its
      * silence. */
     int64_t (*open_session)(TfyCluster *cluster, const TfyNewSession *session, int64_t *lease_ms);
+    /* Whether what is acknowledged stays also if a standby takes over. TFY_E_IO: a standby follows without being waited for,
+     * and the database was not made to allow that. */
+    int (*check_standbys)(TfyCluster *cluster);
     /* The sessions that live, by their ids. A result of `see` other than 0 ends the walk. */
     int (*see_living)(TfyCluster *cluster, TfySeeLiving *see, void *state);
     /* Ends a session that has had so many commits, and no more. 1: it has ended by this; 0: it has had more, or had ended.

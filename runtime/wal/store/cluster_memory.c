@@ -23,6 +23,12 @@ static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, i
     return tfy__shared_open_session(inside(cluster)->shared, session->lease_ms);
 }
 
+static int check_standbys(TfyCluster *cluster)
+{
+    (void)cluster;
+    return 0;
+}
+
 static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
 {
     const TfyShared *shared = inside(cluster)->shared;
@@ -148,6 +154,7 @@ static void close_cluster(TfyCluster *cluster)
 
 static const TfyClusterOps ops = {
     .open_session = open_session,
+    .check_standbys = check_standbys,
     .see_living = see_living,
     .end_session = end_session,
     .free_runs = free_runs,

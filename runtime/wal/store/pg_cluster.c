@@ -14,6 +14,7 @@ enum { TRIES = 3, CLAIM_MOST = 256, ASKS = 6, PATIENCE_MS = 10000 };
 
 typedef enum Call {
     C_OPEN,
+    C_STANDBYS,
     C_LIVING,
     C_HURRY,
     C_END,
@@ -47,6 +48,11 @@ static const TfyPgStatement statements[C_COUNT] = {
                         " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ")"
                         " RETURNING id, lease_ms",
                 .what = "open a session"},
+    /* A role that may not look sees standbys without their state. */
+    [C_STANDBYS] = {.text = "SELECT count(*) FROM tfy.meta, pg_stat_replication WHERE NOT lossy"
+                            " AND coalesce(state, 'streaming') IN ('streaming', 'catchup')"
+                            " AND current_setting('synchronous_standby_names') = ''",
+                    .what = "look for standbys"},
     [C_LIVING] = {.text = "SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id",
                   .what = "read sessions"},
     [C_HURRY] = {.text = "SELECT set_config('lock_timeout', '500ms', true)", .what = "set up a transaction"},
@@ -265,6 +271,18 @@ static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, i
     api->clear(result);
     code = rename_link(self, id);
     return code ? code : id;
+}
+
+static int check_standbys(TfyCluster *cluster)
+{
+    PgCluster *self = inside(cluster);
+    add(self, C_STANDBYS);
+    const int64_t count = call_word(self, false);
+    if (count <= 0) return (int)count;
+    snprintf(cluster->error, sizeof cluster->error,
+             "a standby follows the database asynchronously, so a failover would lose acknowledged commits, and `once` "
+             "steps could happen twice: set synchronous_standby_names, or make the database so that it may");
+    return TFY_E_IO;
 }
 
 static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
@@ -562,6 +580,7 @@ static void close_cluster(TfyCluster *cluster)
 
 static const TfyClusterOps ops = {
     .open_session = open_session,
+    .check_standbys = check_standbys,
     .see_living = see_living,
     .end_session = end_session,
     .free_runs = free_runs,
