@@ -40,7 +40,7 @@ static void one_event(void)
 void cluster_pass(Machine *machine, int64_t ns)
 {
     int64_t until_ns = sim.now_ns + ns;
-    machine->inside++;
+    machine->waiting++;
     for (;;) {
         machine->busy_ns = until_ns;
         while (sim_next_event_ns() <= until_ns) one_event();
@@ -48,7 +48,7 @@ void cluster_pass(Machine *machine, int64_t ns)
         if (!machine->up || machine->frozen_ns <= sim.now_ns) break;
         until_ns = machine->frozen_ns;
     }
-    machine->inside--;
+    machine->waiting--;
 }
 
 typedef struct Planned {
@@ -56,7 +56,7 @@ typedef struct Planned {
     Machine *machine;
 } Planned;
 
-/* While its code is on the stack, or it is stopped, its events wait. */
+/* While its loop is on the stack, or it is stopped, its events wait. */
 static void happen_to_process(SimEvent *event)
 {
     Planned *planned = event->arg;

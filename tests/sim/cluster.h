@@ -66,13 +66,14 @@ typedef struct Machine {
     TfyObserver observer;
     uint32_t process;    /* how many it has had */
     bool up;             /* it lives */
-    uint32_t inside;     /* its code is on the stack: so often */
-    int64_t busy_ns;     /* … and waits until then, at least */
+    uint32_t inside;     /* its loop is on the stack, so often: nothing new happens to it then */
+    bool committing;     /* its writer is; its loop goes on meanwhile */
+    uint32_t waiting;    /* some of its code is, so often, and waits for time to pass … */
+    int64_t busy_ns;     /* … until then, at least */
     int64_t deadline_ns; /* by its clock; 0: no commit was acknowledged yet */
     bool ending;         /* its tools were asked to end: no renewal stops that (base/lease.h, rule 4) */
     int64_t turn_ns;     /* when its loop makes its next turn, true time */
     bool writer_planned;
-    bool closing;        /* its loop makes no turns any more */
     int64_t frozen_ns;   /* it is stopped until then, true time */
     bool watcher_frozen; /* … with its watcher and the stubs */
     int64_t cut_ns;      /* it does not reach the database until then */

@@ -56,12 +56,16 @@ static void world_random(void *state, void *bytes, size_t len)
     for (size_t i = 0; i < len; i++) ((uint8_t *)bytes)[i] = (uint8_t)sim_next(&sim.chance);
 }
 
+/* When code of it that waits may have returned. */
+static int64_t until_free(const Machine *machine)
+{
+    return machine->busy_ns > sim.now_ns ? machine->busy_ns - sim.now_ns : CLUSTER_MS;
+}
+
 int64_t machine_wait_ns(const Machine *machine)
 {
-    int64_t until_ns = machine->frozen_ns;
-    if (machine->inside && machine->busy_ns > until_ns) until_ns = machine->busy_ns;
-    if (until_ns > sim.now_ns) return until_ns - sim.now_ns;
-    return machine->inside ? CLUSTER_MS : 0;
+    if (machine->frozen_ns > sim.now_ns) return machine->frozen_ns - sim.now_ns;
+    return machine->inside ? until_free(machine) : 0;
 }
 
 bool machine_watcher_stopped(const Machine *machine)
@@ -165,6 +169,16 @@ static void hears_no_more(Machine *machine)
         machine_cut(machine, cluster_fault_ns());
 }
 
+/* The loop goes on while its writer waits, and may read. */
+static void wait_in_commit(Machine *machine)
+{
+    TfyLog *log = tfy__loop_log(machine->loop);
+    const bool alone = machine->committing && !machine->inside;
+    if (alone) pthread_mutex_unlock(&log->store_mutex);
+    cluster_pass(machine, travels());
+    if (alone) pthread_mutex_lock(&log->store_mutex);
+}
+
 TfySharedFate machine_fate(void *state, const TfyStoreHold *hold)
 {
     static const char *const names[] = {"arrives", "cannot be sent", "gets lost", "is late", "loses its answer"};
@@ -173,7 +187,7 @@ TfySharedFate machine_fate(void *state, const TfyStoreHold *hold)
     if (!machine) sim_broken("I6", "session %lld, which is nobody's any more, commits", (long long)hold->session);
     cluster_look();
     may_die(machine);
-    cluster_pass(machine, travels());
+    wait_in_commit(machine);
     const TfySharedFate fate = fate_of(machine, hold);
     sim_trace("worker %u: commit %lld of session %lld %s", machine->number, (long long)hold->commit,
               (long long)hold->session, names[fate]);
@@ -192,7 +206,7 @@ static int on_store_call(void *state, int call)
     if (call != TFY_CALL_COMMITTED && call != TFY_CALL_SETTLE) return 0;
     cluster_look();
     may_die(machine);
-    cluster_pass(machine, travels());
+    wait_in_commit(machine);
     if (!machine->up) return TFY_STORE_UNKNOWN;
     if (call == TFY_CALL_SETTLE && (machine_cut_off(machine) || cluster_chance(cluster.faults))) return TFY_STORE_AWAY;
     const uint32_t silence = cluster.style == STYLE_SILENCE ? 40 : 10;
@@ -225,24 +239,12 @@ static int64_t news(TfyHub *hub)
     return machine_cut_off(machine) || !sim_percent(&sim.chance, 60) ? 0 : machine->inner->news(hub);
 }
 
-static void one_turn(Machine *machine);
-
-/* A run of which a task was killed may be in a deadlock. Telling that waits for the writer, which here is the same thread. */
-static bool any_killed(void)
-{
-    for (uint32_t i = 0; i < cluster.run_count; i++)
-        if (cluster.runs[i].killed) return true;
-    return false;
-}
-
-/* The loop goes on while the writer waits for its answer. */
 static void renewed(TfyHub *hub, int64_t sent_ns)
 {
     Machine *machine = of_hub(hub);
     machine->inner->renewed(hub, sent_ns);
     const int64_t deadline_ns = tfy__lease_deadline_ns(sent_ns, hub->lease_ms);
     if (!machine->ending && deadline_ns > machine->deadline_ns) machine->deadline_ns = deadline_ns;
-    if (!machine->closing && sim_percent(&sim.chance, 20) && !any_killed()) one_turn(machine);
 }
 
 /* ---- the lease ---- */
@@ -364,15 +366,30 @@ static void turn(SimEvent *event)
     if (sim.now_ns >= machine->turn_ns) one_turn(machine); /* else that was planned anew */
 }
 
+/* A run of which a task was killed may be in a deadlock. Telling that waits for the writer, which here is the same thread. */
+static bool any_killed(void)
+{
+    for (uint32_t i = 0; i < cluster.run_count; i++)
+        if (cluster.runs[i].killed) return true;
+    return false;
+}
+
 static void write_log(SimEvent *event)
 {
     Machine *machine = event->arg, *const before = current;
+    const bool apart = any_killed();
+    if (machine->committing) { /* one at a time */
+        cluster_plan(machine, until_free(machine), write_log);
+        return;
+    }
     machine->writer_planned = false;
+    machine->committing = true;
     current = machine;
-    machine->inside++;
+    machine->inside += apart;
     tfy__log_write(tfy__loop_log(machine->loop));
-    machine->inside--;
+    machine->inside -= apart;
     current = before;
+    machine->committing = false;
     if (!machine->up) return;
     plan_writer(machine);
     machine_wake(machine);
@@ -466,13 +483,14 @@ static bool open_loop(Machine *machine)
 void machine_start(SimEvent *event)
 {
     Machine *machine = event->arg;
-    if (machine->inside || machine_cut_off(machine)) { /* the code of its former process has to return first */
-        sim_plan_event(machine->inside ? machine_wait_ns(machine) : cluster_soon(100000), 0, machine_start, machine, 0);
+    const bool returns = machine->inside || machine->committing || machine->waiting; /* from its former process */
+    if (returns || machine_cut_off(machine)) {
+        sim_plan_event(returns ? until_free(machine) : cluster_soon(100000), 0, machine_start, machine, 0);
         return;
     }
     machine->process++;
     machine->up = true;
-    machine->ending = machine->closing = machine->writer_planned = machine->watcher_frozen = false;
+    machine->ending = machine->writer_planned = machine->watcher_frozen = false;
     machine->deadline_ns = machine->frozen_ns = 0;
     machine->turn_ns = INT64_MAX;
     open_hub(machine);
@@ -494,10 +512,9 @@ void machine_start(SimEvent *event)
 void machine_close(Machine *machine)
 {
     Machine *const before = current;
-    if (!machine->up || machine_wait_ns(machine)) return;
+    if (!machine->up || machine->committing || machine->waiting || machine_wait_ns(machine)) return;
     sim_trace("worker %u closes", machine->number);
     current = machine;
-    machine->closing = true;
     machine->inside++;
     tfy_close(machine->loop);
     machine->inside--;
