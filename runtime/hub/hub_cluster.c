@@ -115,6 +115,11 @@ static int64_t monotonic_ms(void)
     return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
+static int64_t clock_ms(const HubCluster *self)
+{
+    return self->open.by_hand_ms ? self->open.by_hand_ms(self->open.state) : monotonic_ms();
+}
+
 /* A tenth more or less, so that workers that began together do not ask together for ever. */
 static int64_t jittered(HubCluster *self, int64_t ms)
 {
@@ -410,12 +415,15 @@ static int end_session(HubCluster *self, const TfyBeat *late)
     return ended == 1 ? free_runs(self, late->session) : ended;
 }
 
+/* Sessions are silent since the answer arrived: what it shows may be younger than the request, which may have taken long. */
 static int64_t observe(HubCluster *self, int64_t now_ms)
 {
     Living living = {0};
     TfyBeat late[LATE_MOST];
+    (void)now_ms;
     int code = self->cluster->ops->see_living(self->cluster, note_living, &living);
-    int count = code ? 0 : tfy__observer_see(&self->observer, living.items, living.count, now_ms, late, LATE_MOST);
+    int count =
+        code ? 0 : tfy__observer_see(&self->observer, living.items, living.count, clock_ms(self), late, LATE_MOST);
     free(living.items);
     if (count < 0) code = count;
     for (int i = 0; !code && i < count; i++) code = end_session(self, &late[i]);
@@ -503,7 +511,7 @@ static void *work(void *arg)
         if (self->kicked) self->due_ms[CLAIM] = 0;
         self->kicked = false;
         pthread_mutex_unlock(&self->mutex);
-        const int64_t next_ms = work_once(self, monotonic_ms());
+        const int64_t next_ms = work_once(self, clock_ms(self));
         pthread_mutex_lock(&self->mutex);
         const struct timespec until = {.tv_sec = next_ms / 1000, .tv_nsec = next_ms % 1000 * 1000000};
         while (!self->ends && !self->kicked && (self->code || monotonic_ms() < next_ms)) {
@@ -523,7 +531,7 @@ int64_t tfy__hub_cluster_work(TfyHub *hub)
     CHECK(!self->started);
     if (self->kicked) self->due_ms[CLAIM] = 0;
     self->kicked = false;
-    return work_once(self, self->open.by_hand_ms(self->open.state));
+    return work_once(self, clock_ms(self));
 }
 
 /* ---- what the loop asks ---- */

@@ -22,6 +22,7 @@ typedef struct World {
     int64_t now_ms;
     int claim_fate, away; /* codes: 0: it is well; the claim happens nevertheless */
     int asked;            /* calls while it was away */
+    int reading_ms;       /* how long a request for the sessions that live is on its way */
     uint8_t number;
 } World;
 
@@ -55,6 +56,7 @@ static int check_standbys(TfyCluster *cluster)
 static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
 {
     TfyCluster *inner = inner_of(cluster);
+    world.now_ms += world.reading_ms;
     return world.away ? away(cluster) : inner->ops->see_living(inner, see, state);
 }
 
@@ -324,6 +326,24 @@ static void test_silent_sessions(void **state)
     assert_int_equal(claims[0].run, left);
 }
 
+/* A request that was long on its way shows what is young: silence counts from its answer. */
+static void test_a_reading_that_takes_long(void **state)
+{
+    TfyHub *hub = world.hubs[1];
+    const int64_t other = world.hubs[0]->session;
+    (void)state;
+    world.reading_ms = 2000;
+    tfy__hub_cluster_work(hub); /* the other one has committed a moment before the answer */
+    world.reading_ms = 0;
+    const int64_t answered_ms = world.now_ms;
+    while (tfy__shared_session(world.shared, other)->state == TFY_SESSION_LIVES) {
+        world.now_ms += 50;
+        if (world.now_ms % 500 == 0) beat(1);
+        tfy__hub_cluster_work(hub);
+    }
+    assert_in_range(world.now_ms - answered_ms, LEASE_MS + LEASE_MS / 10, 2 * LEASE_MS);
+}
+
 static void test_mail_in_its_order(void **state)
 {
     TfyClaim claims[8];
@@ -373,6 +393,7 @@ int main(void)
         TEST(test_a_claim_that_arrives_late),
         TEST(test_a_database_that_is_away),
         TEST(test_silent_sessions),
+        TEST(test_a_reading_that_takes_long),
         TEST(test_mail_in_its_order),
     };
     return cmocka_run_group_tests_name("hub_by_hand", tests, NULL, NULL);
