@@ -162,6 +162,7 @@ static void make_plan(void)
 {
     choose_style();
     cluster.calm = sim_percent(&sim.chance, 8);
+    cluster.real = sim_percent(&sim.chance, 60);
     cluster.scarce = sim_percent(&sim.chance, 10);
     cluster.quiet_ns = (15000 + 4 * cluster.lease_ms) * CLUSTER_MS;
     cluster.snapshot_every = sim_percent(&sim.chance, 70) ? 1 + sim_below(&sim.chance, 40) : 0;

@@ -33,6 +33,7 @@
 
 #include "sim.h"
 #include "hub/hub_memory.h"
+#include "wal/store/cluster.h"
 #include "hub/observe.h"
 
 enum { CLUSTER_MACHINES = 5, CLUSTER_RUNS = 8, CLUSTER_MAILS = 400, CLUSTER_CLAIMS = 400 };
@@ -58,8 +59,12 @@ typedef struct Machine {
     int64_t rate;    /* of its clock, in millionths of the true one */
     int64_t wall_ms; /* by how much its wall clock is ahead */
     /* Its process. */
-    TfyHubMemory hub;
-    TfyHubOps ops; /* those of hub_memory, with the simulation's between them and the loop */
+    TfyHub *hub; /* hub_memory's, or that of hub_cluster.h, which is real */
+    TfyHubMemory memory;
+    TfyCluster link;      /* what the real one asks … */
+    TfyCluster *database; /* … and what stands behind it */
+    int64_t session;
+    TfyHubOps ops; /* the hub's, with the simulation's between them and the loop */
     const TfyHubOps *inner;
     TfyWorld world;
     TfyLoop *loop;
@@ -115,6 +120,7 @@ typedef enum SimStyle {
 typedef struct Cluster {
     SimStyle style;
     bool calm;    /* nothing fails */
+    bool real;    /* processes have the real hub */
     bool scarce;  /* memory runs out now and then, which ends a process */
     bool outside; /* a tool works out what it comes to: it has memory of its own */
     TfyShared *shared;
@@ -165,6 +171,7 @@ void machine_cut(Machine *machine, int64_t ns); /* from the database, for so lon
 void machine_wake(Machine *machine);            /* something has happened for its loop */
 TfySharedFate machine_fate(void *state, const TfyStoreHold *hold);
 int64_t machine_margin_ns(void);
+int64_t machine_travels_ns(void); /* how long a request is on its way */
 
 /* lives.c: tools */
 extern const TfyPerformer cluster_tools;
@@ -176,6 +183,10 @@ bool lives_work(int64_t session);
 void people_begin(void);
 bool people_done(void); /* all mail is acknowledged */
 void people_check(uint32_t run);
+
+/* link.c: the real hub */
+void link_open(Machine *machine, int64_t (*now_ms)(void *state)); /* makes machine->hub */
+void link_work(Machine *machine);                                 /* its thread begins */
 
 /* ends.c: observers, and how sessions end */
 void observer_begin(Machine *machine);

@@ -121,6 +121,6 @@ static void observe(SimEvent *event)
 
 void observer_begin(Machine *machine)
 {
-    machine->observer = (TfyObserver){.session = machine->hub.hub.session};
+    machine->observer = (TfyObserver){.session = machine->session};
     cluster_plan(machine, cluster_soon(1000000), observe);
 }

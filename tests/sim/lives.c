@@ -152,7 +152,7 @@ static void check_durable(const Machine *machine, const ClusterRun *run, const T
     const TaskRest *rest = rest_of(call->task);
     const TfyLog *log = tfy__loop_log(call->loop);
     const TfySharedRun *row = tfy__shared_run(cluster.shared, run->id);
-    const TfySharedSession *session = tfy__shared_session(cluster.shared, machine->hub.hub.session);
+    const TfySharedSession *session = tfy__shared_session(cluster.shared, machine->session);
     if (!machine->deadline_ns) sim_broken("I5", "%s begins, and its session has no lease yet", call->key);
     if (session->state != TFY_SESSION_LIVES || row->owner != session->id)
         sim_broken("I5", "%s begins in session %lld, which has ended or does not own the run", call->key,
@@ -199,7 +199,7 @@ static Life *life_new(Machine *machine, TfyCall *call)
     *life = (Life){.run = (uint32_t)(run - cluster.runs),
                    .machine = machine,
                    .process = machine->process,
-                   .session = machine->hub.hub.session,
+                   .session = machine->session,
                    .once = call->site->tool->repeat == TFY_ONCE,
                    .call = call};
     life->fence = cluster_fence(run, life->session);

@@ -1,5 +1,4 @@
 /* machine.c: the processes of workers (cluster.h): their clocks, their turns, what becomes of their commits, their leases, their deaths. */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +101,7 @@ bool machine_cut_off(const Machine *machine)
 Machine *machine_of_session(int64_t session)
 {
     for (uint32_t i = 0; i < cluster.machine_count; i++)
-        if (cluster.machines[i].process && cluster.machines[i].hub.hub.session == session) return &cluster.machines[i];
+        if (cluster.machines[i].process && cluster.machines[i].session == session) return &cluster.machines[i];
     return NULL;
 }
 
@@ -148,7 +147,7 @@ static TfySharedFate fate_of(Machine *machine, const TfyStoreHold *hold)
 }
 
 /* On its way there or back. */
-static int64_t travels(void)
+int64_t machine_travels_ns(void)
 {
     return cluster_chance(3) ? cluster_soon((uint32_t)cluster.lease_ms * 700) : cluster_soon(4000);
 }
@@ -175,7 +174,7 @@ static void wait_in_commit(Machine *machine)
     TfyLog *log = tfy__loop_log(machine->loop);
     const bool alone = machine->committing && !machine->inside;
     if (alone) pthread_mutex_unlock(&log->store_mutex);
-    cluster_pass(machine, travels());
+    cluster_pass(machine, machine_travels_ns());
     if (alone) pthread_mutex_lock(&log->store_mutex);
 }
 
@@ -218,15 +217,18 @@ static int on_store_call(void *state, int call)
 
 static Machine *of_hub(TfyHub *hub)
 {
-    return (Machine *)((char *)hub - offsetof(Machine, hub));
+    for (uint32_t i = 0; i < cluster.machine_count; i++)
+        if (cluster.machines[i].hub == hub) return &cluster.machines[i];
+    abort();
 }
 
 /* It asks for few at a time, so that runs are spread. */
 static bool claimed(TfyHub *hub, TfyClaim *claim)
 {
     Machine *machine = of_hub(hub);
-    if (machine_cut_off(machine) || sim_percent(&sim.chance, 60) || !machine->inner->claimed(hub, claim)) return false;
-    sim_trace("worker %u: session %lld claims run %lld (%lld)", machine->number, (long long)hub->session,
+    const bool asks = cluster.real || (!machine_cut_off(machine) && sim_percent(&sim.chance, 40));
+    if (!asks || !machine->inner->claimed(hub, claim)) return false;
+    sim_trace("worker %u: session %lld has claimed run %lld (%lld)", machine->number, (long long)hub->session,
               (long long)claim->run, (long long)claim->claims);
     cluster_look();
     return true;
@@ -236,7 +238,20 @@ static bool claimed(TfyHub *hub, TfyClaim *claim)
 static int64_t news(TfyHub *hub)
 {
     Machine *machine = of_hub(hub);
-    return machine_cut_off(machine) || !sim_percent(&sim.chance, 60) ? 0 : machine->inner->news(hub);
+    const bool asks = cluster.real || (!machine_cut_off(machine) && sim_percent(&sim.chance, 60));
+    return asks ? machine->inner->news(hub) : 0;
+}
+
+static void wake(void *arg)
+{
+    machine_wake(arg);
+}
+
+static void wake_by(TfyHub *hub, void (*wakes)(void *arg), void *arg)
+{
+    Machine *machine = of_hub(hub);
+    (void)arg;
+    machine->inner->wake_by(hub, wakes ? wake : NULL, machine);
 }
 
 static void renewed(TfyHub *hub, int64_t sent_ns)
@@ -292,7 +307,7 @@ static void lease_watch(SimEvent *event)
         plan_lease(machine, next_ns, lease_watch);
         return;
     }
-    if (!machine_watcher_stopped(machine) && lives_work(machine->hub.hub.session)) {
+    if (!machine_watcher_stopped(machine) && lives_work(machine->session)) {
         machine->ending = true;
         sim_trace("worker %u: its tools are asked to end", machine->number);
         lives_end_at(machine, 0, until(machine, machine->deadline_ns - margin_ns / 2));
@@ -330,7 +345,7 @@ static void plan_writer(Machine *machine)
 /* A process that has lost its lease, or was ended by others, exits. */
 static void exits(Machine *machine, int code)
 {
-    const TfySharedSession *session = tfy__shared_session(cluster.shared, machine->hub.hub.session);
+    const TfySharedSession *session = tfy__shared_session(cluster.shared, machine->session);
     if (code != TFY_E_HELD && code != TFY_E_LOST && !(code == TFY_E_NOMEM && cluster.scarce))
         sim_broken("I1", "worker %u fails with %d: %s", machine->number, code, tfy__failure(machine->loop));
     if (code == TFY_E_HELD && session->state == TFY_SESSION_LIVES)
@@ -440,14 +455,20 @@ static const TfyPoller no_poller = {.name = "none",
 
 static void open_hub(Machine *machine)
 {
-    if (tfy__hub_memory_open(&machine->hub, cluster.shared, cluster.lease_ms, database_ms, NULL) < 0) abort();
-    machine->inner = machine->hub.hub.ops;
+    const int code =
+        cluster.real ? 0 : tfy__hub_memory_open(&machine->memory, cluster.shared, cluster.lease_ms, database_ms, NULL);
+    if (code < 0) abort();
+    machine->hub = &machine->memory.hub;
+    if (cluster.real) link_open(machine, database_ms);
+    machine->session = machine->hub->session;
+    machine->inner = machine->hub->ops;
     machine->ops = *machine->inner;
     machine->ops.claimed = claimed;
     machine->ops.news = news;
     machine->ops.renewed = renewed;
-    machine->hub.hub.ops = &machine->ops;
-    if (sim_percent(&sim.chance, 50)) machine->hub.hub.worker = "sim";
+    machine->ops.wake_by = wake_by;
+    machine->hub->ops = &machine->ops;
+    machine->hub->worker = sim_percent(&sim.chance, 50) ? "sim" : NULL;
 }
 
 /* False: memory ran out. */
@@ -470,7 +491,7 @@ static bool open_loop(Machine *machine)
                                 .stay = true,
                                 .snapshot_every = cluster.snapshot_every,
                                 .park_after_ms = cluster.park_after_ms,
-                                .hub = &machine->hub.hub};
+                                .hub = machine->hub};
     const int code = tfy_open(&machine->loop, &sim_program, &options, error);
     if (code == TFY_E_NOMEM && cluster.scarce) return false;
     if (code < 0) sim_broken("d1", "a loop does not open: %s", error);
@@ -494,7 +515,7 @@ void machine_start(SimEvent *event)
     machine->deadline_ns = machine->frozen_ns = 0;
     machine->turn_ns = INT64_MAX;
     open_hub(machine);
-    sim_trace("worker %u begins session %lld", machine->number, (long long)machine->hub.hub.session);
+    sim_trace("worker %u begins session %lld", machine->number, (long long)machine->session);
     Machine *const before = current;
     current = machine;
     const bool opened = open_loop(machine);
@@ -505,7 +526,10 @@ void machine_start(SimEvent *event)
     }
     plan_turn(machine, 0);
     plan_lease(machine, machine_clock(machine), lease_watch);
-    observer_begin(machine);
+    if (cluster.real)
+        link_work(machine);
+    else
+        observer_begin(machine);
     if (cluster_chance(5)) hears_no_more(machine); /* before its first commit: it has no lease yet */
 }
 
@@ -538,12 +562,11 @@ void machine_kill(Machine *machine, const char *why, bool watched)
     if (!machine->up) return;
     if (cluster.calm || sim.now_ns > cluster.quiet_ns + CALM_LEASES * cluster.lease_ms * CLUSTER_MS)
         sim_broken("e7", "worker %u %s, and nothing fails", machine->number, why);
-    sim_trace("worker %u, session %lld: %s%s", machine->number, (long long)machine->hub.hub.session, why,
+    sim_trace("worker %u, session %lld: %s%s", machine->number, (long long)machine->session, why,
               watched ? "" : ", and its watcher");
     machine->up = false;
     lives_lose_runtime(machine, watched);
-    if (watched && !machine_watcher_stopped(machine))
-        observer_release(machine, machine->process, machine->hub.hub.session);
+    if (watched && !machine_watcher_stopped(machine)) observer_release(machine, machine->process, machine->session);
     const bool long_gone = cluster_chance(25);
     sim_plan_event(cluster_soon(long_gone ? (uint32_t)cluster.lease_ms * 2000 : 1500000), 0, machine_start, machine, 0);
 }

@@ -1,0 +1,223 @@
+/* link.c: what stands between a process and the database besides its log (cluster.h): the hub of hub/hub_cluster.h, whose thread is an event
+ * here, with a handle whose requests take their time, get lost, come late, or leave their answer behind. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cluster.h"
+#include "hub/hub_cluster.h"
+
+enum { KICK_MS = 300 };
+
+static Machine *machine_of(TfyCluster *link)
+{
+    return (Machine *)((char *)link - offsetof(Machine, link));
+}
+
+static void travel(Machine *machine)
+{
+    cluster_look();
+    cluster_pass(machine, machine_travels_ns());
+}
+
+/* Before a request arrives; 0: it does. */
+static int leave(Machine *machine)
+{
+    travel(machine);
+    if (!machine->up || machine_cut_off(machine))
+        return sim_percent(&sim.chance, 50) ? TFY_STORE_AWAY : TFY_STORE_UNKNOWN;
+    if (!cluster_chance(cluster.faults / 2)) return 0;
+    return sim_percent(&sim.chance, 50) ? TFY_STORE_AWAY : TFY_STORE_UNKNOWN;
+}
+
+/* The answer, or that it got lost. */
+static int64_t come_back(Machine *machine, int64_t result)
+{
+    travel(machine);
+    return !machine->up || cluster_chance(cluster.faults / 2) ? TFY_STORE_UNKNOWN : result;
+}
+
+static int64_t open_session(TfyCluster *link, const TfyNewSession *session, int64_t *lease_ms)
+{
+    TfyCluster *database = machine_of(link)->database;
+    return database->ops->open_session(database, session, lease_ms);
+}
+
+static int see_living(TfyCluster *link, TfySeeLiving *see, void *state)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->see_living(machine->database, see, state));
+}
+
+/* A request to end a session that its sender has given up. */
+typedef struct LateEnd {
+    TfyCluster *database;
+    int64_t session, beat;
+} LateEnd;
+
+static void check_ended(int64_t session, bool ended)
+{
+    if (ended) sim_trace("session %lld is ended", (long long)session);
+    if (ended && lives_work(session))
+        sim_broken("I2", "session %lld is ended while a tool of it works", (long long)session);
+}
+
+static void ends_late(SimEvent *event)
+{
+    LateEnd *late = event->arg;
+    check_ended(late->session,
+                late->database->ops->end_session(late->database, late->session, late->beat, 0, "late") == 1);
+    free(late);
+}
+
+static void plan_late_end(Machine *machine, int64_t session, int64_t beat)
+{
+    LateEnd *late = malloc(sizeof *late);
+    if (!late) abort();
+    *late = (LateEnd){machine->database, session, beat};
+    sim_plan_event(cluster_soon(4000000), 0, ends_late, late, 0);
+}
+
+static int end_session(TfyCluster *link, int64_t session, int64_t beat, int64_t by, const char *why)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code == TFY_STORE_UNKNOWN && sim_percent(&sim.chance, 50)) plan_late_end(machine, session, beat);
+    if (code) return code;
+    const int ended = machine->database->ops->end_session(machine->database, session, beat, by, why);
+    check_ended(session, ended == 1);
+    return (int)come_back(machine, ended);
+}
+
+static int free_runs(TfyCluster *link, int64_t session, uint32_t most)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->free_runs(machine->database, session, most));
+}
+
+static int64_t queue(TfyCluster *link, const char *pool, int64_t program)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return come_back(machine, machine->database->ops->queue(machine->database, pool, program));
+}
+
+static void claims_late(SimEvent *event)
+{
+    Machine *machine = event->arg;
+    TfyClaimed claimed[2];
+    if (machine->session != event->number) return;
+    if (machine->database->ops->claim(machine->database, event->number, 1, claimed, 2) > 0)
+        sim_trace("a late claim of session %lld arrives", (long long)event->number);
+}
+
+/* It asks for few at a time, so that runs are spread. */
+static int claim(TfyCluster *link, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code == TFY_STORE_UNKNOWN && sim_percent(&sim.chance, 50))
+        sim_plan_event(cluster_soon(4000000), 0, claims_late, machine, session);
+    if (code) return code;
+    const uint32_t few = 1 + sim_below(&sim.chance, 3);
+    const int count =
+        machine->database->ops->claim(machine->database, session, queue_id, claimed, room < few ? room : few);
+    if (count > 0) sim_trace("worker %u: session %lld claims %d runs", machine->number, (long long)session, count);
+    return (int)come_back(machine, count);
+}
+
+static int see_owned(TfyCluster *link, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->see_owned(machine->database, session, after, owned, room));
+}
+
+static int wake_due(TfyCluster *link, uint32_t most)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->wake_due(machine->database, most));
+}
+
+static int see_mail(TfyCluster *link, int64_t run, int64_t after, bool open, TfySeeMail *see, void *state)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->see_mail(machine->database, run, after, open, see, state));
+}
+
+static int see_inbox(TfyCluster *link, int64_t session, TfySeeMail *see, void *state)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->see_inbox(machine->database, session, see, state));
+}
+
+static void close_link(TfyCluster *link)
+{
+    (void)link; /* a late request may still use the handle behind it */
+}
+
+static const TfyClusterOps ops = {
+    .open_session = open_session,
+    .see_living = see_living,
+    .end_session = end_session,
+    .free_runs = free_runs,
+    .queue = queue,
+    .claim = claim,
+    .see_owned = see_owned,
+    .wake_due = wake_due,
+    .see_mail = see_mail,
+    .see_inbox = see_inbox,
+    .close = close_link,
+};
+
+/* ---- the hub and its thread ---- */
+
+static int64_t hub_ms(void *state)
+{
+    return machine_clock(state) / CLUSTER_MS;
+}
+
+static int join(void *state, int64_t session, int64_t lease_ms, TfyStore **store, char *error_text)
+{
+    (void)state, (void)session, (void)lease_ms, (void)error_text;
+    return tfy__shared_join(cluster.shared, store);
+}
+
+static void works(SimEvent *event)
+{
+    Machine *machine = event->arg;
+    const int64_t next_ms = tfy__hub_cluster_work(machine->hub);
+    if (!machine->up) return;
+    int64_t wait_ms = next_ms - hub_ms(machine);
+    if (wait_ms > KICK_MS) wait_ms = KICK_MS; /* nothing wakes it when the loop has room */
+    cluster_plan(machine, wait_ms > 0 ? wait_ms * CLUSTER_MS : 0, works);
+}
+
+void link_open(Machine *machine, int64_t (*now_ms)(void *state))
+{
+    char error[TFY_ERROR_TEXT] = "";
+    machine->link = (TfyCluster){.ops = &ops};
+    if (tfy__shared_cluster(&machine->database, cluster.shared, now_ms, NULL) < 0) abort();
+    const TfyHubOpen open = {.cluster = &machine->link,
+                             .join = join,
+                             .state = machine,
+                             .session = {.worker = "sim", .lease_ms = cluster.lease_ms},
+                             .by_hand_ms = hub_ms};
+    if (tfy__hub_cluster_open(&machine->hub, &open, error) < 0) sim_broken("d1", "a session does not open: %s", error);
+}
+
+void link_work(Machine *machine)
+{
+    cluster_plan(machine, cluster_soon(20000), works);
+}
