@@ -42,6 +42,13 @@ static int64_t open_session(TfyCluster *link, const TfyNewSession *session, int6
     return database->ops->open_session(database, session, lease_ms);
 }
 
+static int check_standbys(TfyCluster *link)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    return code ? code : (int)come_back(machine, machine->database->ops->check_standbys(machine->database));
+}
+
 static int see_living(TfyCluster *link, TfySeeLiving *see, void *state)
 {
     Machine *machine = machine_of(link);
@@ -169,6 +176,7 @@ static void close_link(TfyCluster *link)
 
 static const TfyClusterOps ops = {
     .open_session = open_session,
+    .check_standbys = check_standbys,
     .see_living = see_living,
     .end_session = end_session,
     .free_runs = free_runs,
