@@ -42,11 +42,11 @@ static int64_t open_session(TfyCluster *link, const TfyNewSession *session, int6
     return database->ops->open_session(database, session, lease_ms);
 }
 
+/* As the opening of a session, which it comes before. */
 static int check_standbys(TfyCluster *link)
 {
-    Machine *machine = machine_of(link);
-    const int code = leave(machine);
-    return code ? code : (int)come_back(machine, machine->database->ops->check_standbys(machine->database));
+    TfyCluster *database = machine_of(link)->database;
+    return database->ops->check_standbys(database);
 }
 
 static int see_living(TfyCluster *link, TfySeeLiving *see, void *state)
