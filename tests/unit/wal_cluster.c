@@ -377,7 +377,9 @@ static void test_verdicts(void **state)
     row.state = TFY_TASK_COMPLETED;
     begin(world);
     assert_int_equal(world->store->ops->put_run(world->store, &row, TFY_RUN_ENDS), 0);
-    assert_int_equal(world->store->ops->put_leaving(world->store, &(TfyStoreLeaving){run, -1, INT64_MAX}, 1), 0);
+    assert_int_equal(world->store->ops->put_leaving(world->store,
+                                                    &(TfyStoreLeaving){.run = run, .mail = -1, .due_ms = INT64_MAX}, 1),
+                     0);
     assert_int_equal(commit(world), 0);
     assert_int_equal(CALL(world, 1, see_mail, run, 0, false, see_verdict, verdicts), 0);
     assert_string_equal(verdicts, "it's \"taken\"\\;" TFY_VERDICT_ENDED ";" TFY_VERDICT_ENDED ";");

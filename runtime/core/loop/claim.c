@@ -126,9 +126,10 @@ static uint32_t take_news(TfyLoop *loop)
 
 /* ---- claims ---- */
 
-/* seen: as in TfyClaim. claim: NULL: the run has stayed, and this session has had it before. */
-static bool take_up(TfyLoop *loop, int64_t id, int64_t seen, const TfyClaim *claim)
+/* is: which run, and what its owner knows of it. claim: NULL: the run has stayed, and this session has had it before. */
+static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
 {
+    const int64_t id = is->run;
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)id);
     loop->claim = claim;
@@ -138,7 +139,8 @@ static bool take_up(TfyLoop *loop, int64_t id, int64_t seen, const TfyClaim *cla
     if (code < 0) return false;
     Run *run = tfy__run_by_id(loop, id);
     if (!run) return true; /* its end was in its records */
-    run->mail = seen;
+    run->log.owned.claims = is->claims;
+    run->mail = is->seen;
     take_mail(run);
     return true;
 }
@@ -181,13 +183,13 @@ uint32_t tfy__claims_take(TfyLoop *loop)
     }
     uint32_t taken = tfy__log_stayed(loop->log, stayed, CLAIMS_PER_TURN);
     for (uint32_t i = 0; i < taken; i++)
-        if (!take_up(loop, stayed[i].run, stayed[i].mail, NULL)) return taken;
+        if (!take_up(loop, &(TfyClaim){stayed[i].run, stayed[i].claims, stayed[i].mail}, NULL)) return taken;
     taken += take_news(loop);
     const uint32_t room = loop->runs_live < RUNS_MOST ? RUNS_MOST - (uint32_t)loop->runs_live : 0;
     const int64_t program = program_row(loop);
     if (!program) return taken;
     hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);
-    for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, claim.run, claim.seen, &claim);
+    for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, &claim, &claim);
     return taken;
 }
 

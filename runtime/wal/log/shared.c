@@ -10,7 +10,7 @@ int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
     CHECK(run->snap == run->lsn || run->state >= TFY_TASK_COMPLETED);
     int code = tfy__log_error(log);
     if (code) return code;
-    const TfyStoreLeaving leaving = {.run = run->id, .mail = mail, .due_ms = due_ms};
+    const TfyStoreLeaving leaving = {.run = run->id, .claims = run->owned.claims, .mail = mail, .due_ms = due_ms};
     code = tfy__mark_run(log, run);
     if (!code) code = tfy__batch_add_leaving(log->filling, &leaving);
     if (code) tfy__log_give_up(log, "memory ran out");

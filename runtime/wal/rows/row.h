@@ -15,6 +15,7 @@ struct TfyLogTask;
  * 1, 2, 3 … there. In this process they have numbers that are unique: those, with its slot in the upper half. */
 typedef struct TfyLogOwned {
     uint32_t slot;            /* from 1; 0: not owned, or in a file */
+    int64_t claims;           /* how often it has had an owner, with this session */
     uint32_t tasks;           /* the greatest number of a task so far */
     struct TfyLogTask *dirty; /* its tasks that changed since its newest snapshot */
 } TfyLogOwned;

@@ -47,6 +47,9 @@ typedef struct TfyStoreLeaving {
     int64_t run;
     int64_t mail;   /* number of the newest mail that its owner has seen; -1: it leaves in any case */
     int64_t due_ms; /* when somebody takes it up; 0: at once; INT64_MAX: when something arrives for it */
+    /* How often it has had an owner, with this one: a run that the same session has claimed again has left before. 0: that is not
+     * known, and such a run counts as one that has stayed. */
+    int64_t claims;
 } TfyStoreLeaving;
 
 /* What the owner of a run says to what was sent. */

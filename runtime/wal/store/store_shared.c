@@ -37,8 +37,8 @@ typedef struct SharedStore {
     TfyStore base; /* must be first */
     TfyShared *shared;
     TfySharedRequest *request; /* of the transaction; NULL: none is open */
-    TfyMemoryRows leaving;     /* run ids that the last commit was to let go */
-    TfyMemoryRows stayed;      /* … and those that stayed */
+    TfyMemoryRows leaving;     /* TfyStoreLeaving of the last commit */
+    TfyMemoryRows stayed;      /* … and the ids of those that stayed */
 } SharedStore;
 
 static SharedStore *inside(TfyStore *store)
@@ -147,10 +147,10 @@ static int put_saved_row(TfyStore *store, const char *sql, const TfyCell *cells,
 static int put_leaving(TfyStore *store, const TfyStoreLeaving *leaving, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        int64_t *place = tfy__rows_add(&inside(store)->leaving);
+        TfyStoreLeaving *place = tfy__rows_add(&inside(store)->leaving);
         const int code = place ? add_put(store, &(Put){.kind = PUT_LEAVING, .leaving = leaving[i]}) : TFY_E_NOMEM;
         if (code) return code;
-        *place = leaving[i].run;
+        *place = leaving[i];
     }
     return 0;
 }
@@ -406,15 +406,16 @@ void tfy__shared_late_lost(TfyShared *shared)
 
 /* ---- the sender's side ---- */
 
-/* A run of the commit that its session still owns has stayed. */
+/* A run of the commit that its session still owns has stayed. The answer may have got lost, and it was claimed again since. */
 static int note_stayed(SharedStore *self, int64_t session)
 {
     for (size_t i = 0; i < self->leaving.filled; i++) {
-        const int64_t id = *(int64_t *)tfy__rows_at(&self->leaving, i);
-        if (tfy__shared_run(self->shared, id)->owner != session) continue;
+        const TfyStoreLeaving *leaving = tfy__rows_at(&self->leaving, i);
+        const TfySharedRun *run = tfy__shared_run(self->shared, leaving->run);
+        if (run->owner != session || (leaving->claims && run->claims != leaving->claims)) continue;
         int64_t *place = tfy__rows_add(&self->stayed);
         if (!place) return TFY_E_NOMEM;
-        *place = id;
+        *place = leaving->run;
     }
     self->base.stayed = self->stayed.items;
     self->base.stayed_count = (uint32_t)self->stayed.filled;
@@ -667,7 +668,8 @@ int tfy__shared_join(TfyShared *shared, TfyStore **result)
     if (!store) return TFY_E_NOMEM;
     store->base.ops = &shared_ops;
     store->shared = shared;
-    store->leaving.item_size = store->stayed.item_size = sizeof(int64_t);
+    store->leaving.item_size = sizeof(TfyStoreLeaving);
+    store->stayed.item_size = sizeof(int64_t);
     return 0;
 }
 
