@@ -1,6 +1,6 @@
 /* cluster.h: the simulated world with several workers: `--workers N`. Each worker is a machine with one process after another; a process has the
- * real scheduler and log (libtfy.a as it is), a session of hub_memory, an observer (hub/observe.h) and a clock of its own. All share one database
- * in memory (wal/store/shared.h). sim.h has the clock of the world, its events, chance, and the ledger of tools.
+ * real scheduler and log (libtfy.a as it is), a session, and a clock of its own. In most seeds it has the real hub (hub/hub_cluster.h), whose thread
+ * is an event; else that of hub_memory, and an observer. All share one database in memory (wal/store/shared.h). sim.h has the clock of the world, its events, chance, and the ledger of tools.
  *
  * What happens: senders submit runs and send mail to them, with ids and without, sometimes twice, sometimes to runs that have ended; people answer
  * what the database shows. Requests to the database take their time, come late, get lost, or leave their answer behind; one that was given up may
