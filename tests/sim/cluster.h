@@ -1,12 +1,14 @@
-/* cluster.h: the simulated world with several workers: `--workers N`. Each worker is a machine with one process after another; a process has the
- * real scheduler and log (libtfy.a as it is), a session, and a clock of its own. In most seeds it has the real hub (hub/hub_cluster.h), whose thread
- * is an event; else that of hub_memory, and an observer. All share one database in memory (wal/store/shared.h). sim.h has the clock of the world, its events, chance, and the ledger of tools.
+/* cluster.h: the simulated world with several workers: `--workers N`. Each worker is a machine with one process after another; a process
+ * has the real scheduler and log (libtfy.a as it is), a session, and a clock of its own. In most seeds it has the real hub
+ * (hub/hub_cluster.h), whose thread is an event; else that of hub_memory, and an observer. All share one database in memory
+ * (wal/store/shared.h). sim.h has the clock of the world, its events, chance, and the ledger of tools.
  *
- * What happens: senders submit runs and send mail to them, with ids and without, sometimes twice, sometimes to runs that have ended; people answer
- * what the database shows. Requests to the database take their time, come late, get lost, or leave their answer behind; one that was given up may
- * arrive beside its repetition. Machines are cut off, the database is away or restarts and forgets what was under way. Processes are closed, run out
- * of memory, are killed alone, with their watchers, or in the middle of a commit; they are stopped, alone or with their watchers, for longer than their lease lasts. Clocks start
- * anywhere and differ by 5 %. After some time all faults stop, and every run has to end.
+ * What happens: senders submit runs and send mail to them, with ids and without, sometimes twice, sometimes to runs that have ended; people
+ * answer what the database shows. Requests to the database take their time, come late, get lost, or leave their answer behind; one that was
+ * given up may arrive beside its repetition. Machines are cut off, the database is away or restarts and forgets what was under way.
+ * Processes are closed, run out of memory, are killed alone, with their watchers, or in the middle of a commit; they are stopped, alone or
+ * with their watchers, for longer than their lease lasts. Clocks start anywhere and differ by 5 %. After some time all faults stop, and
+ * every run has to end.
  *
  * Tools live outside, as the watcher keeps them: they die some time after their runtime, and at the latest with the deadline of their session, or a
  * twentieth of a lease later if everything on the machine is stopped (base/lease.h). Only when none is left the machine ends its session itself.
