@@ -101,7 +101,10 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
     [W_SESSION] = {.text = "SELECT state, beat FROM tfy.session WHERE id = $1", .what = "read a session"},
     [W_CONFIRM] = {.text = "UPDATE tfy.session SET beat = beat WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
                    .what = "confirm a commit"},
-    [W_OWNED] = {.text = "SELECT id FROM tfy.run WHERE id = ANY($2::int8[]) AND coalesce(owner, 0) = $1 ORDER BY id",
+    /* A run that the session has claimed again since has left. */
+    [W_OWNED] = {.text =
+                     "SELECT w.id FROM unnest($2::int8[], $3::int8[]) AS w(id, claims) WHERE (SELECT r.owner = $1 AND"
+                     " (w.claims = 0 OR r.claims = w.claims) FROM tfy.run r WHERE r.id = w.id) ORDER BY w.id",
                  .what = "read which runs stayed"},
 };
 
@@ -497,7 +500,7 @@ int tfy__pg_queue_leaving(PgStore *self)
         const TfyStoreLeaving *row = &request->leaving.items[i].row;
         if (REPLACED(request->leaving, i, row.run, row.run)) continue;
         WORDS(&self->pack, row->run, row->mail, row->due_ms);
-        self->leaving[self->leaving_count++] = row->run;
+        self->leaving[self->leaving_count++] = *row;
     }
     return queue_pack(self, W_LEAVING, 0);
 }
@@ -514,10 +517,13 @@ int tfy__pg_queue_rows(PgStore *self)
 
 int tfy__pg_ask_owned(PgStore *self, TfyPgAsk *ask, int64_t session)
 {
-    static const uint32_t types[] = {TFY_PG_I8};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8};
     START(&self->pack, types);
-    add_words(&self->pack, self->leaving, self->leaving_count);
+    for (uint32_t i = 0; i < self->leaving_count; i++)
+        WORDS(&self->pack, self->leaving[i].run, self->leaving[i].claims);
     tfy__pg_ask(&self->writing, ask, W_OWNED);
     tfy__pg_ask_word(ask, session);
-    return tfy__pg_ask_column(ask, &self->pack.columns[0]) ? 0 : TFY_E_NOMEM;
+    for (int i = 0; i < self->pack.width; i++)
+        if (!tfy__pg_ask_column(ask, &self->pack.columns[i])) return TFY_E_NOMEM;
+    return 0;
 }

@@ -143,7 +143,8 @@ typedef struct PgStore {
     int64_t session;
     PgRequest request;
     PgPack pack;
-    int64_t *leaving, *stayed; /* ids of the last commit that was sent */
+    TfyStoreLeaving *leaving; /* of the last commit that was sent */
+    int64_t *stayed;          /* … ids */
     uint32_t leaving_count, leaving_room, stayed_room;
     bool looking;
     TfyPgResult *kept[R_COUNT]; /* of look-ups */
