@@ -6,7 +6,7 @@
 #   calls    SIGKILL at every system call of a run, before it begins and when it is done, and of the process that takes a run up
 #   asan     the same of the two programs of the tests, with sanitizers and no dense ones
 #   fuzz     every fuzz target for SOAK_FUZZ_SLICES (6) times SOAK_FUZZ_SECONDS (300)
-#   unit     every unit test SOAK_REPEATS (50) times, with sanitizers; and each minute of a summer by which a schedule may start
+#   unit     every unit test SOAK_REPEATS (50) times, with sanitizers; each minute of a summer by which a schedule may start, and each call of libpq
 #   tsan     the threads (pool, the log's writer) and a server with its clients, with the thread sanitizer, SOAK_TSAN (5) times
 #   programs generated programs against the interpreter, SOAK_PROGRAMS (100000), a trial for each 2,000 seeds
 #   sim      the simulated world, SOAK_SEEDS (100000), a trial for each 1,000 seeds; and with three workers, a tenth of these
@@ -144,6 +144,7 @@ soak_fuzz()
 soak_unit()
 {
     asan_build
+    once_for unit "every call of libpq" env PQ_EVERY=1 "$root/build-soak/tests/unit_wal_postgres_faults"
     once_for unit "every minute of a schedule" env CRON_EVERY_MINUTE=1 "$root/build-soak/tests/unit_serve_cron"
     round=1
     while [ "$round" -le "${SOAK_REPEATS:-50}" ]; do
