@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 export CMOCKA_MESSAGE_OUTPUT=TAP scratch
 
 find "$build/tests" -maxdepth 1 -type f -name 'unit_*' -perm -u+x 2>/dev/null |
-    sed 's,.*/unit_\(effects_[cp]\|wal_[dp]\),0 &,; t; s,.*/unit_\(llm_http\|core\),1 &,; t; s,^,2 ,' | sort | sed 's/^..//' | xargs -r -n 1 -P 3 sh -c '
+    sed 's,.*/unit_\(effects_[cp]\|hub_c\|wal_[dp]\|wal_cl\|wal_s[ht]\),0 &,; t; s,.*/unit_\(llm_http\|core\),1 &,; t; s,^,2 ,' | sort | sed 's/^..//' | xargs -r -n 1 -P 3 sh -c '
     name=$(basename "$1")
     timeout -k 5 300 "$1" >"$scratch/$name.out" 2>"$scratch/$name.err" </dev/null
     echo $? >"$scratch/$name.status"' sh
