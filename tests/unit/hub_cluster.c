@@ -462,7 +462,11 @@ static void test_a_standby_takes_over(void **state)
     sender->ops->close(sender);
     assert_true(postgres_promote(&standby));
     assert_true(postgres_link(&standby, name));
-    const Postgres dead = postgres;
+    tfy__pg_link_free(&postgres.link);
+    tfy__pg_address_free(&postgres.parsed);
+    Postgres dead = postgres;
+    dead.link = (TfyPgLink){0};
+    dead.parsed = (TfyPgAddress){0};
     postgres = standby;
     postgres.link.address = &postgres.parsed;
     char error[TFY_ERROR_TEXT];
@@ -476,8 +480,6 @@ static void test_a_standby_takes_over(void **state)
     check_ledger();
     check_histories(RUNS, NULL);
     standby = dead;
-    standby.link = (TfyPgLink){0};
-    standby.parsed = (TfyPgAddress){0};
     postgres_remove(&standby);
 }
 
