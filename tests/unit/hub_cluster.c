@@ -18,7 +18,7 @@
 
 extern const TfyProgram tfyg_program;
 
-enum { LEASE_MS = 3000, WORKERS = 3, LEDGER_MOST = 4096, PATIENCE_MS = 60000 };
+enum { LEASE_MS = 10000, SHORT_LEASE_MS = 3000, WORKERS = 3, LEDGER_MOST = 4096, PATIENCE_MS = 120000 };
 
 /* What the tools of all processes have done: one line each, and whose. */
 typedef struct Ledger {
@@ -142,7 +142,7 @@ static int end_worker(pid_t pid, int with)
 static TfyCluster *sender;
 static int64_t queue;
 
-static void deploy(void)
+static void deploy(int64_t lease)
 {
     TfyStore *store;
     char error[TFY_ERROR_TEXT];
@@ -153,7 +153,7 @@ static void deploy(void)
     if (tfy__pg_cluster_open(&sender, &(TfyPgOpen){.address = postgres.address}, error) < 0) fail_msg("%s", error);
     const int64_t session = sender->ops->open_session(sender, &(TfyNewSession){.worker = "sender"}, &lease_ms);
     assert_true(session > 0);
-    assert_int_equal(lease_ms, LEASE_MS);
+    assert_int_equal(lease_ms, lease);
     if (join(NULL, session, lease_ms, &store, error) < 0) fail_msg("%s", error);
     assert_int_equal(store->ops->begin(store, &(TfyStoreHold){session, 1}), 0);
     assert_int_equal(store->ops->put_program(store, &program), 0);
@@ -299,15 +299,26 @@ static void resolve_doubts(int64_t runs)
 
 /* ---- the tests ---- */
 
+static int set_up_for(int64_t lease)
+{
+    if (!postgres.directory[0]) return 0;
+    assert_true(postgres_fresh(&postgres, &(TfyPgMake){.lease_ms = lease}));
+    snprintf(address, sizeof address, "%s", postgres.address);
+    memset(ledger, 0, sizeof *ledger);
+    deploy(lease);
+    return 0;
+}
+
 static int set_up(void **state)
 {
     (void)state;
-    if (!postgres.directory[0]) return 0;
-    assert_true(postgres_fresh(&postgres, &(TfyPgMake){.lease_ms = LEASE_MS}));
-    snprintf(address, sizeof address, "%s", postgres.address);
-    memset(ledger, 0, sizeof *ledger);
-    deploy();
-    return 0;
+    return set_up_for(LEASE_MS);
+}
+
+static int set_up_short(void **state)
+{
+    (void)state;
+    return set_up_for(SHORT_LEASE_MS);
 }
 
 static int tear_down(void **state)
@@ -388,7 +399,10 @@ static void test_killed_and_stopped_workers(void **state)
     resolve_doubts(RUNS);
     await_ends(RUNS);
     await_count("SELECT count(*) FROM tfy.session WHERE why LIKE 'it committed nothing%'", ROUNDS);
-    for (int i = 0; i < WORKERS; i++) assert_int_equal(end_worker(workers[i], SIGTERM), 0);
+    for (int i = 0; i < WORKERS; i++) { /* a machine that stalls loses a short lease */
+        const int status = end_worker(workers[i], SIGTERM);
+        assert_true(status == 0 || status == 128 + SIGKILL);
+    }
     assert_true(postgres_number(&postgres,
                                 "SELECT count(*) FROM tfy.session WHERE why LIKE 'it committed nothing%%'") >= ROUNDS);
     check_ledger();
@@ -504,8 +518,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_a_standby_takes_over), TEST(test_an_asynchronous_standby),    TEST(test_three_workers_share_the_runs),
-        TEST(test_mail_finds_its_run),   TEST(test_killed_and_stopped_workers),
+        TEST(test_a_standby_takes_over),
+        TEST(test_an_asynchronous_standby),
+        TEST(test_three_workers_share_the_runs),
+        TEST(test_mail_finds_its_run),
+        cmocka_unit_test_setup_teardown(test_killed_and_stopped_workers, set_up_short, tear_down),
     };
     return cmocka_run_group_tests_name("hub_cluster", tests, begin, end);
 }
