@@ -65,7 +65,7 @@ typedef struct Held {
 struct HubCluster;
 
 /* Something that the thread does again and again. Returns the milliseconds until the next time, or a negative code. */
-typedef int64_t (*Duty)(struct HubCluster *self, int64_t now_ms);
+typedef int64_t (*Duty)(struct HubCluster *self);
 
 enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, DUTIES };
 
@@ -327,12 +327,11 @@ static int64_t find_queue(HubCluster *self, int64_t program)
     return queue;
 }
 
-static int64_t claim_runs(HubCluster *self, int64_t now_ms)
+static int64_t claim_runs(HubCluster *self)
 {
     TfyClaimed claimed[CLAIMS_MOST];
     int64_t program;
     int code = 0;
-    (void)now_ms;
     if (self->claim_lost) {
         if ((code = find_lost_claims(self)) < 0) return code;
         self->claim_lost = false;
@@ -367,9 +366,8 @@ static int take_mail(void *state, const TfyMail *mail)
     return put ? 0 : TFY_E_NOMEM;
 }
 
-static int64_t read_inbox(HubCluster *self, int64_t now_ms)
+static int64_t read_inbox(HubCluster *self)
 {
-    (void)now_ms;
     self->readings++;
     const int code = self->cluster->ops->see_inbox(self->cluster, self->hub.session, take_mail, self);
     if (code) return code;
@@ -386,7 +384,7 @@ static int64_t read_inbox(HubCluster *self, int64_t now_ms)
 /* ---- other sessions ---- */
 
 typedef struct Living {
-    TfyBeat *items;
+    TfyLiving *items;
     uint32_t count, room;
 } Living;
 
@@ -407,7 +405,7 @@ static int free_runs(HubCluster *self, int64_t session)
     return count < 0 ? count : 0;
 }
 
-static int end_session(HubCluster *self, const TfyBeat *late)
+static int end_session(HubCluster *self, const TfyLiving *late)
 {
     char why[120];
     snprintf(why, sizeof why, "it committed nothing for %" PRId64 " ms", late->lease_ms + late->lease_ms / 10);
@@ -416,11 +414,10 @@ static int end_session(HubCluster *self, const TfyBeat *late)
 }
 
 /* Sessions are silent since the answer arrived: what it shows may be younger than the request, which may have taken long. */
-static int64_t observe(HubCluster *self, int64_t now_ms)
+static int64_t observe(HubCluster *self)
 {
     Living living = {0};
-    TfyBeat late[LATE_MOST];
-    (void)now_ms;
+    TfyLiving late[LATE_MOST];
     int code = self->cluster->ops->see_living(self->cluster, note_living, &living);
     int count =
         code ? 0 : tfy__observer_see(&self->observer, living.items, living.count, clock_ms(self), late, LATE_MOST);
@@ -435,25 +432,22 @@ static bool is_eldest(const HubCluster *self)
     return !self->observer.lower;
 }
 
-static int64_t wake_due(HubCluster *self, int64_t now_ms)
+static int64_t wake_due(HubCluster *self)
 {
-    (void)now_ms;
     const int count = is_eldest(self) ? self->cluster->ops->wake_due(self->cluster, FREE_MOST) : 0;
     return count < 0 ? count : count == FREE_MOST ? 0 : jittered(self, is_eldest(self) ? DUE_MS : POLL_MS);
 }
 
 /* Runs of sessions that were ended and not freed; and a claim that was given up and arrived later than it was asked for. */
-static int64_t find_orphans(HubCluster *self, int64_t now_ms)
+static int64_t find_orphans(HubCluster *self)
 {
-    (void)now_ms;
     int code = find_lost_claims(self);
     if (!code && is_eldest(self)) code = free_runs(self, 0);
     return code ? code : jittered(self, ORPHANS_MS);
 }
 
-static int64_t check_standbys(HubCluster *self, int64_t now_ms)
+static int64_t check_standbys(HubCluster *self)
 {
-    (void)now_ms;
     const int code = self->cluster->ops->check_standbys(self->cluster);
     return code ? code : jittered(self, STANDBYS_MS);
 }
@@ -487,7 +481,7 @@ static int64_t work_once(HubCluster *self, int64_t now_ms)
     if (now_ms < self->back_ms) return self->back_ms;
     for (int i = 0; i < DUTIES && !self->code; i++) {
         if (self->due_ms[i] <= now_ms) {
-            const int64_t pause_ms = duties[i](self, now_ms);
+            const int64_t pause_ms = duties[i](self);
             if (pause_ms < 0 && !may_pass(pause_ms) && pause_ms != TFY_STORE_FENCED) give_up(self, pause_ms);
             if (pause_ms < 0) {
                 self->away_ms = self->away_ms ? self->away_ms * 2 : AWAY_MS;

@@ -16,7 +16,7 @@ void tfy__observer_free(TfyObserver *observer)
 }
 
 /* Since when a session has had this beat, as far as is known. */
-static int64_t silent_since(const TfyObserver *observer, uint32_t *at, const TfyBeat *beat, int64_t now_ms)
+static int64_t silent_since(const TfyObserver *observer, uint32_t *at, const TfyLiving *beat, int64_t now_ms)
 {
     while (*at < observer->count && observer->seen[*at].beat.session < beat->session) (*at)++;
     if (*at == observer->count) return now_ms;
@@ -30,7 +30,7 @@ static bool is_late(const TfyObserver *observer, const TfySeenBeat *seen, int64_
     return seen->beat.session != observer->session && now_ms - seen->since_ms >= most_ms;
 }
 
-int tfy__observer_see(TfyObserver *observer, const TfyBeat *beats, uint32_t count, int64_t now_ms, TfyBeat *late,
+int tfy__observer_see(TfyObserver *observer, const TfyLiving *beats, uint32_t count, int64_t now_ms, TfyLiving *late,
                       uint32_t room)
 {
     TfySeenBeat *seen = malloc((count + (size_t)1) * sizeof *seen);

@@ -15,12 +15,9 @@
 
 #include "wal/store/cluster.h"
 
-/* A session that lives, as an answer shows it. */
-typedef TfyLiving TfyBeat;
-
-/* The same, and since when it has been seen so. */
+/* A session that lives, and since when it has been seen so. */
 typedef struct TfySeenBeat {
-    TfyBeat beat;
+    TfyLiving beat;
     int64_t since_ms;
 } TfySeenBeat;
 
@@ -36,7 +33,7 @@ void tfy__observer_free(TfyObserver *observer);
 /* An answer: the sessions that live, by their ids, and when it arrived. *late, of `room`, gets those that are to be ended, with
  * the beats on which that depends; more than `room` are named by the next answer. Their number, or TFY_E_NOMEM, and nothing
  * was taken in. */
-int tfy__observer_see(TfyObserver *observer, const TfyBeat *beats, uint32_t count, int64_t now_ms, TfyBeat *late,
+int tfy__observer_see(TfyObserver *observer, const TfyLiving *beats, uint32_t count, int64_t now_ms, TfyLiving *late,
                       uint32_t room);
 
 /* How long to wait for the next reading: longer if many others have lower ids, so that a thousand sessions do not read a

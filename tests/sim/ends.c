@@ -32,7 +32,7 @@ static bool owns_runs(int64_t session)
 /* A request to end a session, as it arrives. */
 static void ends(SimEvent *event)
 {
-    TfyBeat *late = event->arg;
+    TfyLiving *late = event->arg;
     const bool ended = tfy__shared_end_session(cluster.shared, late->session, late->beat);
     sim_trace("session %lld %s with beat %lld", (long long)late->session, ended ? "is ended" : "is not ended",
               (long long)late->beat);
@@ -42,9 +42,9 @@ static void ends(SimEvent *event)
     free(late);
 }
 
-static void plan_end(const TfyBeat *late)
+static void plan_end(const TfyLiving *late)
 {
-    TfyBeat *copy = malloc(sizeof *copy);
+    TfyLiving *copy = malloc(sizeof *copy);
     if (!copy) abort();
     *copy = *late;
     sim_plan_event(cluster_soon(cluster_chance(20) ? 4000000 : 20000), 0, ends, copy, 0);
@@ -79,7 +79,7 @@ void observer_release(Machine *machine, uint32_t process, int64_t session)
 
 /* ---- observing ---- */
 
-static uint32_t read_beats(TfyBeat *beats)
+static uint32_t read_beats(TfyLiving *beats)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < cluster.shared->sessions.filled; i++) {
@@ -89,7 +89,7 @@ static uint32_t read_beats(TfyBeat *beats)
             continue;
         }
         if (count == BEATS_MAX) sim_broken("e1", "more than %d sessions live", BEATS_MAX);
-        beats[count++] = (TfyBeat){session->id, session->beat, session->lease_ms};
+        beats[count++] = (TfyLiving){session->id, session->beat, session->lease_ms};
     }
     return count;
 }
@@ -106,7 +106,7 @@ static void plan_observation(Machine *machine)
 static void observe(SimEvent *event)
 {
     Machine *machine = event->arg;
-    TfyBeat beats[BEATS_MAX], late[BEATS_MAX];
+    TfyLiving beats[BEATS_MAX], late[BEATS_MAX];
     if (!machine_cut_off(machine)) {
         const uint32_t count = read_beats(beats);
         cluster_pass(machine, cluster_soon(cluster_chance(5) ? 3000000 : 5000));

@@ -14,7 +14,7 @@ enum { LEASE_MS = 3000, SESSIONS = 12 };
 static void test_a_silent_session_is_named(void **state)
 {
     TfyObserver observer = {.session = 2};
-    TfyBeat beats[] = {{1, 5, LEASE_MS}, {2, 9, LEASE_MS}, {4, 1, 2 * LEASE_MS}}, late[4];
+    TfyLiving beats[] = {{1, 5, LEASE_MS}, {2, 9, LEASE_MS}, {4, 1, 2 * LEASE_MS}}, late[4];
     (void)state;
     assert_int_equal(tfy__observer_see(&observer, beats, 3, 1000, late, 4), 0);
     assert_int_equal(tfy__observer_see(&observer, beats, 3, 1000 + LEASE_MS + LEASE_MS / 10 - 1, late, 4), 0);
@@ -32,8 +32,8 @@ static void test_a_silent_session_is_named(void **state)
 static void test_more_than_there_is_room_for(void **state)
 {
     TfyObserver observer = {.session = 9};
-    const TfyBeat beats[] = {{1, 0, LEASE_MS}, {2, 0, LEASE_MS}, {3, 0, LEASE_MS}};
-    TfyBeat late[2];
+    const TfyLiving beats[] = {{1, 0, LEASE_MS}, {2, 0, LEASE_MS}, {3, 0, LEASE_MS}};
+    TfyLiving late[2];
     (void)state;
     assert_int_equal(tfy__observer_see(&observer, beats, 3, 0, late, 2), 0);
     assert_int_equal(tfy__observer_see(&observer, beats, 3, 4000, late, 2), 2);
@@ -47,10 +47,10 @@ static void test_more_than_there_is_room_for(void **state)
 static void test_many_read_seldom(void **state)
 {
     TfyObserver observer = {.session = 1};
-    TfyBeat beats[200], late[1];
+    TfyLiving beats[200], late[1];
     (void)state;
     assert_int_equal(tfy__observer_pause_ms(&observer), 1000);
-    for (int i = 0; i < 200; i++) beats[i] = (TfyBeat){i + 1, 0, LEASE_MS};
+    for (int i = 0; i < 200; i++) beats[i] = (TfyLiving){i + 1, 0, LEASE_MS};
     tfy__observer_see(&observer, beats, 200, 0, late, 1);
     assert_int_equal(tfy__observer_pause_ms(&observer), 1000);
     observer.session = 5;
@@ -102,20 +102,20 @@ static void commit(Cluster *cluster, Member *member)
     member->next_us = cluster->now_us + draw(cluster, LEASE_MS * 9 / 10) * 1000 * 1000 / member->rate + 1;
 }
 
-static uint32_t read_beats(const Cluster *cluster, TfyBeat *beats)
+static uint32_t read_beats(const Cluster *cluster, TfyLiving *beats)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < cluster->shared->sessions.filled; i++) {
         const TfySharedSession *session = tfy__rows_at(&cluster->shared->sessions, i);
         if (session->state == TFY_SESSION_LIVES)
-            beats[count++] = (TfyBeat){session->id, session->beat, session->lease_ms};
+            beats[count++] = (TfyLiving){session->id, session->beat, session->lease_ms};
     }
     return count;
 }
 
 static void observe(Cluster *cluster, Member *member)
 {
-    TfyBeat beats[SESSIONS], late[SESSIONS];
+    TfyLiving beats[SESSIONS], late[SESSIONS];
     const uint32_t count = read_beats(cluster, beats);
     const int named = tfy__observer_see(&member->observer, beats, count, clock_of(cluster, member), late, SESSIONS);
     for (int i = 0; i < named; i++) {

@@ -386,7 +386,7 @@ static void test_a_run_leaves_unless_something_came(void **state)
     set_mail(world, 3);
     assert_int_equal(leave(world, 2, INT64_MAX), 0);
     assert_int_equal(store->stayed_count, 1);
-    assert_int_equal(store->stayed[0], world->run);
+    assert_int_equal(store->stayed[0].run, world->run);
     assert_int_equal(owner(world), world->holds[0].session);
     assert_int_equal(leave(world, 3, INT64_MAX), 0);
     assert_int_equal(store->stayed_count, 0);
@@ -411,7 +411,7 @@ static void test_what_stayed_is_settled(void **state)
     assert_int_equal(store->ops->settle(store, &world->holds[0], &happened), 0);
     assert_true(happened);
     assert_int_equal(store->stayed_count, 1);
-    assert_int_equal(store->stayed[0], world->run);
+    assert_int_equal(store->stayed[0].run, world->run);
 }
 
 /* The answer got lost, and meanwhile the run has left and was claimed again: it has not stayed. */

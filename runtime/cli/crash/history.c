@@ -236,8 +236,8 @@ static char *record_line(Walk *walk, sqlite3_stmt *row)
         snprintf(walk->path, sizeof walk->path, "%s", path);
     }
     if (type == TFY_R_OPENED || type == TFY_R_SHUTDOWN_MARKER || type == TFY_R_IN_DOUBT || type == TFY_R_SNAPSHOT ||
-        type == TFY_R_MOVED || type == TFY_R_CLAIMED || type == TFY_R_TEXT || type == TFY_R_SECRET || type == TFY_R_LLM_REQUEST ||
-        type == TFY_R_MCP_ROUND || type == TFY_R_MCP_TASK || said_before(walk, type, step))
+        type == TFY_R_MOVED || type == TFY_R_CLAIMED || type == TFY_R_TEXT || type == TFY_R_SECRET ||
+        type == TFY_R_LLM_REQUEST || type == TFY_R_MCP_ROUND || type == TFY_R_MCP_TASK || said_before(walk, type, step))
         return NULL;
     json_t *payload = payload_at(row, 4);
     if (!payload) return crash_text("%s a payload that is not JSON: %s\n", path, text_at(row, 4));

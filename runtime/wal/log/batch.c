@@ -264,14 +264,3 @@ int tfy__batch_put(const TfyBatch *batch, TfyStore *store)
     CHECK(records.count < WAITING_MOST);
     return code ? code : put_waiting(&records, store);
 }
-
-const TfyStoreLeaving *tfy__batch_leaving(const TfyBatch *batch, int64_t run)
-{
-    const Head *head;
-    for (size_t at = 0; at < batch->len; at += head->size) {
-        head = (const Head *)(batch->bytes + at);
-        const TfyStoreLeaving *leaving = (const TfyStoreLeaving *)(head + 1);
-        if (head->kind == TFY_B_LEAVING && leaving->run == run) return leaving;
-    }
-    return NULL;
-}

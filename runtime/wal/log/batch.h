@@ -63,9 +63,6 @@ int tfy__batch_add_leaving(TfyBatch *batch, const TfyStoreLeaving *leaving);
 int tfy__batch_add_verdict(TfyBatch *batch, const TfyStoreVerdict *verdict);
 int tfy__batch_add_hold(TfyBatch *batch);
 
-/* What a run that leaves in the batch leaves with; NULL: it does not. */
-const TfyStoreLeaving *tfy__batch_leaving(const TfyBatch *batch, int64_t run);
-
 /* Puts all rows into the store's open transaction. */
 int tfy__batch_put(const TfyBatch *batch, TfyStore *store);
 

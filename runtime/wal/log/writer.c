@@ -97,20 +97,14 @@ static int send_batches(TfyLog *log, const TfyBatch *first, const TfyStoreHold *
     return code;
 }
 
-/* Runs of the commit that were to leave. */
-static int note_stayed(TfyLog *log, const TfyBatch *first)
+static int note_stayed(TfyLog *log)
 {
     const TfyStore *store = log->store;
     if (!store->stayed_count) return 0;
     pthread_mutex_lock(&log->mutex);
     const bool room = GROW(log->stayed, log->stayed_room, log->stayed_count + store->stayed_count, 16);
-    for (uint32_t i = 0; room && i < store->stayed_count; i++) {
-        const TfyStoreLeaving *leaving = NULL;
-        for (const TfyBatch *batch = first; batch && !leaving; batch = batch->next)
-            leaving = tfy__batch_leaving(batch, store->stayed[i]);
-        CHECK(leaving);
-        log->stayed[log->stayed_count++] = *leaving;
-    }
+    if (room) memcpy(log->stayed + log->stayed_count, store->stayed, store->stayed_count * sizeof *log->stayed);
+    if (room) log->stayed_count += store->stayed_count;
     pthread_mutex_unlock(&log->mutex);
     return room ? 0 : TFY_E_NOMEM;
 }
@@ -134,7 +128,7 @@ static int commit_shared(TfyLog *log, const TfyBatch *first, bool again)
     int code = commit_held(log, first, again);
     if (!code) {
         log->commits++;
-        code = note_stayed(log, first);
+        code = note_stayed(log);
     }
     return code;
 }

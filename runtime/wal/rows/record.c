@@ -94,8 +94,7 @@ bool tfy__record_is_nobodys(const TfyLogRecord *record)
 {
     return record->type == TFY_R_SNAPSHOT || record->type == TFY_R_MOVED || record->type == TFY_R_COMPACTED ||
            record->type == TFY_R_SHUTDOWN_MARKER || record->type == TFY_R_TEXT || record->type == TFY_R_SECRET ||
-           record->type == TFY_R_CLAIMED ||
-           tfy__record_is_grant(record);
+           record->type == TFY_R_CLAIMED || tfy__record_is_grant(record);
 }
 
 bool tfy__record_is_run_signal(const TfyLogRecord *record)

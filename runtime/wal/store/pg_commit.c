@@ -29,7 +29,7 @@ static int note_stayed(PgStore *self, const TfyPgResult *result, bool named_stay
     for (uint32_t i = 0; i < self->leaving_count; i++) {
         bool named = false;
         for (int j = 0; !named && j < count; j++) named = tfy__pg_word(api, result, j, 0) == self->leaving[i].run;
-        if (named == named_stayed) self->stayed[self->base.stayed_count++] = self->leaving[i].run;
+        if (named == named_stayed) self->stayed[self->base.stayed_count++] = self->leaving[i];
     }
     self->base.stayed = self->stayed;
     return 0;

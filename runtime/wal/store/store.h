@@ -224,7 +224,7 @@ struct TfyStore {
     /* With TFY_STORE_FULL: this process may not grow its files; the disk is not full. */
     bool limited;
     /* Runs that the last commit was to let go, and that stayed; valid until the next begin. */
-    const int64_t *stayed;
+    const TfyStoreLeaving *stayed;
     uint32_t stayed_count;
     /* Pages that the -wal file may have; beyond that, begin returns TFY_STORE_HELD. */
     uint32_t wal_limit;

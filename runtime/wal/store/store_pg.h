@@ -143,8 +143,7 @@ typedef struct PgStore {
     int64_t session;
     PgRequest request;
     PgPack pack;
-    TfyStoreLeaving *leaving; /* of the last commit that was sent */
-    int64_t *stayed;          /* … ids */
+    TfyStoreLeaving *leaving, *stayed; /* of the last commit that was sent */
     uint32_t leaving_count, leaving_room, stayed_room;
     bool looking;
     TfyPgResult *kept[R_COUNT]; /* of look-ups */

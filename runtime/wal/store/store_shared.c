@@ -38,7 +38,7 @@ typedef struct SharedStore {
     TfyShared *shared;
     TfySharedRequest *request; /* of the transaction; NULL: none is open */
     TfyMemoryRows leaving;     /* TfyStoreLeaving of the last commit */
-    TfyMemoryRows stayed;      /* … and the ids of those that stayed */
+    TfyMemoryRows stayed;      /* … and those that stayed */
 } SharedStore;
 
 static SharedStore *inside(TfyStore *store)
@@ -413,9 +413,9 @@ static int note_stayed(SharedStore *self, int64_t session)
         const TfyStoreLeaving *leaving = tfy__rows_at(&self->leaving, i);
         const TfySharedRun *run = tfy__shared_run(self->shared, leaving->run);
         if (run->owner != session || (leaving->claims && run->claims != leaving->claims)) continue;
-        int64_t *place = tfy__rows_add(&self->stayed);
+        TfyStoreLeaving *place = tfy__rows_add(&self->stayed);
         if (!place) return TFY_E_NOMEM;
-        *place = leaving->run;
+        *place = *leaving;
     }
     self->base.stayed = self->stayed.items;
     self->base.stayed_count = (uint32_t)self->stayed.filled;
@@ -668,8 +668,7 @@ int tfy__shared_join(TfyShared *shared, TfyStore **result)
     if (!store) return TFY_E_NOMEM;
     store->base.ops = &shared_ops;
     store->shared = shared;
-    store->leaving.item_size = sizeof(TfyStoreLeaving);
-    store->stayed.item_size = sizeof(int64_t);
+    store->leaving.item_size = store->stayed.item_size = sizeof(TfyStoreLeaving);
     return 0;
 }
 
