@@ -87,6 +87,7 @@ static void run_job(Pool *pool, TfyJob *job)
 static void *serve(void *arg)
 {
     Pool *pool = arg;
+    pthread_setname_np(pthread_self(), "tfy pool");
     pthread_mutex_lock(&pool->mutex);
     while (!pool->closing) {
         TfyJob *job = next_job(pool);

@@ -500,6 +500,7 @@ static int64_t work_once(HubCluster *self, int64_t now_ms)
 static void *work(void *arg)
 {
     HubCluster *self = arg;
+    pthread_setname_np(pthread_self(), "tfy database");
     pthread_mutex_lock(&self->mutex);
     while (!self->ends) {
         if (self->kicked) self->due_ms[CLAIM] = 0;

@@ -180,6 +180,7 @@ void tfy__bounds_failed(TfyBounds *bounds, const char *address)
 static void *work(void *arg)
 {
     TfyBounds *bounds = arg;
+    pthread_setname_np(pthread_self(), "tfy bounds");
     pthread_mutex_lock(&bounds->mutex);
     while (!bounds->ends) {
         const struct timespec until = tfy__deadline(TICK_MS);

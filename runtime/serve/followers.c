@@ -205,6 +205,7 @@ static void end_all(struct TfyFollowers *followers)
 static void *work(void *arg)
 {
     struct TfyFollowers *followers = arg;
+    pthread_setname_np(pthread_self(), "tfy followers");
     pthread_mutex_lock(&followers->mutex);
     while (!followers->ends) {
         pthread_mutex_unlock(&followers->mutex);

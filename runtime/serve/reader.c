@@ -58,6 +58,7 @@ static TfyRequest *take(TfyReader *reader)
 static void *work(void *arg)
 {
     TfyReader *reader = arg;
+    pthread_setname_np(pthread_self(), "tfy reader");
     for (TfyRequest *request; (request = take(reader));) {
         void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
         request->then = NULL;

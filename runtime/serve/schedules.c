@@ -296,6 +296,7 @@ static void write_all(struct TfySchedules *schedules)
 static void *work(void *arg)
 {
     struct TfySchedules *schedules = arg;
+    pthread_setname_np(pthread_self(), "tfy schedules");
     pthread_mutex_lock(&schedules->mutex);
     while (!schedules->ends) {
         schedules->woken = false;

@@ -51,6 +51,7 @@ typedef struct TfyStream {
     bool live;             /* wants live events, too */
     int64_t lsn;           /* records up to this one were given to it, or are not wanted */
     int64_t said;          /* the newest id that it was told */
+    int64_t ring_from;     /* the ring has all that it wants from this record on, if it has that record */
     uint64_t seq;          /* the next of the ring; 0: it reads the log */
     TfyBuffer out;         /* prepared, of which `sent` bytes were taken */
     size_t sent;
@@ -78,7 +79,8 @@ struct TfyHub {
     Event *ring;
     uint64_t first, next; /* places, from 1 */
     size_t bytes;
-    int64_t from;   /* the ring has all records from this one on … */
+    uint64_t types; /* bits by TfyRecordType: what any listener wants. Of these, the ring has … */
+    int64_t from;   /* … all records from this one on … */
     int64_t cursor; /* … to this one */
     bool woken, ends, ended;
 };
@@ -165,6 +167,16 @@ typedef struct Following {
     int count;
 } Following;
 
+/* Is with the record, if nobody wants one of its type. Who begins to want that wants it from the next record on. */
+static bool skips(struct TfyHub *hub, const TfyLogRecord *record)
+{
+    pthread_mutex_lock(&hub->mutex);
+    const bool unwanted = !(hub->types >> record->type & 1);
+    if (unwanted) hub->cursor = record->lsn;
+    pthread_mutex_unlock(&hub->mutex);
+    return unwanted;
+}
+
 static int follow_one(void *arg, const TfyEvent *event)
 {
     Following *following = arg;
@@ -177,9 +189,10 @@ static int follow_one(void *arg, const TfyEvent *event)
         push_text(hub, &text, lsn - 1, NULL, "", 0);
         text = (TfyBuffer){0};
     }
+    following->cursor = lsn;
+    if (skips(hub, event->record)) return 0;
     add_record(&text, event);
     push_text(hub, &text, lsn, event->run, event->task, event->record->type);
-    following->cursor = lsn;
     pthread_mutex_lock(&hub->mutex);
     hub->cursor = lsn;
     pthread_mutex_unlock(&hub->mutex);
@@ -225,6 +238,7 @@ static bool advance(const struct TfyHub *hub, Stream *stream)
         if (wants(stream, event)) return true;
         if (event->lsn > stream->lsn) stream->lsn = event->lsn;
     }
+    if (hub->cursor > stream->lsn) stream->lsn = hub->cursor;
     return false;
 }
 
@@ -310,6 +324,7 @@ static void *work(void *arg)
 {
     struct TfyHub *hub = arg;
     bool fine = true, ends = false;
+    pthread_setname_np(pthread_self(), "tfy events");
     while (!ends) {
         pthread_mutex_lock(&hub->mutex);
         rest(hub);
@@ -365,6 +380,11 @@ uint32_t tfy__hub_listeners(struct TfyHub *hub)
 
 /* ---- listeners ---- */
 
+static uint64_t types_of(const Stream *stream)
+{
+    return stream->filter.types ? stream->filter.types : ~UINT64_C(0);
+}
+
 /* Begins to follow with the first of them. False: there are too many. */
 static bool join(struct TfyHub *hub, Stream *stream)
 {
@@ -374,8 +394,11 @@ static bool join(struct TfyHub *hub, Stream *stream)
         empty(hub);
         hub->cursor = hub->head;
         hub->from = hub->cursor + 1;
+        hub->types = 0;
     }
     if (room) {
+        stream->ring_from = types_of(stream) & ~hub->types ? hub->cursor + 1 : 0;
+        hub->types |= types_of(stream);
         hub->count++;
         hub->live_listeners += stream->live;
         LIST2_APPEND(&hub->listeners, stream, prev, next);
@@ -457,7 +480,7 @@ static void read_page(TfyRequest *request)
 /* Enters the ring where it has all that the listener has not got yet. */
 static bool enters(const struct TfyHub *hub, Stream *stream)
 {
-    if (stream->lsn + 1 < hub->from) return false;
+    if (stream->lsn + 1 < hub->from || stream->lsn + 1 < stream->ring_from) return false;
     stream->seq = hub->first;
     return true;
 }

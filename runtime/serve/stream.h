@@ -7,7 +7,8 @@
  *
  * Invariants
  *   - Records come in the order of their lsn, each once: a listener gets none up to `lsn`, and passes over none that it wants.
- *   - The ring has every record from `from` to `cursor` that exists, in order; live events stand among them, and may be missed.
+ *   - The ring has every record from `from` to `cursor` that exists and is of a type that any listener wants, in order; live
+ *     events stand among them, and may be missed. A listener that is the first to want a type enters behind `cursor`.
  *   - A listener that waits is suspended in HTTP, and wanted nothing that the ring has; whoever wakes it takes it out of
  *     the wait first, under the mutex. While it does not wait, only its request's owner touches it (serve.h). */
 #ifndef SERVE_STREAM_H

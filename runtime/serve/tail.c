@@ -207,6 +207,7 @@ static void gather(struct TfyTail *tail)
 static void *work(void *arg)
 {
     struct TfyTail *tail = arg;
+    pthread_setname_np(pthread_self(), "tfy index");
     pthread_mutex_lock(&tail->mutex);
     while (!tail->ends) {
         tail->woken = false;

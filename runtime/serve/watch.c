@@ -135,6 +135,7 @@ static void look(Watched *item)
 static void *work(void *arg)
 {
     struct TfyWatch *watch = arg;
+    pthread_setname_np(pthread_self(), "tfy reload");
     pthread_mutex_lock(&watch->mutex);
     while (!watch->ends) {
         pthread_mutex_unlock(&watch->mutex);

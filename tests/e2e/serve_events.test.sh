@@ -110,6 +110,16 @@ for i in 1 2 3 4 5 6 7 8; do listen many.$i 20 "after=0&type=TaskComplete"; done
 for i in 1 2 3 4 5 6 7 8; do within many.$i "event: hello"; done
 ask http://x/metrics
 check "the streams are counted" awk '$1 == "tfy_sse_subscribers" { n = $2 } END { exit n < 8 }' out
+# Beside them, some that begin to want other types one after the other, and leave again.
+types="Retry ToolResult Output,ToolResult TaskComplete all Output InstructionStart all"
+begin() { if [ "$2" = all ]; then listen grow.$1 "$3" ""; else listen grow.$1 "$3" "type=$2"; fi; }
+i=0
+for type in $types; do
+    begin $((i += 1)) $type $((1 + i % 3 * 20))
+    within grow.$i "event: hello"
+    sleep 0.05
+done &
+growing=$!
 python3 - <<'EOF'
 import json, os
 from unix_http import Unix
@@ -119,6 +129,7 @@ for i in range(300):
                    {"Content-Type": "application/json"})
     client.getresponse().read()
 EOF
+wait $growing
 done_all() { [ "$(grep -c '^event: record' many.1)" -ge 304 ]; }
 tries=0
 until done_all || [ $((tries += 1)) -gt 500 ]; do sleep 0.02; done
@@ -130,6 +141,22 @@ ends
 check "the server ends in order" [ $? = 0 ]
 wait
 check "a stream is told its end" sh -c 'tail -3 many.1 | grep -q "^event: bye"'
+i=0
+for type in $types; do # a stream has each record of its types between its beginning and the last that it got
+    if [ $type = all ]; then tfy events; else tfy events --type $type; fi >of_type
+    i=$((i + 1))
+    check "what $type listens to is whole" python3 - grow.$i $type <<'EOF'
+import json, re, sys
+text = open(sys.argv[1]).read()
+first = int(re.search(r"^id: (\d+)\nevent: hello", text, re.M).group(1))
+got = [int(m) for m in re.findall(r"^id: (\d+)\nevent: record", text, re.M)]
+whole = "event: bye" in text
+wanted = [n for n in (json.loads(line)["lsn"] for line in open("of_type")) if n > first]
+if not whole: wanted = wanted[: len(got)]
+assert got == wanted, (got[:5], wanted[:5], len(got), len(wanted))
+assert whole or sys.argv[2] not in ("ToolResult", "all") or got
+EOF
+done
 check "... behind the last record" sh -c 'grep -q "\"type\":\"ShutdownMarker\"" live'
 run tfy gc --keep 1
 serves shop.tfy
@@ -144,8 +171,11 @@ export TFY_TEST_BEAT_MS=200
 serves shop.tfy
 listen calm 4 "type=Retry"
 within calm "event: hello"
+calm=$listener before=$(ids calm | head -1)
 start pair
-wait $listener
+hears all 1 "after=$before"
+check "who begins to want other types has what passed the ring" sh -c '[ "$(grep -c "^event: record" all)" -ge 6 ] && sed -n "s/^id: //p" all | awk "NR > 1 && \$1 != last + 1 { exit 1 } { last = \$1 }"'
+wait $calm
 unset TFY_TEST_BEAT_MS
 check "a stream without events has comments" [ "$(grep -c '^:$' calm)" -ge 5 ]
 check "... and is told the place that it has come to, once" sh -c '[ "$(sed -n "s/^id: //p" calm | sort -nu | wc -l)" -ge 2 ] && [ "$(grep -c "^event: record" calm)" = 0 ]'

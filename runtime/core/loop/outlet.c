@@ -163,6 +163,7 @@ static void write_first(TfyOutlet *outlet)
 static void *run(void *arg)
 {
     TfyOutlet *outlet = arg;
+    pthread_setname_np(pthread_self(), "tfy outlet");
     pthread_mutex_lock(&outlet->mutex);
     while (!outlet->stopping) {
         if (outlet->first)

@@ -499,6 +499,7 @@ void tfy__mcp_host_when_idle(TfyMcpHost *host, int64_t most_ms, void (*call)(voi
 static void *work(void *arg)
 {
     TfyMcpHost *host = arg;
+    pthread_setname_np(pthread_self(), "tfy mcp");
     while (!host->ended) {
         read_letters(host, take_letters(host));
         if (host->quits) refuse_all(host);

@@ -148,6 +148,7 @@ static void on_start(TfyMcpHost *host, void *arg)
 static void *work(void *arg)
 {
     struct TfyMcpStdio *stdio = arg;
+    pthread_setname_np(pthread_self(), "tfy mcp stdio");
     (void)tfy__mcp_host_post(stdio->host, on_start, stdio);
     TfyBuffer text = {0};
     bool goes_on = true;

@@ -357,6 +357,7 @@ static void catch_up_checkpoint(TfyLog *log)
 static void *write_queued(void *state)
 {
     TfyLog *log = state;
+    pthread_setname_np(pthread_self(), "tfy log");
     pthread_mutex_lock(&log->mutex);
     while (!atomic_load(&log->error)) {
         if (atomic_load(&log->full)) pause_for_room(log);
