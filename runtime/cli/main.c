@@ -1,4 +1,5 @@
 /* main.c: tfy, the command that people type. Each command has a file; frame/commands.h has their table. */
+#include "cli/cluster/cluster.h"
 #include "cli/frame/commands.h"
 #include "tfy.h"
 #include "base/sys_memory.h"
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
         return tfy__flush_stdout(EXIT_DONE);
     }
     tfy__sys_watch_json();
+    tfy__db_open_shared = tfy__shared_log_open;
     const int status = tfy__commands_dispatch(argc - 1, argv + 1);
     if (status != EXIT_DONE || !tfy__sys_starved()) return status;
     return tfy__fail(EXIT_BUG, "memory ran out; what was printed may not be all there is");

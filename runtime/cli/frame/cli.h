@@ -48,6 +48,7 @@ typedef struct TfyCommand {
     bool takes_params;        /* unknown options are parameters of a workflow */
     bool reads_words;         /* in tfy, the command reads its words itself, as they were typed */
     TfyOptionSet more;        /* options behind the first TFY_OPTION_BITS of the table */
+    bool shared;              /* in tfy, the database may be one of PostgreSQL */
 } TfyCommand;
 
 /* Whether the command's row names this option. */
@@ -113,6 +114,9 @@ const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *s
 const char *tfy__db_path(const TfyArgs *args);
 /* Sets args->db. Returns -1 to continue, or the exit status after a message. */
 int tfy__db_resolve(TfyArgs *args);
+/* Opens a database of PostgreSQL for reading, by its address. 0, or a code with a message. NULL in programs, which do without. */
+struct TfyLog;
+extern int (*tfy__db_open_shared)(const char *address, struct TfyLog **log, char *error_text);
 
 /* Prints "NAME: sentence" on stderr and returns the status. */
 int tfy__fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

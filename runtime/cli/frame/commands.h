@@ -79,7 +79,7 @@
         OPT(DB) | OPT(ROLES) | OPT(ONLY) | OPT(EXPIRES) | OPT(RATE) | OPT(JSON), 1, 2)                                 \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(SERVER) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) |  \
-        OPT(JSON), 0, 0)                                                                                               \
+        OPT(JSON), 0, 0, .shared = true)                                                                               \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
         OPT(DB) | OPT(SERVER) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1)                                          \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
@@ -104,7 +104,7 @@
         0, 1)                                                                                                          \
     ROW(tasks, "tasks", "RUN", "draw the tasks of a run: which task joined which, and where failures went",            \
         OPT(DB) | OPT(FORMAT) | OPT(JSON), 0, 1)                                                                       \
-    ROW(output, "output", "RUN", "print everything that a run ever printed", OPT(DB) | OPT(JSON), 0, 1)                \
+    ROW(output, "output", "RUN", "print everything that a run ever printed", OPT(DB) | OPT(JSON), 0, 1, .shared = true)\
     ROW(result, "result", "RUN", "print the result of a run, or what it waits for", OPT(DB), 0, 1)                     \
     ROW(history, "history", "RUN", "print the records of a run, a line for each",                                      \
         OPT(DB) | OPT(TASK) | OPT(TYPE) | OPT(STEPS) | OPT(FROM) | OPT(LIMIT) | OPT(JSON), 0, 1)                       \

@@ -6,6 +6,7 @@
 #include "core/loop.h"
 #include "observe/line.h"
 #include "tfy.h"
+#include "wal/store/pg_address.h"
 #include "wal/store/place.h"
 
 #include <errno.h>
@@ -200,10 +201,23 @@ static const char *default_db(void)
     return from_environment && *from_environment ? from_environment : ".tfy/runs.db";
 }
 
+int (*tfy__db_open_shared)(const char *address, struct TfyLog **log, char *error_text);
+
+static int resolve_shared(TfyArgs *args, const char *address)
+{
+    if (tfy__db_open_shared && args->command->shared) return (args->db = strdup(address)) ? -1 : EXIT_BUG;
+    return tfy__fail(EXIT_USAGE,
+                     "%s works on a database file, and not on PostgreSQL; `tfy start --db` starts runs there, "
+                     "which `tfy worker` executes",
+                     args->command->name);
+}
+
 int tfy__db_resolve(TfyArgs *args)
 {
     char path[TFY_PLACE_BYTES], error[TFY_ERROR_TEXT];
-    const int code = tfy__place_resolve(args->option[OPT_DB] ? args->option[OPT_DB] : default_db(), path, error);
+    const char *named = args->option[OPT_DB] ? args->option[OPT_DB] : default_db();
+    if (tfy__pg_is_address(named)) return resolve_shared(args, named);
+    const int code = tfy__place_resolve(named, path, error);
     if (code) return tfy__fail(tfy__exit_status(code), "%s; give the name of a file with --db", error);
     args->db = strdup(path);
     return args->db ? -1 : tfy__fail(EXIT_BUG, "memory ran out");

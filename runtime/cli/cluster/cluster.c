@@ -1,0 +1,31 @@
+/* cluster.c: see cluster.h. */
+#include "cli/cluster/cluster.h"
+
+#include "tfy.h"
+#include "wal/store/pg.h"
+#include "wal/store/pg_address.h"
+#include "wal/store/pg_cluster.h"
+
+bool tfy__db_is_shared(const TfyArgs *args)
+{
+    return tfy__pg_is_address(tfy__db_path(args));
+}
+
+int tfy__shared_log_open(const char *address, TfyLog **log, char *error_text)
+{
+    TfyLogOptions options = {.read_only = true, .existing = true};
+    const int code = tfy__pg_open(&options.store, &(TfyPgOpen){.address = address}, error_text);
+    return code ? code : tfy__log_open(log, &options, error_text);
+}
+
+int tfy__db_cluster(const TfyArgs *args, TfyCluster **cluster)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const int code = tfy__pg_cluster_open(cluster, &(TfyPgOpen){.address = tfy__db_path(args)}, error);
+    return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+int tfy__cluster_failed(const TfyCluster *cluster, int64_t code)
+{
+    return tfy__fail(tfy__exit_status((int)code), "%s", cluster->error);
+}
