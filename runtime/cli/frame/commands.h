@@ -69,6 +69,11 @@
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \
             OPT(CHECK_ONLY) | OPT(PRINT_CONFIG) | OPT(OPEN) | OPT(DRAIN) | OPT(WATCH) | OPT(LLM) | OPT(MCP_TOOL),      \
         0, -1, .more = MORE(MCP) | MORE(MCP_APPROVE) | TFY__OFFERING)                                                  \
+    ROW(worker, "worker", "FILE.tfy|FILE.so ...",                                                                      \
+        "execute runs of programs that are started in a database of PostgreSQL, until a signal ends it",               \
+        OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(LLM) | OPT(MODELS) | OPT(SECRETS) | OPT(SECRETS_FROM) | OPT(LOG_LEVEL) | \
+            OPT(LOG_FORMAT),                                                                                           \
+        1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL), .shared = true)                                          \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server",                           \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true)                \
     ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server have this version of a program",                       \

@@ -176,7 +176,10 @@
     O(CLIENT_ID, "client-id", "ID",                                                                                    \
       "the client that was registered there for you, or the address of a document about it (else one is registered)")  \
     O(CLIENT_SECRET, "client-secret", "NAME", "the name of the secret that has the client's secret")                   \
-    O(ISSUER, "issuer", "URL", "log in there alone, if the server names it (else at the first that it names)")
+    O(ISSUER, "issuer", "URL", "log in there alone, if the server names it (else at the first that it names)")              \
+    O(POOL, "pool", "NAME", "the workers that may execute the run (else default)")                                     \
+    O(WORKER_NAME, "name", "NAME", "what the worker is called in records and lists (else the machine's name)")         \
+    O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

@@ -1,5 +1,6 @@
 /* serve.c: tfy serve, tfy publish, and the commands that ask a server: compiles what has to be compiled, and becomes tfy-serve or
  * tfy-publish, the programs beside this one that do the rest. */
+#include "cli/cluster/cluster.h"
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 #include "cli/make/serve.h"
@@ -43,7 +44,8 @@ static int prepare(const TfyArgs *args, const char *file, const char *offer, cha
     if (tfy__ends_with(file, ".tfy"))
         status = tfy__compile(&what, &object);
     else if (!tfy__ends_with(file, ".so"))
-        return tfy__fail(EXIT_USAGE, "serve takes FILE.tfy, or FILE.so that `tfy build --shared` made, not '%s'", file);
+        return tfy__fail(EXIT_USAGE, "%s takes FILE.tfy, or FILE.so that `tfy build --shared` made, not '%s'",
+                         args->command->name, file);
     if (status == EXIT_DONE && !(*word = named(file, object ? object : file)))
         status = tfy__fail(EXIT_BUG, "memory ran out");
     free(object);
@@ -62,11 +64,14 @@ static int become(char **words)
 /* Those that the other program reads itself, as it reads them. */
 static void add_options(const TfyArgs *args, char **words, int *count)
 {
-    static const TfyOption values[] = {OPT_CONFIG,      OPT_TLS_CERT,     OPT_TLS_KEY,     OPT_TLS_CA,   OPT_ROLES,
-                                       OPT_ONLY,        OPT_EXPIRES,      OPT_RATE,        OPT_SERVER,   OPT_RUN_ID,
-                                       OPT_DRAIN,       OPT_PROGRAM_NAME, OPT_TO,          OPT_FOLLOWER, OPT_TYPE,
-                                       OPT_SECRET_FILE, OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT,    OPT_MCP_HOLD,
-                                       OPT_MCP_APPROVE, OPT_LLM},
+    static const TfyOption values[] = {OPT_CONFIG,       OPT_TLS_CERT,    OPT_TLS_KEY,    OPT_TLS_CA,
+                                       OPT_ROLES,        OPT_ONLY,        OPT_EXPIRES,    OPT_RATE,
+                                       OPT_SERVER,       OPT_RUN_ID,      OPT_DRAIN,      OPT_PROGRAM_NAME,
+                                       OPT_TO,           OPT_FOLLOWER,    OPT_TYPE,       OPT_SECRET_FILE,
+                                       OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT,      OPT_MCP_HOLD,
+                                       OPT_MCP_APPROVE,  OPT_LLM,         OPT_MODELS,     OPT_SECRETS,
+                                       OPT_SECRETS_FROM, OPT_LOG_LEVEL,   OPT_LOG_FORMAT, OPT_WORKER_NAME,
+                                       OPT_WORKER_POOL},
                            flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_PRINT_CONFIG, OPT_OPEN,    OPT_JSON,
                                       OPT_MOVE,   OPT_START_WAIT, OPT_CONTENT,      OPT_DETAILS, OPT_MCP};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -149,6 +154,22 @@ int tfy__cmd_serve(const TfyArgs *args)
 int tfy__cmd_mcp_serve(const TfyArgs *args)
 {
     return serve(args, "mcp");
+}
+
+int tfy__cmd_worker(const TfyArgs *args)
+{
+    int count = 0;
+    char **words = words_of(args, "tfy-worker", NULL, &count);
+    int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+    if (status == EXIT_DONE && !tfy__db_is_shared(args))
+        status = tfy__fail(EXIT_USAGE,
+                           "a worker takes runs out of a database of PostgreSQL: --db postgresql://USER@HOST/NAME; "
+                           "`tfy serve` executes those of a file");
+    for (int i = 0; i < args->word_count && status == EXIT_DONE; i++)
+        status = prepare(args, args->words[i], NULL, &words[count++]);
+    if (status == EXIT_DONE) status = become(words);
+    free_words(words, count);
+    return status;
 }
 
 /* The words as they are: tfy-serve does the rest. */

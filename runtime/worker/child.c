@@ -1,0 +1,149 @@
+/* child.c: the process of one program: see worker.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/lease.h"
+#include "cli/frame/cli.h"
+#include "cli/frame/report.h"
+#include "core/loop.h"
+#include "core/served.h"
+#include "hub/hub_cluster.h"
+#include "tfy.h"
+#include "wal/store/pg.h"
+#include "wal/store/pg_cluster.h"
+#include "worker/worker.h"
+
+typedef struct Child {
+    const TfyWorkerWords *words;
+    TfyShared *shared;
+    TfyHub *hub;
+    TfyLoop *loop;
+    char error[TFY_ERROR_TEXT];
+} Child;
+
+static _Atomic(TfyLoop *) signalled_loop; /* a handler has no argument of its own */
+static int64_t signalled_drain_ms;
+
+static void on_signal(int number)
+{
+    const int reason = errno;
+    TfyLoop *loop = signalled_loop;
+    if (loop) tfy_drain(loop, signalled_drain_ms);
+    errno = reason;
+}
+
+/* A terminal sends its signals to all processes, and the worker tells its children what they are to do. */
+static void catch_signals(Child *child)
+{
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    signalled_drain_ms = child->words->drain_ms;
+    tfy__drain_by(child->loop, &signalled_loop);
+    sigaction(SIGTERM, &action, NULL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int join(void *state, int64_t session, int64_t lease_ms, struct TfyStore **store, char *error_text)
+{
+    const Child *child = state;
+    const TfyPgOpen open = {.address = child->words->db, .session = session, .lease_ms = lease_ms};
+    return tfy__pg_open(store, &open, error_text);
+}
+
+/* The worker knows the session before any tool of it can start. */
+static int open_session(Child *child)
+{
+    TfyHubOpen open = {.join = join,
+                       .state = child,
+                       .session = {.worker = child->words->name, .version = tfy_version()},
+                       .pool = child->words->pool,
+                       .leased = true};
+    char line[32];
+    (void)fcntl(child->words->report, F_SETFD, FD_CLOEXEC); /* no tool inherits it */
+    tfy__lease_tell(child->words->report);
+    int code = tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = child->words->db}, child->error);
+    if (!code) code = tfy__hub_cluster_open(&child->hub, &open, child->error);
+    if (code) return code;
+    const int len = snprintf(line, sizeof line, "%lld\n", (long long)child->hub->session);
+    return write(child->words->report, line, (size_t)len) == len ? 0 : TFY_E_IO;
+}
+
+static void on_diverged(void *state, const char *run, const char *why)
+{
+    (void)state, (void)run;
+    if (why) tfy__say("set aside: %s", why);
+}
+
+static void on_notice(void *state, const char *text)
+{
+    (void)state;
+    tfy__say("%s", text);
+}
+
+static int open_loop(Child *child)
+{
+    const TfyWorkerWords *words = child->words;
+    const TfyOptions options = {.hub = child->hub,
+                                .stay = true,
+                                .served = true,
+                                .llm = words->llm,
+                                .models = words->models,
+                                .secrets = words->secrets,
+                                .secrets_from = words->secrets_from,
+                                .log_json = words->log_format && strcmp(words->log_format, "json") == 0,
+                                .log_level = words->log_level};
+    const int code = tfy_open(&child->loop, tfy_shared_program(child->shared), &options, child->error);
+    if (code) return code;
+    tfy__set_aside(child->loop, on_diverged, child);
+    tfy__on_notice(child->loop, on_notice, child);
+    return 0;
+}
+
+/* How the process ends when its loop did. */
+static int status_of(Child *child, int code)
+{
+    if (code != TFY_E_STATE && code != 0) {
+        tfy__say("%s", tfy__failure(child->loop));
+        return EXIT_WAITING;
+    }
+    char *calls = tfy__under_way(child->loop);
+    if (calls) tfy__say("%s did not finish in time and is ended", calls);
+    free(calls);
+    return EXIT_DONE;
+}
+
+/* The session is ended by the worker, when nothing is left of what its watchers had started. */
+static int work(Child *child)
+{
+    int code = tfy_shared_open(&child->shared, tfy__worker_file(child->words->programs[0]), child->error);
+    if (!code) code = open_session(child);
+    if (!code) code = open_loop(child);
+    if (code) return tfy__fail(tfy__exit_status(code), "%s", child->error);
+    catch_signals(child);
+    tfy__say("session %lld executes the runs of %.*s", (long long)child->hub->session,
+             tfy__worker_name_len(child->words->programs[0]), child->words->programs[0]);
+    return status_of(child, tfy_run(child->loop));
+}
+
+int tfy__worker_child(const TfyWorkerWords *words)
+{
+    Child child = {.words = words};
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    const int status = work(&child);
+    if (child.loop) (void)tfy_close(child.loop);
+    tfy__hub_cluster_close(child.hub, false);
+    tfy_shared_close(child.shared);
+    return status;
+}

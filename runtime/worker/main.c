@@ -1,0 +1,94 @@
+/* main.c: tfy-worker: reads its words.
+ *
+ * tfy-worker --db=URL [--pool=POOL] … [NAME=]FILE.so …   with programs that `tfy build --shared` made */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/frame/cli.h"
+#include "tfy.h"
+#include "value/json.h"
+#include "wal/store/pg_address.h"
+#include "worker/worker.h"
+
+enum { DRAIN_MS = 300000 };
+
+const char *tfy__worker_file(const char *program)
+{
+    const char *equal = strchr(program, '=');
+    return equal ? equal + 1 : program;
+}
+
+int tfy__worker_name_len(const char *program)
+{
+    return (int)strcspn(program, "=");
+}
+
+static bool take_option(TfyWorkerWords *words, int option)
+{
+    switch (option) {
+    case 'd': words->db = optarg; return true;
+    case 'p': words->pool = optarg; return true;
+    case 'n': words->name = optarg; return true;
+    case 'L': words->llm = optarg; return true;
+    case 'm': words->models = optarg; return true;
+    case 's': words->secrets = optarg; return true;
+    case 'S': words->secrets_from = optarg; return true;
+    case 'l': words->log_level = optarg; return true;
+    case 'f': words->log_format = optarg; return true;
+    case 'D': words->drain = optarg; return true;
+    case 'c': words->report = atoi(optarg); return true;
+    default: return false;
+    }
+}
+
+static bool take_words(TfyWorkerWords *words, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"db", required_argument, NULL, 'd'},           {"pool", required_argument, NULL, 'p'},
+        {"name", required_argument, NULL, 'n'},         {"llm", required_argument, NULL, 'L'},
+        {"models", required_argument, NULL, 'm'},       {"secrets", required_argument, NULL, 's'},
+        {"secrets-from", required_argument, NULL, 'S'}, {"log-level", required_argument, NULL, 'l'},
+        {"log-format", required_argument, NULL, 'f'},   {"drain", required_argument, NULL, 'D'},
+        {"child", required_argument, NULL, 'c'},        {NULL, 0, NULL, 0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (!take_option(words, option)) return false;
+    for (int i = optind; i < argc && words->program_count < TFY_WORKER_PROGRAMS; i++)
+        words->programs[words->program_count++] = argv[i];
+    return argc - optind <= TFY_WORKER_PROGRAMS ||
+           tfy__fail(false, "a worker has %d programs at most", TFY_WORKER_PROGRAMS);
+}
+
+/* EXIT_DONE, or a status after a message. */
+static int check_words(TfyWorkerWords *words)
+{
+    if (!words->db || !tfy__pg_is_address(words->db))
+        return tfy__fail(EXIT_USAGE,
+                         "a worker takes runs out of a database of PostgreSQL: --db postgresql://USER@HOST/NAME");
+    if (!words->program_count) return tfy__fail(EXIT_USAGE, "a worker needs a program: FILE.tfy or FILE.so");
+    words->drain_ms = DRAIN_MS;
+    if (words->drain &&
+        (!tfy__read_duration(words->drain, strlen(words->drain), &words->drain_ms) || words->drain_ms < 0))
+        return tfy__fail(EXIT_USAGE, "--drain takes a time such as 30s or 5m, not '%s'", words->drain);
+    if (words->log_format && strcmp(words->log_format, "json") != 0 && strcmp(words->log_format, "text") != 0)
+        return tfy__fail(EXIT_USAGE, "log lines are written as json or text, not as '%s'", words->log_format);
+    tfy__say_json(words->log_format && strcmp(words->log_format, "json") == 0);
+    if (!words->name && gethostname(words->host, sizeof words->host - 1) == 0) words->name = words->host;
+    return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    TfyWorkerWords words = {.self = argv[0], .db = getenv("TFY_DB"), .report = -1};
+    tfy__set_program_name("tfy worker");
+    tfy__standard_files();
+    tfy_hide_secrets(false);
+    if (!take_words(&words, argc, argv)) return EXIT_USAGE;
+    const int status = check_words(&words);
+    if (status != EXIT_DONE) return status;
+    return words.report >= 0 ? tfy__worker_child(&words) : tfy__worker_supervise(&words);
+}

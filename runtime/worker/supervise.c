@@ -1,0 +1,303 @@
+/* supervise.c: the worker, which has the children: see worker.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/lease.h"
+#include "base/steady.h"
+#include "base/sys_memory.h"
+#include "cli/frame/cli.h"
+#include "tfy.h"
+#include "wal/store/pg_cluster.h"
+#include "worker/worker.h"
+
+enum {
+    JITTER_MS = 500, /* all workers come back at once when a database does */
+    PAUSE_MS = 1000, /* before a child that failed is started again; twice that each time … */
+    PAUSE_MOST_MS = 30000,
+    STEADY_MS = 60000, /* … until it has lived so long */
+    FREED = 1000,      /* runs that are made ready in one transaction */
+};
+
+/* A program and its child. */
+typedef struct Slot {
+    const char *program;
+    pid_t pid;           /* 0: none */
+    int pipe;            /* what the child and its watchers say; -1: it has ended */
+    int64_t session;     /* 0: it has not said */
+    bool said;           /* the whole number */
+    int watchers, ended; /* that were started, and of which nothing is left */
+    bool dead;           /* reaped; what its status was: */
+    int status;
+    int64_t begun_ms, again_ms; /* when it was started; when it is started again */
+    int64_t pause_ms;
+} Slot;
+
+typedef struct Worker {
+    const TfyWorkerWords *words;
+    Slot slots[TFY_WORKER_PROGRAMS];
+    int count, signals;
+    bool stops;
+    int status;
+} Worker;
+
+/* ---- starting ---- */
+
+static int jitter_ms(void)
+{
+    uint32_t random = 0;
+    return getrandom(&random, sizeof random, GRND_NONBLOCK) == sizeof random ? (int)(random % JITTER_MS) : 0;
+}
+
+static bool add_word(char **words, int *count, const char *name, const char *value)
+{
+    if (value) words[(*count)++] = tfy__sys_printf("--%s=%s", name, value);
+    return !value || words[*count - 1];
+}
+
+/* What the child is called with; the process is new, and its memory need not be freed. False: no memory. */
+static bool words_of_child(const Worker *worker, const Slot *slot, int report, char **out)
+{
+    const TfyWorkerWords *words = worker->words;
+    char number[16];
+    int count = 0;
+    snprintf(number, sizeof number, "%d", report);
+    out[count++] = (char *)words->self;
+    const bool fine = add_word(out, &count, "child", number) && add_word(out, &count, "db", words->db) &&
+                      add_word(out, &count, "pool", words->pool) && add_word(out, &count, "name", words->name) &&
+                      add_word(out, &count, "llm", words->llm) && add_word(out, &count, "models", words->models) &&
+                      add_word(out, &count, "secrets", words->secrets) &&
+                      add_word(out, &count, "secrets-from", words->secrets_from) &&
+                      add_word(out, &count, "log-level", words->log_level) &&
+                      add_word(out, &count, "log-format", words->log_format) &&
+                      add_word(out, &count, "drain", words->drain);
+    out[count++] = (char *)slot->program;
+    out[count] = NULL;
+    return fine;
+}
+
+/* In the child: SIGTERM stays blocked until it is handled. */
+_Noreturn static void become_child(const Worker *worker, const Slot *slot, int report, pid_t parent)
+{
+    char *words[20];
+    sigset_t set;
+    sigfillset(&set);
+    sigdelset(&set, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent || fcntl(report, F_SETFD, 0) != 0) _exit(EXIT_BUG);
+    if (words_of_child(worker, slot, report, words)) execv("/proc/self/exe", words);
+    _exit(EXIT_BUG);
+}
+
+static void start_child(Worker *worker, Slot *slot)
+{
+    int ends[2] = {-1, -1};
+    const pid_t parent = getpid();
+    *slot = (Slot){.program = slot->program, .pipe = -1, .begun_ms = tfy__steady_ms(), .pause_ms = slot->pause_ms};
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) slot->pid = fork();
+    if (slot->pid == 0 && ends[1] >= 0) become_child(worker, slot, ends[1], parent);
+    if (ends[1] >= 0) close(ends[1]);
+    slot->pipe = ends[0];
+    if (slot->pid > 0) return;
+    tfy__say("no process for %s can be started: %s", slot->program, strerror(errno));
+    if (slot->pipe >= 0) close(slot->pipe);
+    *slot = (Slot){.program = slot->program, .pipe = -1, .again_ms = tfy__steady_ms() + PAUSE_MOST_MS};
+}
+
+/* ---- what it says ---- */
+
+static void hear_byte(Slot *slot, char byte)
+{
+    if (!slot->said && byte >= '0' && byte <= '9')
+        slot->session = slot->session * 10 + (byte - '0');
+    else if (!slot->said)
+        slot->said = true;
+    else
+        *(byte == TFY_LEASE_WATCHED ? &slot->watchers : &slot->ended) += 1;
+}
+
+static void hear(Slot *slot)
+{
+    char bytes[256];
+    ssize_t got;
+    while ((got = read(slot->pipe, bytes, sizeof bytes)) > 0)
+        for (ssize_t i = 0; i < got; i++) hear_byte(slot, bytes[i]);
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+        close(slot->pipe);
+        slot->pipe = -1;
+    }
+}
+
+/* ---- speaking for the dead ---- */
+
+typedef struct Found {
+    int64_t session, beat; /* beat -1: it does not live */
+} Found;
+
+static int find_session(void *state, const TfyLiving *living)
+{
+    Found *found = state;
+    if (living->session == found->session) found->beat = living->beat;
+    return 0;
+}
+
+static int end_found(TfyCluster *cluster, const Found *found, const char *why)
+{
+    int code = cluster->ops->end_session(cluster, found->session, found->beat, 0, why);
+    while (code > 0) code = cluster->ops->free_runs(cluster, found->session, FREED) == FREED;
+    return code;
+}
+
+/* What cannot be done now is done by others, when the session has been silent long enough. */
+static void end_session(const Worker *worker, const Slot *slot)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyCluster *cluster;
+    Found found = {slot->session, -1};
+    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db}, error) != 0) return;
+    if (cluster->ops->see_living(cluster, find_session, &found) == 0 && found.beat >= 0)
+        (void)end_found(cluster, &found, WIFEXITED(slot->status) ? "its process has ended" : "its process was killed");
+    cluster->ops->close(cluster);
+}
+
+/* ---- its end ---- */
+
+static void say_end(const Slot *slot)
+{
+    const int len = tfy__worker_name_len(slot->program);
+    if (WIFSIGNALED(slot->status))
+        tfy__say("the process of %.*s was killed (%s); it is started again", len, slot->program,
+                 strsignal(WTERMSIG(slot->status)));
+    else
+        tfy__say("the process of %.*s ended with %d; it is started again", len, slot->program,
+                 WEXITSTATUS(slot->status));
+}
+
+/* A program that cannot be opened, or a database that is not there: nothing that starting again would change. */
+static bool is_hopeless(const Slot *slot)
+{
+    const int status = WIFEXITED(slot->status) ? WEXITSTATUS(slot->status) : -1;
+    return !slot->session && (status == EXIT_USAGE || status == EXIT_DATA || status == EXIT_MISSING);
+}
+
+static void plan_again(Slot *slot)
+{
+    const int64_t now = tfy__steady_ms();
+    const bool steady = now - slot->begun_ms >= STEADY_MS;
+    const int64_t last = steady ? 0 : slot->pause_ms;
+    slot->pause_ms = !last ? PAUSE_MS : last * 2 < PAUSE_MOST_MS ? last * 2 : PAUSE_MOST_MS;
+    slot->again_ms = now + (steady ? 0 : last) + jitter_ms();
+}
+
+/* It is reaped, and its pipe has ended: so has all that could write to it. */
+static void bury(Worker *worker, Slot *slot)
+{
+    if (slot->session && slot->watchers == slot->ended) end_session(worker, slot);
+    slot->pid = 0;
+    if (worker->stops) {
+        if (WIFSIGNALED(slot->status) || WEXITSTATUS(slot->status)) worker->status = EXIT_WAITING;
+    } else if (is_hopeless(slot) && slot->pause_ms == 0) {
+        worker->stops = true;
+        worker->status = WEXITSTATUS(slot->status);
+    } else {
+        say_end(slot);
+        plan_again(slot);
+    }
+}
+
+static void stop(Worker *worker)
+{
+    worker->stops = true;
+    for (int i = 0; i < worker->count; i++)
+        if (worker->slots[i].pid > 0 && !worker->slots[i].dead) kill(worker->slots[i].pid, SIGTERM);
+}
+
+static void reap(Worker *worker)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (int i = 0; i < worker->count; i++) {
+            Slot *slot = &worker->slots[i];
+            if (slot->pid != pid) continue;
+            slot->dead = true;
+            slot->status = status;
+        }
+}
+
+/* ---- the turns ---- */
+
+static void take_signals(Worker *worker)
+{
+    struct signalfd_siginfo info;
+    while (read(worker->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGCHLD) continue;
+        if (worker->stops) tfy__say("the tools under way have up to %lld s", (long long)worker->words->drain_ms / 1000);
+        stop(worker);
+    }
+    reap(worker);
+}
+
+static bool any_lives(const Worker *worker)
+{
+    for (int i = 0; i < worker->count; i++)
+        if (worker->slots[i].pid > 0) return true;
+    return false;
+}
+
+/* Milliseconds until a child is to be started; -1: none is. */
+static int64_t start_due(Worker *worker)
+{
+    int64_t next = -1;
+    for (int i = 0; i < worker->count && !worker->stops; i++) {
+        Slot *slot = &worker->slots[i];
+        const int64_t left = slot->again_ms - tfy__steady_ms();
+        if (slot->pid > 0) continue;
+        if (left <= 0) start_child(worker, slot);
+        if (left > 0 && (next < 0 || left < next)) next = left;
+    }
+    return next;
+}
+
+static void turn(Worker *worker)
+{
+    struct pollfd polled[TFY_WORKER_PROGRAMS + 1] = {{worker->signals, POLLIN, 0}};
+    const int64_t due_ms = start_due(worker);
+    for (int i = 0; i < worker->count; i++) polled[i + 1] = (struct pollfd){worker->slots[i].pipe, POLLIN, 0};
+    (void)poll(polled, (nfds_t)worker->count + 1, (int)due_ms);
+    take_signals(worker);
+    for (int i = 0; i < worker->count; i++) {
+        Slot *slot = &worker->slots[i];
+        if (slot->pipe >= 0) hear(slot);
+        if (slot->pid > 0 && slot->dead && slot->pipe < 0) bury(worker, slot);
+    }
+}
+
+int tfy__worker_supervise(const TfyWorkerWords *words)
+{
+    Worker worker = {.words = words, .count = words->program_count};
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int *number = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0}; *number; number++)
+        sigaddset(&set, *number);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    worker.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (worker.signals < 0) return tfy__fail(EXIT_BUG, "signals cannot be taken: %s", strerror(errno));
+    for (int i = 0; i < worker.count; i++) worker.slots[i] = (Slot){.program = words->programs[i], .pipe = -1};
+    while (!worker.stops || any_lives(&worker)) {
+        const bool stopped = worker.stops;
+        turn(&worker);
+        if (worker.stops && !stopped) stop(&worker); /* a child had no hope, so the others end */
+    }
+    close(worker.signals);
+    return worker.status;
+}

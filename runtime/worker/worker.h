@@ -1,0 +1,43 @@
+/* worker.h: tfy-worker: a machine's part in a database of PostgreSQL that many machines share.
+ *
+ *   worker   starts a child for each program, starts it again when it ends, and speaks for those that are dead
+ *   child    a program's process: a session, the hub's thread, and a loop that executes runs
+ *
+ * A child that dies takes no other program with it. It tells its worker, through a pipe, the number of its session, and
+ * behind that what its watchers say (base/lease.h).
+ *
+ * Invariants
+ *   - A child's session is ended by its worker only when the child has been reaped, its pipe has ended, and nothing is left of its tools.
+ *     Otherwise other workers end it when it has been silent for a lease.
+ *   - Children have signal SIGTERM sent to them when their worker dies, so none is left that nobody can stop. */
+#ifndef WORKER_WORKER_H
+#define WORKER_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { TFY_WORKER_PROGRAMS = 32 };
+
+/* What the command line says. Strings are those of argv. */
+typedef struct TfyWorkerWords {
+    const char *self; /* argv[0] */
+    const char *db, *pool, *name, *llm, *models, *secrets, *secrets_from, *log_level, *log_format;
+    const char *drain; /* as it was typed, and read: */
+    int64_t drain_ms;
+    const char *programs[TFY_WORKER_PROGRAMS]; /* NAME=FILE.so */
+    int program_count;
+    int report; /* in a child: the pipe; otherwise -1 */
+    char host[64];
+} TfyWorkerWords;
+
+/* "shop=/path/of/shop.so" or "shop.so": the file. */
+const char *tfy__worker_file(const char *program);
+/* What such a program is called, in messages; as long as the word. */
+int tfy__worker_name_len(const char *program);
+
+/* Runs until a signal ends it. Both return the exit status. */
+int tfy__worker_supervise(const TfyWorkerWords *words);
+int tfy__worker_child(const TfyWorkerWords *words);
+
+#endif
