@@ -22,9 +22,9 @@ END
 offers() { bash offers.bash "$@"; }
 
 offers tfy '' >commands
-{ offers tfy wal ''; offers tfy mcp ''; } >seconds
-check "tfy --help lists seven commands of two words" [ "$(tfy --help | grep -cE '^  (wal|mcp) ')" = 7 ]
-tfy --help | sed -n 's/^  \(wal [a-z]*\|mcp [a-z]*\|[a-z]*\) .*/\1/p' >names
+{ offers tfy wal ''; offers tfy mcp ''; offers tfy db ''; } >seconds
+check "tfy --help lists nine commands of two words" [ "$(tfy --help | grep -cE '^  (wal|mcp|db) ')" = 9 ]
+tfy --help | sed -n 's/^  \(wal [a-z]*\|db [a-z]*\|mcp [a-z]*\|[a-z]*\) .*/\1/p' >names
 while read -r first second; do
     check "bash: the command $first" grep -qx -- "$first" commands
     [ -z "$second" ] || check "bash: the command $first $second" grep -qx -- "$second" seconds

@@ -21,7 +21,7 @@ for page in tfy tfyc; do
 done
 
 # What a command's own help says, in the section of that command.
-tfy --help | sed -n 's/^  \(wal [a-z]*\|mcp [a-z]*\|[a-z]*\) .*/\1/p' >names
+tfy --help | sed -n 's/^  \(wal [a-z]*\|db [a-z]*\|mcp [a-z]*\|[a-z]*\) .*/\1/p' >names
 check "there are commands" [ "$(wc -l <names)" -ge 35 ]
 while read -r name; do
     # shellcheck disable=SC2086 # one word or two

@@ -27,7 +27,8 @@
       "print live activity as JSON lines on stderr (replay: what was live then, marked as ghosts)")                    \
     O(MODELS, "models", "FILE", "what the models of the program stand for (else $TFY_MODELS, .tfy/models.json)")       \
     O(LLM, "llm", "SOURCE",                                                                                            \
-      "cassette:FILE answers models from a recorded session, record:FILE records one; client, where runs are offered to " \
+      "cassette:FILE answers models from a recorded session, record:FILE records one; client, where runs are offered " \
+      "to "                                                                                                            \
       "MCP clients, asks the client's model")                                                                          \
     O(SECRETS, "secrets", "FILE", "lines NAME=value for secret(\"NAME\"), or a directory with a file for each name")   \
     O(SECRETS_FROM, "secrets-from", "COMMAND",                                                                         \
@@ -152,14 +153,16 @@
     O(WATCH, "watch", NULL, "compile a program again when its file is saved, and let new runs have it")                \
     O(DRAIN, "drain", "TIME", "how long tools under way may take to finish at the end (else 30s)")                     \
     O(TO, "to", "URL", "where to: https://…, redis://…, nats://…, otlp+http://… or otlp+https://…")                    \
-    O(FOLLOWER, "name", "NAME", "the follower's name, under which its place in the log is kept (else webhook, redis, …)") \
+    O(FOLLOWER, "name", "NAME",                                                                                        \
+      "the follower's name, under which its place in the log is kept (else webhook, redis, …)")                        \
     O(SECRET_FILE, "secret-file", "FILE", "what signs messages (https), or the password or token for the target")      \
     O(CONTENT, "content", NULL, "otlp: with the texts that models were sent, and their answers")                       \
     O(MCP_TOOL, "tool", "NAME",                                                                                        \
       "offer this workflow (else all that are documented and take and give JSON); may be given several times")         \
     O(MCP_HOLD, "hold", "TIME", "how long a call waits for its run before it is told a task (else 2s)")                \
     O(OFFER, "offer", "LIST",                                                                                          \
-      "take the parameters of these workflows as untrusted: names with commas between them; -: all with a doc comment") \
+      "take the parameters of these workflows as untrusted: names with commas between them; -: all with a doc "        \
+      "comment")                                                                                                       \
     O(MCP_PROMPT, "prompt", "NAME",                                                                                    \
       "offer this workflow as a prompt: its text, or its parts, are messages; may be given several times")             \
     O(MCP_RESOURCE, "resource", "ADDRESS=NAME",                                                                        \
@@ -179,7 +182,10 @@
     O(ISSUER, "issuer", "URL", "log in there alone, if the server names it (else at the first that it names)")              \
     O(POOL, "pool", "NAME", "the workers that may execute the run (else default)")                                     \
     O(WORKER_NAME, "name", "NAME", "what the worker is called in records and lists (else the machine's name)")         \
-    O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")
+    O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")                \
+    O(LEASE, "lease", "TIME", "how long tools may work without news from the database, from 3s to 5m (else 30s)")      \
+    O(ALLOW_LOSSY, "allow-lossy", NULL,                                                                                \
+      "let standbys follow without being waited for: a failover then loses steps, and `once` steps may happen twice")
 
 #define TFY_OPTION_ENUM(NAME, ...) OPT_##NAME,
 typedef enum TfyOption { TFY_OPTIONS(TFY_OPTION_ENUM) OPT_COUNT } TfyOption;

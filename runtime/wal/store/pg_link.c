@@ -25,14 +25,26 @@ static const char settings[] =
     " set_config('enable_mergejoin', 'off', $1), set_config('jit', 'off', $1)";
 static const char get_meta[] = "SELECT format, reads_from, db, lease_ms FROM tfy.meta WHERE id = 1";
 
+/* libpq's messages are lines, some of them indented; here they are one. */
 static int fail(TfyPgLink *link, int code, const char *what, const char *why)
 {
-    /* libpq's messages are lines. */
-    int at = snprintf(link->error, sizeof link->error, "%s%s", what, why);
-    if (at >= (int)sizeof link->error) at = sizeof link->error - 1;
-    while (at > 0 && (link->error[at - 1] == '\n' || link->error[at - 1] == ' ')) link->error[--at] = '\0';
-    for (int i = 0; i < at; i++)
-        if (link->error[i] == '\n' || link->error[i] == '\t') link->error[i] = ' ';
+    const size_t most = sizeof link->error - 1;
+    size_t at = (size_t)snprintf(link->error, sizeof link->error, "%s", what);
+    if (at > most) at = most;
+    while (*why && at < most) {
+        const size_t blanks = strspn(why, "\n\t ");
+        if (!memchr(why, '\n', blanks)) {
+            link->error[at++] = *why == '\t' ? ' ' : *why;
+            why++;
+            continue;
+        }
+        why += blanks;
+        if (*why && at + 2 <= most) {
+            link->error[at++] = ';';
+            link->error[at++] = ' ';
+        }
+    }
+    link->error[at] = '\0';
     return code;
 }
 

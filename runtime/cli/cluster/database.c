@@ -1,0 +1,149 @@
+/* database.c: tfy db create and tfy db check: the tables in a database of PostgreSQL, and whether it can be used. */
+#include "cli/cluster/cluster.h"
+#include "cli/frame/commands.h"
+#include "cli/frame/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "tfy.h"
+#include "value/json.h"
+#include "wal/store/pg_address.h"
+#include "wal/store/pg_cluster.h"
+#include "wal/store/pg_about.h"
+#include "wal/store/pg_schema.h"
+
+/* ---- create ---- */
+
+/* EXIT_DONE, or the exit status after a message. */
+static int read_address(const TfyArgs *args)
+{
+    if (tfy__pg_is_address(args->words[0])) return EXIT_DONE;
+    return tfy__fail(EXIT_USAGE,
+                     "'%s' is not the address of a database of PostgreSQL, which begins with postgresql://; "
+                     "a database file is made by the first run",
+                     args->words[0]);
+}
+
+static int read_lease(const TfyArgs *args, int64_t *lease_ms)
+{
+    const char *text = args->option[OPT_LEASE];
+    if (!text || (tfy__read_duration(text, strlen(text), lease_ms) && *lease_ms > 0)) return EXIT_DONE;
+    return tfy__fail(EXIT_USAGE, "--lease takes a time from 3s to 5m, not '%s'", text);
+}
+
+int tfy__cmd_db_create(const TfyArgs *args)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyPgMake make = {.lossy = args->option[OPT_ALLOW_LOSSY] != NULL};
+    int status = read_address(args);
+    if (status == EXIT_DONE) status = read_lease(args, &make.lease_ms);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__pg_create(args->words[0], &make, error);
+    /* Also a database that is not as it has to be for the tables. */
+    if (code) return tfy__fail(code == TFY_E_STATE ? EXIT_DATA : tfy__exit_status(code), "%s", error);
+    printf("the tables are made; look at them with: tfy db check %s\n", args->words[0]);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+/* ---- check ---- */
+
+/* What was found. */
+typedef struct Check {
+    TfyPgAbout about;
+    int64_t sessions; /* that live */
+    json_t *living;   /* each of them */
+    int code;         /* whether acknowledged steps stay; TFY_E_IO: they may not */
+    char error[TFY_ERROR_TEXT];
+} Check;
+
+static int add_living(void *state, const TfyLiving *living)
+{
+    Check *check = state;
+    json_t *one =
+        json_pack("{s:I,s:I,s:I}", "session", living->session, "commits", living->beat, "lease_ms", living->lease_ms);
+    check->sessions++;
+    return json_array_append_new(check->living, one) == 0 ? 0 : TFY_E_NOMEM;
+}
+
+static void ask_cluster(Check *check, const char *address)
+{
+    TfyCluster *cluster;
+    check->code = tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = address}, check->error);
+    if (check->code) return;
+    check->code = cluster->ops->see_living(cluster, add_living, check);
+    if (!check->code) check->code = cluster->ops->check_standbys(cluster);
+    if (check->code) snprintf(check->error, sizeof check->error, "%s", cluster->error);
+    cluster->ops->close(cluster);
+}
+
+static const char *standbys_text(const TfyPgAbout *about)
+{
+    if (about->waits) return ", and commits wait for them";
+    return about->standbys ? ", and commits do not wait for them" : "";
+}
+
+static void print_text(const Check *check)
+{
+    const TfyPgAbout *about = &check->about;
+    TfyBuffer lease = {0};
+    tfy__write_duration(&lease, about->lease_ms);
+    printf("server     PostgreSQL %s\n", about->server);
+    printf("format     %" PRId64 "\n", about->format);
+    printf("lease      %s\n", lease.failed ? "?" : lease.data);
+    printf("losses     %s\n", about->lossy ? "allowed when a standby takes over" : "not allowed");
+    printf("standbys   %" PRId64 "%s\n", about->standbys, standbys_text(about));
+    printf("sessions   %" PRId64 " alive\n", check->sessions);
+    printf("runs       %" PRId64 " unfinished\n", about->runs);
+    tfy__buffer_free(&lease);
+}
+
+static void print_json(Check *check)
+{
+    const TfyPgAbout *about = &check->about;
+    char db[37];
+    tfy__uuid_text(about->db, db);
+    json_t *report =
+        json_pack("{s:s,s:b,s:s,s:I,s:I,s:b,s:I,s:b,s:I,s:b,s:b,s:O}", "db", db, "usable", !check->code, "server",
+                  about->server, "format", about->format, "lease_ms", about->lease_ms, "lossy", about->lossy,
+                  "standbys", about->standbys, "synchronous", about->waits, "unfinished", about->runs, "autovacuum",
+                  about->cleaned, "fsync", about->synced, "sessions", check->living);
+    if (check->code) json_object_set_new(report, "error", json_string(check->error));
+    tfy__report_print(report, 2);
+}
+
+static void warn(const TfyPgAbout *about)
+{
+    if (!about->cleaned)
+        tfy__say("autovacuum is turned off, in the server or for a table of schema tfy: tables grow, and claims become "
+                 "slow; turn autovacuum and track_counts on");
+    if (!about->synced)
+        tfy__say("fsync is turned off: acknowledged steps are lost if the server's machine stops; turn it on");
+}
+
+static int say_check(const TfyArgs *args, Check *check)
+{
+    if (args->option[OPT_JSON])
+        print_json(check);
+    else
+        print_text(check);
+    warn(&check->about);
+    return check->code ? tfy__fail(tfy__exit_status(check->code), "%s", check->error) : EXIT_DONE;
+}
+
+int tfy__cmd_db_check(const TfyArgs *args)
+{
+    Check check = {.living = NULL};
+    const int status = read_address(args);
+    if (status != EXIT_DONE) return status;
+    check.code = tfy__pg_about(args->words[0], &check.about, check.error);
+    if (check.code)
+        return tfy__fail(check.code == TFY_E_STATE ? EXIT_DATA : tfy__exit_status(check.code), "%s", check.error);
+    if (!(check.living = json_array())) return tfy__fail(EXIT_BUG, "memory ran out");
+    ask_cluster(&check, args->words[0]);
+    const int said = say_check(args, &check);
+    json_decref(check.living);
+    return tfy__flush_stdout(said);
+}

@@ -1,0 +1,62 @@
+/* pg_about.c: see pg_about.h. */
+#include "wal/store/pg_about.h"
+
+#include <stdio.h>
+
+#include "wal/store/pg_link.h"
+
+enum { PATIENCE_MS = 10000 };
+
+/* Statistics are what autovacuum goes by, so without them it does nothing either. */
+static const char about_text[] =
+    "SELECT current_setting('server_version'), m.db, m.format, m.lease_ms, m.lossy,"
+    " (SELECT count(*) FROM tfy.run WHERE state < 12),"
+    " (SELECT count(*) FROM pg_stat_replication WHERE coalesce(state, 'streaming') IN ('streaming', 'catchup')),"
+    " current_setting('synchronous_standby_names') <> '',"
+    " current_setting('autovacuum')::bool AND current_setting('track_counts')::bool AND NOT EXISTS"
+    " (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, unnest(c.reloptions) AS o"
+    " WHERE n.nspname = 'tfy' AND o ILIKE 'autovacuum_enabled=%' AND NOT split_part(o, '=', 2)::bool),"
+    " current_setting('fsync')::bool FROM tfy.meta m WHERE m.id = 1";
+
+static int take(const TfyPgApi *api, const TfyPgResult *result, TfyPgAbout *about)
+{
+    if (api->ntuples(result) != 1 || !tfy__pg_id(api, result, 0, 1, about->db)) return TFY_E_DATA;
+    snprintf(about->server, sizeof about->server, "%s", api->getvalue(result, 0, 0));
+    about->format = tfy__pg_word(api, result, 0, 2);
+    about->lease_ms = tfy__pg_word(api, result, 0, 3);
+    about->lossy = tfy__pg_word(api, result, 0, 4) != 0;
+    about->runs = tfy__pg_word(api, result, 0, 5);
+    about->standbys = tfy__pg_word(api, result, 0, 6);
+    about->waits = tfy__pg_word(api, result, 0, 7) != 0;
+    about->cleaned = tfy__pg_word(api, result, 0, 8) != 0;
+    about->synced = tfy__pg_word(api, result, 0, 9) != 0;
+    return 0;
+}
+
+static int read_about(TfyPgLink *link, TfyPgAbout *about, char *error_text)
+{
+    TfyPgAsk ask;
+    TfyPgResult *result = NULL;
+    int code = tfy__pg_link_first(link, error_text);
+    if (code) return code;
+    tfy__pg_ask_text(&ask, about_text, "read how it is set up");
+    code = tfy__pg_one(link, &ask, &result);
+    if (!code) code = take(link->api, result, about);
+    if (result) link->api->clear(result);
+    if (!code) return 0;
+    tfy__log_refuse(error_text, code, "%.200s: %.290s", link->address->text, link->error);
+    return code <= TFY_STORE_FULL ? TFY_E_IO : code;
+}
+
+int tfy__pg_about(const char *text, TfyPgAbout *about, char *error_text)
+{
+    TfyPgAddress address = {0};
+    TfyPgLink link = {.address = &address, .patience_ms = PATIENCE_MS};
+    *about = (TfyPgAbout){0};
+    int code = tfy__pg_api(&link.api, error_text);
+    if (!code) code = tfy__pg_address_read(&address, link.api, text, "tfy", error_text);
+    if (!code) code = read_about(&link, about, error_text);
+    if (link.api) tfy__pg_link_free(&link);
+    tfy__pg_address_free(&address);
+    return code;
+}
