@@ -76,7 +76,7 @@ check "none of that kind: an empty list, and why" sh -c '[ ! -s out ] && grep -q
 run tfy ps --state cancelled --json
 check "... as JSON" printed_exactly "[]"
 run tfy ps --state complete
-check "a state that is none: 64" ended 64 "--state takes one of queued|running|stopped"
+check "a state that is none: 64" ended 64 "--state takes one of queued|running|waiting|stopped"
 run tfy ps --limit none
 check "a number that is none: 64" ended 64 "--limit takes a number from 1 on, not 'none'"
 

@@ -44,7 +44,10 @@ int tfy__cmd_db_create(const TfyArgs *args)
     const int code = tfy__pg_create(args->words[0], &make, error);
     /* Also a database that is not as it has to be for the tables. */
     if (code) return tfy__fail(code == TFY_E_STATE ? EXIT_DATA : tfy__exit_status(code), "%s", error);
-    printf("the tables are made; look at them with: tfy db check %s\n", args->words[0]);
+    TfyBuffer word = {0};
+    tfy__buffer_shell_word(&word, args->words[0]);
+    printf("the tables are made; see: tfy db check %s\n", word.failed ? "ADDRESS" : word.data);
+    tfy__buffer_free(&word);
     return tfy__flush_stdout(EXIT_DONE);
 }
 

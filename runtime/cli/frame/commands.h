@@ -28,11 +28,12 @@
         .reads_words = true)                                                                                           \
     ROW(build, "build", "FILE.tfy|RUN [FILE.c ...] -o PROGRAM",                                                        \
         "compile a program to an executable; that of a run, or of a hash, as the database has it",                     \
-        OPT(OUT) | OPT(SHARED) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS) | OPT(DB), 1, -1, .more = MORE(OFFER))                          \
+        OPT(OUT) | OPT(SHARED) | OPT(DIR) | OPT(DEBUG) | OPT(DENY_WARNINGS) | OPT(DB), 1, -1, .more = MORE(OFFER),     \
+        .shared = true)                                                                                                \
     ROW(check, "check", "[FILE.tfy|DIR ...]", "check programs without running them",                                   \
         OPT(TRUST) | OPT(JSON) | OPT(DIR) | OPT(DIAGNOSTICS) | OPT(DENY_WARNINGS), 0, -1)                              \
     ROW(graph, "graph", "FILE.tfy|RUN", "print the states of every workflow, and the edges between them",              \
-        OPT(GRAPH_FORMAT) | OPT(JSON) | OPT(DIR) | OPT(DB) | OPT(DIAGNOSTICS), 1, 1)                                   \
+        OPT(GRAPH_FORMAT) | OPT(JSON) | OPT(DIR) | OPT(DB) | OPT(DIAGNOSTICS), 1, 1, .shared = true)                   \
     ROW(fmt, "fmt", "[FILE.tfy|DIR ...]",                                                                              \
         "write programs in the canonical form; - formats standard input to standard output",                           \
         OPT(CHECK) | OPT(DIFF) | OPT(DIAGNOSTICS), 0, -1)                                                              \
@@ -86,7 +87,7 @@
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(SERVER) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) |  \
         OPT(JSON), 0, 0, .shared = true)                                                                               \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
-        OPT(DB) | OPT(SERVER) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1)                                          \
+        OPT(DB) | OPT(SERVER) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1, .shared = true)                          \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
         TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DRY_RUN) | OPT(DIR), 0, -1)                                          \
     OWN(replay, "replay", "RUN [FILE.c ...]", "run a history again without performing effects, and compare",           \
@@ -94,7 +95,7 @@
             OPT(FROM_SNAPSHOT),                                                                                        \
         0, -1)                                                                                                         \
     ROW(diff, "diff", "RUN RUN", "compare two runs step by step; exits with 1 if they differ", OPT(DB) | OPT(JSON), 2, \
-        2)                                                                                                             \
+        2, .shared = true)                                                                                             \
     ROW(watch, "watch", "[RUN]", "show what the process of a run does now",                                            \
         OPT(DB) | OPT(TASK) | OPT(SINCE) | OPT(JSON), 0, 1)                                                            \
     ROW(events, "events", "", "print the records of a database as events, one JSON object on each line",               \
@@ -102,19 +103,19 @@
     ROW(publish, "publish", "", "give the records of a database to another system, each when it is durable",           \
         OPT(DB) | OPT(TO) | OPT(FOLLOWER) | OPT(TYPE) | OPT(SECRET_FILE) | OPT(CONTENT), 0, 0)                         \
     ROW(stats, "stats", "[RUN]", "print figures of a run, of all runs, or of the process that runs them",              \
-        OPT(DB) | OPT(TOOLS) | OPT(PROMETHEUS) | OPT(FORMAT) | OPT(JSON), 0, 1)                                        \
+        OPT(DB) | OPT(TOOLS) | OPT(PROMETHEUS) | OPT(FORMAT) | OPT(JSON), 0, 1, .shared = true)                        \
     ROW(costs, "costs", "[RUN]", "print what was asked of models, and what it cost",                                   \
-        OPT(DB) | OPT(COST_SINCE) | OPT(COST_BY) | OPT(JSON), 0, 1)                                                    \
+        OPT(DB) | OPT(COST_SINCE) | OPT(COST_BY) | OPT(JSON), 0, 1, .shared = true)                                    \
     ROW(timeline, "timeline", "RUN", "draw what each task of a run did, and when", OPT(DB) | OPT(FORMAT) | OPT(JSON),  \
-        0, 1)                                                                                                          \
+        0, 1, .shared = true)                                                                                          \
     ROW(tasks, "tasks", "RUN", "draw the tasks of a run: which task joined which, and where failures went",            \
-        OPT(DB) | OPT(FORMAT) | OPT(JSON), 0, 1)                                                                       \
+        OPT(DB) | OPT(FORMAT) | OPT(JSON), 0, 1, .shared = true)                                                       \
     ROW(output, "output", "RUN", "print everything that a run ever printed", OPT(DB) | OPT(JSON), 0, 1, .shared = true)\
-    ROW(result, "result", "RUN", "print the result of a run, or what it waits for", OPT(DB), 0, 1)                     \
+    ROW(result, "result", "RUN", "print the result of a run, or what it waits for", OPT(DB), 0, 1, .shared = true)     \
     ROW(history, "history", "RUN", "print the records of a run, a line for each",                                      \
-        OPT(DB) | OPT(TASK) | OPT(TYPE) | OPT(STEPS) | OPT(FROM) | OPT(LIMIT) | OPT(JSON), 0, 1)                       \
+        OPT(DB) | OPT(TASK) | OPT(TYPE) | OPT(STEPS) | OPT(FROM) | OPT(LIMIT) | OPT(JSON), 0, 1, .shared = true)       \
     ROW(why, "why", "RUN STEP", "say which answer of a model chose a step, and what the model was asked",              \
-        OPT(DB) | OPT(TASK) | OPT(JSON), 2, 2)                                                                         \
+        OPT(DB) | OPT(TASK) | OPT(JSON), 2, 2, .shared = true)                                                         \
     ROW(approve, "approve", "RUN [TEXT]", "answer a question that a run asks; yes unless told otherwise",              \
         TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2)                                                       \
     ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING | OPT(WHY), 1, 1)             \
@@ -129,9 +130,9 @@
         "check whether runs of one program can continue with another; each is FILE.tfy, RUN, or a hash",               \
         OPT(DB) | OPT(DIR) | OPT(JSON), 2, -1)                                                                         \
     ROW(wal_export, "wal export", "RUN", "write a run's records as JSON lines, one file per task", OPT(DB) | OPT(OUT), \
-        1, 1)                                                                                                          \
+        1, 1, .shared = true)                                                                                          \
     ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1)   \
-    ROW(db_create, "db create", "postgresql://...", "make the tables of Tiffany in a database of PostgreSQL", 0, 1, 1,   \
+    ROW(db_create, "db create", "postgresql://...", "make the tables of Tiffany in a database of PostgreSQL", 0, 1, 1, \
         .more = MORE(LEASE) | MORE(ALLOW_LOSSY))                                                                       \
     ROW(db_check, "db check", "postgresql://...",                                                                      \
         "say whether a database of PostgreSQL can be used, and how it is set up", OPT(JSON), 1, 1)                     \

@@ -232,6 +232,7 @@ const char *tfy__tfy_command(const char *db_path)
 {
     static TfyBuffer text;
     char usual[TFY_PLACE_BYTES];
+    if (strcmp(default_db(), db_path) == 0) return "tfy";
     if (tfy__place_resolve(default_db(), usual, NULL) == 0 && strcmp(db_path, usual) == 0) return "tfy";
     const char *from_environment = getenv("TFY_DB");
     if (!(from_environment && *from_environment) && tfy__db_is_usual(db_path)) return "tfy";

@@ -95,7 +95,8 @@
     O(ARCHIVE, "archive", "FILE", "copy the runs into this database before they are removed")                          \
     O(COMPACT, "compact", NULL, "remove what the remaining runs have before their newest snapshot")                    \
     O(FROM_SNAPSHOT, "from-snapshot", NULL, "start at the newest snapshot, as a resume does")                          \
-    O(STATE, "state", "queued|running|stopped|doubt|unfinished|completed|failed|cancelled", "only runs in this state") \
+    O(STATE, "state", "queued|running|waiting|stopped|held|doubt|unfinished|completed|failed|cancelled",               \
+      "only runs in this state")                                                                                       \
     O(OF_WORKFLOW, "workflow", "NAME", "only runs of this workflow")                                                   \
     O(LIMIT, "limit", "N", "at most this many")                                                                        \
     O(TYPE, "type", "TYPE", "only records of this type, such as ToolResult; several are separated by commas")          \

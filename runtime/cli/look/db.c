@@ -12,6 +12,7 @@
 #include "base/lower_bound.h"
 #include "tfy.h"
 #include "wal/store/lock.h"
+#include "wal/store/pg_address.h"
 #include "wal/history/history.h"
 
 int tfy__db_history(const TfyArgs *args, TfyHistory **history)
@@ -114,7 +115,19 @@ bool tfy__db_is_base(const TfyHistory *history, const TfyLogRecord *record)
 bool tfy__db_held(const char *db_path)
 {
     char owner[TFY_LOCK_OWNER_BYTES];
+    if (tfy__pg_is_address(db_path)) return false; /* each run of it has an owner of its own */
     return tfy__lock_held(db_path, owner, sizeof owner);
+}
+
+static const char *unfinished_state(const TfyLogRun *run, bool held)
+{
+    switch (run->turn) {
+    case TFY_RUN_READY: return "queued";
+    case TFY_RUN_DUE: return "waiting";
+    case TFY_RUN_OWNED: return "running";
+    case TFY_RUN_HELD: return "held";
+    default: return run->parked_ms == TFY_QUEUED_MS ? "queued" : held ? "running" : "stopped";
+    }
 }
 
 const char *tfy__db_run_state(const TfyLogRun *run, bool held)
@@ -123,7 +136,7 @@ const char *tfy__db_run_state(const TfyLogRun *run, bool held)
     case TFY_TASK_COMPLETED: return "completed";
     case TFY_TASK_FAILED: return "failed";
     case TFY_TASK_CANCELLED: return "cancelled";
-    default: return run->parked_ms == TFY_QUEUED_MS ? "queued" : held ? "running" : "stopped";
+    default: return unfinished_state(run, held);
     }
 }
 

@@ -37,7 +37,9 @@ int tfy__db_program(TfyLog *log, const char *word, char **source, char **layout,
 /* Returns whether a process has the database open for writing. Callers check before they read runs, and again
  * afterwards: a run whose process exited between the two was running when it was read. */
 bool tfy__db_held(const char *db_path);
-/* Returns "completed"; for an unfinished run "queued" if it has not begun, "running" if a process holds the database, else "stopped". */
+/* Returns "completed"; for an unfinished run "queued" if it has not begun, "running" if a process holds the database, else
+ * "stopped". In a database of PostgreSQL: "queued" if a worker may claim it now, "running" if one has, "waiting" until
+ * something arrives or its time comes, "held" until people let it go on. */
 const char *tfy__db_run_state(const TfyLogRun *run, bool held);
 
 /* Reads the value of an option that takes a whole number from 1 on; without the option *out stays as it is. Returns

@@ -28,9 +28,9 @@ typedef struct Inspection {
     const TfyHistory *history;
     TfySourceMap map;
     char run[37]; /* the run's uuid */
-    bool held;    /* a process has the database open for writing */
+    bool held;    /* a process has the database open for writing, or workers see to it that the run continues */
     int64_t now_ms;
-    json_t *live;        /* what that process does now (live.h); NULL: unknown */
+    json_t *live;        /* what the process that writes the file does now (live.h); NULL: unknown */
     const char *command; /* "tfy", with --db if needed */
     json_t *report;      /* gains one member after the other */
     json_t *next;        /* commands to type; owned by the report */
@@ -600,6 +600,7 @@ static void make_report(Inspection *inspection)
     report_member(inspection, bounds_of(history), TFY_P_YOLO, "yolo");
     report_source(inspection, report);
     if (!unfinished) set_time(report, "ended", history->run.ended_ms);
+    if (unfinished && history->run.owner) json_object_set_new(report, "session", json_integer(history->run.owner));
     report_member(inspection, tfy__result_record(history), TFY_P_VALUE, "result");
     report_member(inspection, bounds_of(history), TFY_P_CEILING, "ceiling");
     report_grants(inspection);
@@ -618,14 +619,16 @@ static void make_report(Inspection *inspection)
 
 json_t *tfy__inspect_report(const TfyHistory *history, const char *db_path, bool held)
 {
+    const bool shared = history->run.turn != TFY_RUN_IN_FILE;
     Inspection inspection = {
-        .history = history, .held = held || tfy__db_held(db_path), .command = tfy__tfy_command(db_path)};
+        .history = history, .held = shared || held || tfy__db_held(db_path), .command = tfy__tfy_command(db_path)};
     struct timespec now;
     char run[37];
     clock_gettime(CLOCK_REALTIME, &now);
     inspection.now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     tfy__uuid_text(history->run.uuid, run);
-    if (inspection.held && history->run.state < TFY_TASK_COMPLETED) inspection.live = tfy__live_tasks(db_path, run);
+    if (inspection.held && !shared && history->run.state < TFY_TASK_COMPLETED)
+        inspection.live = tfy__live_tasks(db_path, run);
     tfy__source_map(&inspection.map, history);
     make_report(&inspection);
     json_decref(inspection.live);

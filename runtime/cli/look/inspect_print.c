@@ -89,6 +89,7 @@ static void print_head(const json_t *report)
     if (json_object_get(report, "yolo")) printf("yolo       every approval is answered with yes\n");
     const long long doubts = tfy__json_number(report, "in_doubt");
     printf("state      %s, %lld records", tfy__json_text(report, "state"), tfy__json_number(report, "records"));
+    if (json_object_get(report, "session")) printf(", in session %lld", tfy__json_number(report, "session"));
     if (doubts) printf(", %lld step%s in doubt", doubts, doubts == 1 ? "" : "s");
     printf("\nstarted    %s\n", tfy__json_text(report, "started"));
     if (json_object_get(report, "origin"))

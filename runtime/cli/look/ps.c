@@ -117,8 +117,7 @@ static TfyLogRecord outline_bounds(const TfyLogOutline *outline)
 static bool is_state(const char *wanted, const char *state)
 {
     if (strcmp(wanted, "unfinished") == 0)
-        return strcmp(state, "queued") == 0 || strcmp(state, "running") == 0 || strcmp(state, "stopped") == 0 ||
-               strcmp(state, "doubt") == 0;
+        return strcmp(state, "completed") != 0 && strcmp(state, "failed") != 0 && strcmp(state, "cancelled") != 0;
     return strcmp(wanted, state) == 0;
 }
 

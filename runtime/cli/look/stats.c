@@ -3,6 +3,7 @@
  * A live process reports its own counters on request; every other figure comes from the log. There, an attempt of a
  * tool lasts from the previous record in its task (its StepStart, if it has one; after a Retry, the time when it was
  * due; for the first record of a task, the one that spawned it) to its result. */
+#include "cli/cluster/cluster.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/look/db.h"
@@ -169,7 +170,7 @@ static bool has_ended(const TfyArgs *args)
 /* Returns true if it printed the figures. */
 static bool print_live(const TfyArgs *args)
 {
-    if (has_ended(args)) return false;
+    if (tfy__db_is_shared(args) || has_ended(args)) return false;
     json_t *reply = ask_owner(tfy__db_path(args));
     const char *text = json_string_value(json_object_get(reply, "text"));
     if (text) fputs(text, stdout);

@@ -54,10 +54,15 @@ typedef struct Reading {
     char *error_text;
 } Reading;
 
+static const char *name_of(const TfyLog *log)
+{
+    return log->path ? log->path : log->shared ? "the database" : "the log";
+}
+
 static int refuse(Reading *reading, int code, const char *what, int64_t id, const char *how)
 {
     return tfy__log_refuse(reading->error_text, code, "%s is damaged: %s %" PRId64 " %s; restore it from a copy",
-                           reading->log->path ? reading->log->path : "the log", what, id, how);
+                           name_of(reading->log), what, id, how);
 }
 
 static int no_memory(Reading *reading)
@@ -68,7 +73,7 @@ static int no_memory(Reading *reading)
 static int refuse_store(Reading *reading, int code)
 {
     TfyLog *log = reading->log;
-    return tfy__log_refuse(reading->error_text, code, "%s cannot be read (%s)", log->path ? log->path : "the log",
+    return tfy__log_refuse(reading->error_text, code, "%s cannot be read (%s)", name_of(log),
                            code == TFY_E_ABSENT ? "a row is missing" : log->store->error);
 }
 
@@ -110,7 +115,7 @@ static int find_run(Reading *reading)
 {
     TfyLog *log = reading->log;
     const char *text = reading->name;
-    const char *path = log->path ? log->path : "the log";
+    const char *path = name_of(log);
     const int64_t id = row_id(log, text);
     int code = id > 0 ? TFY_STORE(log->store, TFY_CALL_READ, get_run, id, &reading->history->run) : TFY_E_ABSENT;
     if (!code) return 0;
@@ -715,7 +720,8 @@ static int read_rows(Reading *reading)
 static int read_found(Reading *reading)
 {
     const int code = read_rows(reading);
-    if (!code && reading->log->shared) tfy__shared_give_slot(reading->log, reading->history);
+    /* Whoever only reads sees the numbers that records have. */
+    if (!code && reading->log->shared && reading->log->session) tfy__shared_give_slot(reading->log, reading->history);
     return code;
 }
 

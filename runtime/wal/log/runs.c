@@ -204,26 +204,38 @@ static int read_payload(TfyLog *log, const TfyLogRun *run, int64_t lsn, char **p
     return *payload ? 0 : TFY_E_NOMEM;
 }
 
+/* The newest record of a run that has ended: of its root, or in a shared database, where the rows of tasks are those of the
+ * newest snapshot, of any of its tasks. */
+static int64_t end_of(const TfyLog *log, const TfyLogRun *run, const TfyStoreTask *root)
+{
+    if (log->shared) return run->lsn;
+    const TfyHead *head = tfy__heads_find(&log->heads, run->root);
+    return head && head->lsn > root->head ? head->lsn : root->head;
+}
+
+static int read_end_payload(TfyLog *log, const TfyLogRun *run, const TfyStoreTask *root, char **payload)
+{
+    TfyLogRecord record;
+    int64_t lsn = end_of(log, run, root);
+    for (int i = 0; i < ARRIVALS_BEHIND_END && lsn > root->born; i++, lsn = log->shared ? lsn - 1 : record.prev) {
+        const int code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, lsn, &record);
+        if (code) return code;
+        if (record.type != TFY_R_TASK_COMPLETE) continue;
+        *payload = strndup(record.payload, record.payload_len);
+        return *payload ? 0 : TFY_E_NOMEM;
+    }
+    return 0;
+}
+
 static int read_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline)
 {
     TfyStoreTask root;
-    TfyLogRecord record;
     int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, run->id, run->root, &root);
     if (code) return code;
-    const TfyHead *head = tfy__heads_find(&log->heads, run->root);
-    int64_t lsn = head && head->lsn > root.head ? head->lsn : root.head;
     code = read_payload(log, run, root.born, &outline->birth);
     if (!code && run->options_lsn) code = read_payload(log, run, run->options_lsn, &outline->options);
-    if (code) return code;
-    if (run->state < TFY_TASK_COMPLETED) return 0;
-    for (int i = 0; i < ARRIVALS_BEHIND_END && lsn > root.born; i++, lsn = record.prev) {
-        code = TFY_STORE(log->store, TFY_CALL_READ, get_record, run->id, lsn, &record);
-        if (code) return code;
-        if (record.type != TFY_R_TASK_COMPLETE) continue;
-        outline->end = strndup(record.payload, record.payload_len);
-        return outline->end ? 0 : TFY_E_NOMEM;
-    }
-    return 0;
+    if (code || run->state < TFY_TASK_COMPLETED) return code;
+    return read_end_payload(log, run, &root, &outline->end);
 }
 
 int tfy__log_outline(TfyLog *log, const TfyLogRun *run, TfyLogOutline *outline)

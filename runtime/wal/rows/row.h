@@ -20,6 +20,15 @@ typedef struct TfyLogOwned {
     struct TfyLogTask *dirty; /* its tasks that changed since its newest snapshot */
 } TfyLogOwned;
 
+/* Who has a run of a shared database, as of its row; of one that has ended, this says nothing. */
+typedef enum TfyRunTurn {
+    TFY_RUN_IN_FILE, /* it is in none */
+    TFY_RUN_READY,   /* nobody; whoever claims it next */
+    TFY_RUN_DUE,     /* nobody, until its time comes, or something arrives for it */
+    TFY_RUN_OWNED,   /* a session */
+    TFY_RUN_HELD,    /* nobody, until people let it go on */
+} TfyRunTurn;
+
 /* A run: one submitted workflow with all its tasks. */
 typedef struct TfyLogRun {
     int64_t id;       /* row id, assigned by tfy__log_begin_run */
@@ -48,8 +57,18 @@ typedef struct TfyLogRun {
     /* In a shared database, where its records have numbers of their own: the newest one as of this row, and the newest
      * Snapshot, 0: none; the rows of its tasks are at least as new as that. */
     int64_t lsn, snap;
+    /* For those who only read, there: who has it, and the session that owns it, 0: none. */
+    uint8_t turn; /* TfyRunTurn */
+    int64_t owner;
     TfyLogOwned owned;
 } TfyLogRun;
+
+static inline uint8_t tfy__run_turn(int64_t owner, int64_t due_ms, bool held)
+{
+    if (owner) return TFY_RUN_OWNED;
+    if (held) return TFY_RUN_HELD;
+    return due_ms ? TFY_RUN_DUE : TFY_RUN_READY;
+}
 
 /* A task in the log's view: embedded in the scheduler's task, or in a TfyHistory. */
 typedef struct TfyLogTask {

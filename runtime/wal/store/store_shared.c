@@ -506,10 +506,19 @@ static int get_task(TfyStore *store, int64_t id, int64_t tid, TfyStoreTask *task
     return found ? 0 : TFY_E_ABSENT;
 }
 
+/* Its row as readers see it; nobody holds runs back in memory. */
+static TfyLogRun row_of(const TfySharedRun *run)
+{
+    TfyLogRun row = run->row;
+    row.owner = run->owner;
+    row.turn = tfy__run_turn(run->owner, run->due_ms, false);
+    return row;
+}
+
 static int get_run(TfyStore *store, int64_t id, TfyLogRun *row)
 {
     const TfySharedRun *run = tfy__shared_run(inside(store)->shared, id);
-    if (run) *row = run->row;
+    if (run) *row = row_of(run);
     return run ? 0 : TFY_E_ABSENT;
 }
 
@@ -535,7 +544,7 @@ static const TfySharedRun *run_of_uuid(const TfyShared *shared, const uint8_t uu
 static int find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *row)
 {
     const TfySharedRun *run = run_of_uuid(inside(store)->shared, uuid);
-    if (run) *row = run->row;
+    if (run) *row = row_of(run);
     return run ? 0 : TFY_E_ABSENT;
 }
 
@@ -571,8 +580,8 @@ static int see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void 
     const TfyMemoryRows *runs = &inside(store)->shared->runs;
     int code = 0;
     for (size_t i = 0; !code && i < runs->count; i++) {
-        const TfyLogRun *row = &((TfySharedRun *)tfy__rows_at(runs, i))->row;
-        if (!unfinished || (row->state < TFY_TASK_COMPLETED && !row->parked_ms)) code = see(state, row);
+        const TfyLogRun row = row_of(tfy__rows_at(runs, i));
+        if (!unfinished || (row.state < TFY_TASK_COMPLETED && !row.parked_ms)) code = see(state, &row);
     }
     return code;
 }
