@@ -338,7 +338,7 @@ static void test_mail(void **state)
 static int put_verdict(World *world, int64_t run, int64_t n, const char *text)
 {
     begin(world);
-    assert_int_equal(world->store->ops->put_verdict(world->store, &(TfyStoreVerdict){run, n, text}), 0);
+    assert_int_equal(world->store->ops->put_verdict(world->store, &(TfyStoreVerdict){run, n, text, TFY_E_DATA}), 0);
     const int code = commit(world);
     if (code) world->hold.commit--;
     return code;
@@ -347,7 +347,8 @@ static int put_verdict(World *world, int64_t run, int64_t n, const char *text)
 static int see_verdict(void *state, const TfyMail *mail)
 {
     char *verdicts = state;
-    snprintf(verdicts + strlen(verdicts), 200 - strlen(verdicts), "%s;", mail->verdict ? mail->verdict : "-");
+    snprintf(verdicts + strlen(verdicts), 200 - strlen(verdicts), "%s,%d;", mail->verdict ? mail->verdict : "-",
+             mail->code);
     return 0;
 }
 
@@ -382,7 +383,7 @@ static void test_verdicts(void **state)
                      0);
     assert_int_equal(commit(world), 0);
     assert_int_equal(CALL(world, 1, see_mail, run, 0, false, see_verdict, verdicts), 0);
-    assert_string_equal(verdicts, "it's \"taken\"\\;" TFY_VERDICT_ENDED ";" TFY_VERDICT_ENDED ";");
+    assert_string_equal(verdicts, "it's \"taken\"\\,-5;" TFY_VERDICT_ENDED ",-8;" TFY_VERDICT_ENDED ",-8;");
     assert_int_equal(post(world, &mail), TFY_E_STATE);
 }
 

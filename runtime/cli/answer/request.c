@@ -1,6 +1,8 @@
 /* request.c: see request.h. */
 #include "cli/answer/request.h"
 #include "cli/answer/offline.h"
+#include "cli/cluster/cluster.h"
+#include "cli/cluster/mail.h"
 #include "cli/program/owner.h"
 
 #include "base/steady.h"
@@ -68,6 +70,7 @@ int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *d
         return TFY_E_INVALID;
     }
     tfy__user_name(geteuid(), by, sizeof by);
+    if (tfy__db_is_shared(args)) return tfy__mail_request(db_path, request, by, patience, delivery);
     const int64_t end = tfy__steady_ms() + patience;
     int code = send_once(db_path, request, by, delivery);
     for (int attempt = 0; code == TFY_E_HELD && tfy__steady_ms() < end; attempt++) {

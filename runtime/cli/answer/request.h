@@ -27,8 +27,8 @@ typedef struct TfyDelivery {
 } TfyDelivery;
 
 /* Sends a request to the run's live process if there is one, else appends it to the log. Commands like this one hold
- * the log for a moment, one at a time: each waits up to --timeout until the log is free or a process listens. Returns
- * a code of the runtime, TFY_E_HELD when neither happened. */
+ * the log for a moment, one at a time: each waits up to --timeout until the log is free or a process listens. To a run of a
+ * database of PostgreSQL it is mail (cluster/mail.h). Returns a code of the runtime, TFY_E_HELD when neither happened. */
 int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *delivery);
 
 #endif

@@ -25,7 +25,12 @@ int tfy__db_cluster(const TfyArgs *args, TfyCluster **cluster)
     return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
+int tfy__cluster_code(int64_t code)
+{
+    return code <= TFY_STORE_FULL ? TFY_E_IO : (int)code;
+}
+
 int tfy__cluster_failed(const TfyCluster *cluster, int64_t code)
 {
-    return tfy__fail(tfy__exit_status((int)code), "%s", cluster->error);
+    return tfy__fail(tfy__exit_status(tfy__cluster_code(code)), "%s", cluster->error);
 }

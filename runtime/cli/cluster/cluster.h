@@ -12,6 +12,8 @@ bool tfy__db_is_shared(const TfyArgs *args);
 int tfy__shared_log_open(const char *address, TfyLog **log, char *error_text);
 /* A handle for what belongs to no log, without a session. Returns EXIT_DONE, or the exit status after a message. */
 int tfy__db_cluster(const TfyArgs *args, TfyCluster **cluster);
+/* The TFY_E_… code for that of a call of the handle. */
+int tfy__cluster_code(int64_t code);
 /* The exit status of a call of the handle that failed, after its message. */
 int tfy__cluster_failed(const TfyCluster *cluster, int64_t code);
 

@@ -79,6 +79,7 @@ static void ask_cluster(Check *check, const char *address)
     check->code = cluster->ops->see_living(cluster, add_living, check);
     if (!check->code) check->code = cluster->ops->check_standbys(cluster);
     if (check->code) snprintf(check->error, sizeof check->error, "%s", cluster->error);
+    check->code = tfy__cluster_code(check->code);
     cluster->ops->close(cluster);
 }
 

@@ -117,13 +117,13 @@
     ROW(why, "why", "RUN STEP", "say which answer of a model chose a step, and what the model was asked",              \
         OPT(DB) | OPT(TASK) | OPT(JSON), 2, 2, .shared = true)                                                         \
     ROW(approve, "approve", "RUN [TEXT]", "answer a question that a run asks; yes unless told otherwise",              \
-        TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2)                                                       \
-    ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING | OPT(WHY), 1, 1)             \
+        TFY__ANSWERING | OPT(YES) | OPT(NO) | OPT(ANSWER), 1, 2, .shared = true)                                       \
+    ROW(deny, "deny", "RUN", "answer a question that a run asks with no", TFY__ANSWERING | OPT(WHY), 1, 1, .shared = true) \
     ROW(signal, "signal", "RUN NAME [JSON]", "send a run a signal, with a value or with null",                         \
-        TFY__SENDING | OPT(ID), 2, 3)                                                                                  \
-    ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__SENDING | OPT(TASK) | OPT(FORCE), 1, 1)           \
+        TFY__SENDING | OPT(ID), 2, 3, .shared = true)                                                                  \
+    ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__SENDING | OPT(TASK) | OPT(FORCE), 1, 1, .shared = true) \
     ROW(resolve, "resolve", "RUN STEP", "say what happened to a step that is in doubt",                                \
-        TFY__SENDING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2)                                           \
+        TFY__SENDING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2, .shared = true)                           \
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
         TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \

@@ -106,7 +106,8 @@
     O(FOLLOW, "follow", NULL, "then print what is recorded from now on, until interrupted")                            \
     O(DRY_RUN, "dry-run", NULL, "gc: show what would be removed; resume --with: whether the run can; change nothing")  \
     O(TIMEOUT, "timeout", "TIME",                                                                                      \
-      "wait this long while another command holds the database (else 10s), or an MCP server is silent (else 1m)")      \
+      "wait this long while another command holds the database, or for a worker (else 10s), or an MCP server is "      \
+      "silent (else 1m)")                                                                                              \
     O(CELL, "sandbox", "readonly|workspace|open",                                                                      \
       "what the command may write: nothing, the current directory (the default), or all that you may")                 \
     O(CEILING, "sandbox", "readonly|workspace|open",                                                                   \

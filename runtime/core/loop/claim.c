@@ -105,7 +105,7 @@ static uint32_t take_mail(Run *run)
         if (loop->failure) break; /* nothing of it will be committed */
         if (code == TFY_E_STATE && may_ask_soon(run)) break;
         run->mail = mail.n;
-        tfy__log_verdict(loop->log, &(TfyStoreVerdict){run->log.id, mail.n, code ? text : TFY_VERDICT_TAKEN});
+        tfy__log_verdict(loop->log, &(TfyStoreVerdict){run->log.id, mail.n, code ? text : TFY_VERDICT_TAKEN, code});
         taken++;
     }
     return taken;

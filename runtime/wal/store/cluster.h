@@ -42,7 +42,8 @@ typedef struct TfyMail {
     const char *body;    /* a JSON object: what it asks for (tfy__arrive_request) */
     const char *id;      /* its sender's own name for it, of which a run takes one; NULL: none */
     const char *sender;  /* who wants it */
-    const char *verdict; /* what became of it; NULL: that is not known yet */
+    const char *verdict; /* what became of it; NULL: that is not known yet … */
+    int code;            /* … and then 0: it was taken, or TFY_E_…: why not */
 } TfyMail;
 
 typedef int TfySeeLiving(void *state, const TfyLiving *living);

@@ -40,7 +40,7 @@ typedef enum Call {
 } Call;
 
 #define NOW_MS   "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
-#define MAIL_OF  "SELECT run, n, body, id, sender, verdict FROM tfy.inbox"
+#define MAIL_OF  "SELECT run, n, body, id, sender, verdict, code FROM tfy.inbox"
 #define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
 
 static const TfyPgStatement statements[C_COUNT] = {
@@ -547,7 +547,8 @@ static int see_all(PgCluster *self, TfySeeMail *see, void *state)
                               .body = text_at(api, result, i, 2),
                               .id = text_at(api, result, i, 3),
                               .sender = text_at(api, result, i, 4),
-                              .verdict = text_at(api, result, i, 5)};
+                              .verdict = text_at(api, result, i, 5),
+                              .code = (int)tfy__pg_word(api, result, i, 6)};
         code = see(state, &mail);
     }
     api->clear(result);

@@ -53,7 +53,7 @@ static const char *const statements[] = {
     "CREATE TABLE tfy.piece(run int8, lsn int8, n int4, bytes bytea NOT NULL, PRIMARY KEY (run, lsn, n))",
     "ALTER TABLE tfy.piece ALTER bytes SET STORAGE EXTERNAL",
     "CREATE TABLE tfy.inbox(run int8, n int4, session int8, body text NOT NULL, id text, sender text,"
-    " at int8, verdict text, PRIMARY KEY (run, n), UNIQUE (run, id))",
+    " at int8, verdict text, code int4, PRIMARY KEY (run, n), UNIQUE (run, id))",
     "CREATE TABLE tfy.question(run int8, task int4, step int8, text text, type text, asked int8,"
     " PRIMARY KEY (run, task, step))",
     "CREATE TABLE tfy.dep(run int8, after int8, PRIMARY KEY (run, after))",

@@ -11,7 +11,8 @@
  *             -v instead of v, and {"pieces", "bytes", "hash"} as its payload
  *   task      the rows of tasks, roots too, as of the run's newest Snapshot
  *   gap       as in a file
- *   inbox     what is on its way to a run, until its owner has recorded it; then the verdict, for a day
+ *   inbox     what is on its way to a run, until its owner has recorded it; then the verdict, for a day, and in `code`
+ *             0 or the TFY_E_… that it means
  *   question  what runs ask people
  *   dep       a run that may begin when another has ended
  *   permit, duty   what sessions hold

@@ -85,12 +85,14 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
              " WHERE r.id = w.id",
          .what = "change runs",
          .planned_anew = true},
-    [W_VERDICTS] = {.text = "WITH u AS (UPDATE tfy.inbox i SET verdict = w.text FROM unnest($2::int8[], $3::int8[],"
-                            " $4::text[]) AS w(run, n, text) WHERE i.run = w.run AND i.n = w.n AND i.verdict IS NULL"
+    [W_VERDICTS] = {.text = "WITH u AS (UPDATE tfy.inbox i SET verdict = w.text, code = w.code FROM"
+                            " unnest($2::int8[], $3::int8[], $4::text[], $5::int4[]) AS w(run, n, text, code) WHERE "
+                            "i.run = w.run AND i.n = w.n AND i.verdict IS NULL"
                             " AND (SELECT r.owner = $1 FROM tfy.run r WHERE r.id = w.run) RETURNING 1) " ALL_OF(
                                 "u", "$2::int8[]"),
                     .what = "give verdicts"},
-    [W_ENDED] = {.text = "UPDATE tfy.inbox SET verdict = '" TFY_VERDICT_ENDED "' WHERE run = ANY($1::int8[])"
+    [W_ENDED] = {.text = "UPDATE tfy.inbox SET verdict = '" TFY_VERDICT_ENDED
+                         "', code = ($2::int4[])[1] WHERE run = ANY($1::int8[])"
                          " AND verdict IS NULL",
                  .what = "end mail"},
     [W_LEAVING] = {.text =
@@ -467,13 +469,14 @@ static int queue_saved(PgStore *self)
 
 static int queue_verdicts(PgStore *self)
 {
-    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_TEXT};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_TEXT, TFY_PG_I4};
     const PgRequest *request = &self->request;
     START(&self->pack, types);
     for (uint32_t i = 0; i < request->verdicts.count; i++) {
         const PgVerdict *verdict = &request->verdicts.items[i];
         WORDS(&self->pack, verdict->row.run, verdict->row.n);
         add_text(&self->pack, request->texts.data + verdict->text_at);
+        WORDS(&self->pack, verdict->row.code);
     }
     return queue_pack(self, W_VERDICTS, request->hold.session);
 }
@@ -481,11 +484,12 @@ static int queue_verdicts(PgStore *self)
 /* The verdict on what nobody will read any more. */
 static int queue_ended(PgStore *self)
 {
-    static const uint32_t types[] = {TFY_PG_I8};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4};
     const PgRequest *request = &self->request;
     START(&self->pack, types);
     for (uint32_t i = 0; i < request->runs.count; i++)
-        if (request->runs.items[i].row.state >= TFY_TASK_COMPLETED) WORDS(&self->pack, request->runs.items[i].row.id);
+        if (request->runs.items[i].row.state >= TFY_TASK_COMPLETED)
+            WORDS(&self->pack, request->runs.items[i].row.id, TFY_E_STATE);
     return queue_pack(self, W_ENDED, 0);
 }
 

@@ -56,6 +56,7 @@ typedef struct TfyStoreLeaving {
 typedef struct TfyStoreVerdict {
     int64_t run, n;
     const char *text;
+    int code; /* 0: it was taken; TFY_E_…: text says why not */
 } TfyStoreVerdict;
 
 #define TFY_VERDICT_TAKEN "taken"

@@ -302,7 +302,9 @@ static void change_run(TfySharedRun *run, const TfyLogRun *row)
     run->row = *row;
     for (int64_t n = (int64_t)run->mails.count; row->state >= TFY_TASK_COMPLETED && n > 0; n--) {
         TfyMail *mail = open_mail(run, n);
-        if (mail) mail->verdict = ended_verdict;
+        if (!mail) continue;
+        mail->verdict = ended_verdict;
+        mail->code = TFY_E_STATE;
     }
 }
 
@@ -310,7 +312,9 @@ static void change_run(TfySharedRun *run, const TfyLogRun *row)
 static void apply_put(TfyShared *shared, Put *put)
 {
     if (put->kind == PUT_VERDICT) {
-        open_mail(tfy__shared_run(shared, put->verdict.run), put->verdict.n)->verdict = put->verdict.text;
+        TfyMail *mail = open_mail(tfy__shared_run(shared, put->verdict.run), put->verdict.n);
+        mail->verdict = put->verdict.text;
+        mail->code = put->verdict.code;
         put->verdict.text = NULL;
     }
     if (put->kind == PUT_TASK && !put->birth) {
