@@ -4,7 +4,7 @@
 DESTDIR="$PWD/stage" meson install -C "$build" --no-rebuild >install.log 2>&1
 check "installs" [ "$?" = 0 ]
 prefix=$PWD/stage/usr/local
-for file in bin/tfy bin/tfyc bin/tfy-serve bin/tfy-publish lib/libtfy.a lib/pkgconfig/tfy.pc include/tfy.h include/tfy_task.h include/tfy_program.h lib/systemd/system/tfy.service lib/systemd/system/tfy.socket share/man/man1/tfy.1 share/man/man1/tfyc.1 libexec/tfy/tfy-cell share/tfy/apparmor/tfy-cell; do
+for file in bin/tfy bin/tfyc bin/tfy-serve bin/tfy-worker bin/tfy-publish lib/libtfy.a lib/pkgconfig/tfy.pc include/tfy.h include/tfy_task.h include/tfy_program.h lib/systemd/system/tfy.service lib/systemd/system/tfy.socket share/man/man1/tfy.1 share/man/man1/tfyc.1 libexec/tfy/tfy-cell share/tfy/apparmor/tfy-cell; do
     check "$file" [ -s "$prefix/$file" ]
 done
 printf 'workflow main() -> int {\n    return 3\n}\n' >one.tfy

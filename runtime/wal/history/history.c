@@ -13,6 +13,7 @@
 
 #include "base/grow.h"
 #include "base/lower_bound.h"
+#include "base/seldom.h"
 #include "wal/log/log_state.h"
 #include "wal/history/move.h"
 #include "wal/history/shared.h"
@@ -59,7 +60,7 @@ static const char *name_of(const TfyLog *log)
     return log->path ? log->path : log->shared ? "the database" : "the log";
 }
 
-static int refuse(Reading *reading, int code, const char *what, int64_t id, const char *how)
+TFY_SELDOM static int refuse(Reading *reading, int code, const char *what, int64_t id, const char *how)
 {
     return tfy__log_refuse(reading->error_text, code, "%s is damaged: %s %" PRId64 " %s; restore it from a copy",
                            name_of(reading->log), what, id, how);
@@ -70,7 +71,7 @@ static int no_memory(Reading *reading)
     return tfy__log_refuse(reading->error_text, TFY_E_NOMEM, "no memory to read the run");
 }
 
-static int refuse_store(Reading *reading, int code)
+TFY_SELDOM static int refuse_store(Reading *reading, int code)
 {
     TfyLog *log = reading->log;
     return tfy__log_refuse(reading->error_text, code, "%s cannot be read (%s)", name_of(log),
