@@ -89,11 +89,11 @@
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
         OPT(DB) | OPT(SERVER) | OPT(JSON) | OPT(OUTPUT) | OPT(DETAILS), 0, 1, .shared = true)                          \
     OWN(resume, "resume", "[RUN] [FILE.c ...]", "continue an unfinished run where it stopped",                         \
-        TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DRY_RUN) | OPT(DIR), 0, -1)                                          \
+        TFY__RUNNING | OPT(ALL) | OPT(WITH) | OPT(DRY_RUN) | OPT(DIR), 0, -1, .shared = true)                          \
     OWN(replay, "replay", "RUN [FILE.c ...]", "run a history again without performing effects, and compare",           \
         OPT(DB) | OPT(PROGRAM) | OPT(JSON) | OPT(DIR) | OPT(STEPPING) | OPT(UNTIL) | OPT(EVENTS) | OPT(PRINT_LOCALS) | \
             OPT(FROM_SNAPSHOT),                                                                                        \
-        0, -1)                                                                                                         \
+        0, -1, .shared = true)                                                                                         \
     ROW(diff, "diff", "RUN RUN", "compare two runs step by step; exits with 1 if they differ", OPT(DB) | OPT(JSON), 2, \
         2, .shared = true)                                                                                             \
     ROW(watch, "watch", "[RUN]", "show what the process of a run does now",                                            \

@@ -1,6 +1,8 @@
 /* resume.c: tfy resume and tfy replay, which start from a run in the database. The database holds the program's source,
  * so a run is continued or replayed with exactly the code that it started with, even if the file has changed. */
 #include "base/grow.h"
+#include "cli/cluster/cluster.h"
+#include "cli/cluster/copy.h"
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 #include "cli/look/db.h"
@@ -57,8 +59,7 @@ int tfy__compile_recorded(const TfyHistory *history, const TfyCompile *how, char
 static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
 {
     const int from = first_extra(args);
-    const TfyCompile how = {
-        .extras = args->words + from, .extra_count = args->word_count - from, .steps = steps(args)};
+    const TfyCompile how = {.extras = args->words + from, .extra_count = args->word_count - from, .steps = steps(args)};
     return tfy__compile_recorded(history, &how, program);
 }
 
@@ -186,6 +187,19 @@ static int resume_all(const TfyArgs *args)
     return status;
 }
 
+/* Becomes the program, which opens files alone: a run of PostgreSQL is copied into one, and that is replayed. */
+static int become(const TfyArgs *args, const char *program, const char *command, const char *run)
+{
+    TfyArgs own = *args;
+    char *path = NULL;
+    if (!tfy__db_is_shared(args)) return exec_with(args, program, command, run);
+    int status = tfy__run_copy(args, run, &path);
+    own.db = path;
+    if (status == EXIT_DONE) status = exec_with(&own, program, command, run);
+    free(path);
+    return status;
+}
+
 /* Reads the run, finds or compiles the program, and replaces this process with it. */
 static int continue_as(const TfyArgs *args, const char *command)
 {
@@ -220,13 +234,18 @@ static int continue_as(const TfyArgs *args, const char *command)
         status = compile_recorded(args, history, &program);
     }
     tfy__history_free(history);
-    if (status == EXIT_DONE) status = exec_with(args, program, command, run);
+    if (status == EXIT_DONE) status = become(args, program, command, run);
     free(program);
     return status;
 }
 
 int tfy__cmd_resume(const TfyArgs *args)
 {
+    if (tfy__db_is_shared(args))
+        return tfy__fail(EXIT_USAGE,
+                         "workers continue the runs of a database of PostgreSQL by themselves; start one: "
+                         "%s worker FILE.tfy",
+                         tfy__tfy_command(tfy__db_path(args)));
     if (args->option[OPT_DRY_RUN] && !args->option[OPT_WITH])
         return tfy__fail(EXIT_USAGE, "--dry-run goes with --with FILE.tfy");
     if (args->option[OPT_ALL] && args->option[OPT_WITH])
