@@ -47,6 +47,7 @@ typedef struct TfyCall {
     TfyValue *args;        /* tool->param_count values, kept by the call */
     const char *key;       /* "run/path/step", or the key from the source; NUL-terminated */
     int64_t step;
+    int64_t fence; /* in a shared database: how often the run has had an owner, which only grows; 0: it is not shared */
     uint32_t attempt;    /* from 1 */
     uint32_t tries;      /* what tfy__call_wait was told last in this attempt; 0: it has not waited */
     bool begun;          /* an earlier process has begun this attempt, and how that ended is not known */
@@ -57,8 +58,7 @@ typedef struct TfyCall {
     void *state;         /* the performer's own */
     const struct TfyRound *round; /* NULL: this is the first exchange of the attempt (exchange.h) */
     uint8_t record_type; /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
-    /* members to add to the result's payload, each starting with a comma: ,"model":"x" */
-    TfyBuffer extra;
+    TfyBuffer extra; /* members to add to the result's payload, each starting with a comma: ,"model":"x" */
     bool value_in_extra; /* no "value" member: the performer wrote all that replay needs to extra (LLMPlan's answer) */
 } TfyCall;
 

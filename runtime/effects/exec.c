@@ -303,6 +303,7 @@ static bool start_job(Job *job, const TfyValue args[])
         spec.argv = invocation->argv;
         spec.env = (const char *const *)invocation->env;
         spec.key = call->key;
+        spec.fence = call->fence;
         spec.cwd_fd = invocation->cwd_fd;
         spec.output_cap = invocation->confined.output;
         spec.confined = &invocation->confined;

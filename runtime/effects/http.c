@@ -236,6 +236,14 @@ static bool add_key(Request *request)
     return ok;
 }
 
+/* Former owners of the run have smaller numbers. */
+static bool add_fence(Request *request)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)request->call->fence);
+    return !request->call->fence || add_default(request, "Tfy-Fence", number);
+}
+
 static bool is_pure(const TfyCall *call)
 {
     return call->tool->repeat == TFY_PURE;
@@ -253,7 +261,7 @@ static bool set_headers(Request *request, const TfyObj *map)
 {
     for (int64_t i = 0; map && i < tfy_map_len(map); i++)
         if (!add_header(request, tfy_map_key_at(map, i).o, tfy_map_value_at(map, i).o)) return false;
-    return (is_pure(request->call) || add_key(request)) && set_content_type(request) &&
+    return (is_pure(request->call) || (add_key(request) && add_fence(request))) && set_content_type(request) &&
            add_default(request, "User-Agent", "tfy/" TFY_VERSION) &&
            (has_header(request, "Expect") || add_line(request, "Expect:"));
 }

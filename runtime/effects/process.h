@@ -2,12 +2,13 @@
  * without blocking.
  *
  * A tool receives: exactly the given argv; an environment of the names in the list below, plus what the caller
- * gives, plus TFY_KEY (the step's key, by which tools can recognise a repetition) and TFY_PROCESS (a mark by which
- * runaway descendants are found); a working directory; stdin as an unnamed file that holds the text, or /dev/null;
- * no terminal; no other descriptors but an empty file that is part of the mark (former.h). Its output is read as
- * it comes and kept up to a limit; the rest is read and thrown away, so that the tool never blocks on the runtime
- * and never takes its memory. A caller that talks with the process gives it standard files of its own instead, reads
- * and writes their other ends itself, and is told the end as soon as the process exits. Names without a slash are
+ * gives, plus TFY_KEY (the step's key, by which tools can recognise a repetition), TFY_PROCESS (a mark by which
+ * runaway descendants are found) and, in a shared database, TFY_FENCE (a number that grows with each owner of the
+ * run, so that a target can refuse a former one); a working directory; stdin as an unnamed file that holds the text,
+ * or /dev/null; no terminal; no other descriptors but an empty file that is part of the mark (former.h). Its output is
+ * read as it comes and kept up to a limit; the rest is read and thrown away, so that the tool never blocks on the
+ * runtime and never takes its memory. A caller that talks with the process gives it standard files of its own instead,
+ * reads and writes their other ends itself, and is told the end as soon as the process exits. Names without a slash are
  * searched for in the absolute directories of the PATH that the tool is given.
  *
  * A tool in a cell is ended when all its processes together pass the limits of its plan (family.h).
@@ -42,6 +43,7 @@ typedef struct TfyProcessSpec {
     const char *const *env;
     /* the step's key; while an aborted process of the same key is still dying, this one waits */
     const char *key;
+    int64_t fence;       /* of the call (core/effect.h); 0: none */
     int cwd_fd;          /* directory to run in; duplicated */
     const char *input;   /* stdin; NULL: /dev/null */
     size_t input_len;    /* bytes */

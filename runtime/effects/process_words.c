@@ -58,7 +58,8 @@ static void add_string(TfyBuffer *blob, uint32_t *count, const char *text)
 /* Variables that the runtime sets for every tool, whatever the caller gives. */
 static bool is_ours(const char *entry)
 {
-    return strncmp(entry, "TFY_KEY=", 8) == 0 || strncmp(entry, TFY_MARK_VARIABLE, strlen(TFY_MARK_VARIABLE)) == 0;
+    return strncmp(entry, "TFY_KEY=", 8) == 0 || strncmp(entry, "TFY_FENCE=", 10) == 0 ||
+           strncmp(entry, TFY_MARK_VARIABLE, strlen(TFY_MARK_VARIABLE)) == 0;
 }
 
 static void add_environment(TfyProcessWords *words, const TfyProcessSpec *spec, uint64_t mark, uint32_t id)
@@ -68,6 +69,8 @@ static void add_environment(TfyProcessWords *words, const TfyProcessSpec *spec, 
     add_string(&words->blob, &wanted->envc, "");
     tfy__buffer_text(&words->blob, "TFY_KEY=");
     add_string(&words->blob, &wanted->envc, spec->key);
+    if (spec->fence) tfy__buffer_printf(&words->blob, "TFY_FENCE=%lld", (long long)spec->fence);
+    if (spec->fence) add_string(&words->blob, &wanted->envc, "");
     for (char **entry = environ; entry && *entry; entry++) {
         if (tfy__process_passes_on(*entry) && !find_given(spec->env, *entry) && !is_cells(spec, *entry))
             add_string(&words->blob, &wanted->envc, *entry);
