@@ -14,7 +14,7 @@ workflow asks() -> string {
     return "kept"
 }
 workflow hears() -> int {
-    let n: int = yield wait_signal("go")
+    let n: int = yield signal("go")
     return n
 }
 EOF
