@@ -223,6 +223,46 @@ static void test_submitted_runs(void **state)
     assert_int_equal(store->ops->get_record(store, bare, 1, &record), TFY_E_ABSENT);
 }
 
+/* The hash of the program that is deployed under a name, or what its absence is called. */
+static int note_hash(void *state, const TfyStoreProgram *program)
+{
+    assert_true(program->id > 0);
+    assert_string_equal(program->tfyc, "1.0");
+    assert_string_equal(program->layout, "{\"version\":1}");
+    snprintf(state, 40, "%d %s", program->hash[0], program->source);
+    return 7;
+}
+
+static const char *deployed(World *world, const char *name)
+{
+    static char noted[40];
+    const int code = CALL(world, 0, deployed, name, note_hash, noted);
+    if (code == TFY_E_ABSENT) return "none";
+    assert_int_equal(code, 7);
+    return noted;
+}
+
+static void test_deployments(void **state)
+{
+    World *world = *state;
+    TfyStoreProgram old = {.hash = {1}, .tfyc = "1.0", .source = "it's \\ old", .layout = "{\"version\":1}"}, new = old;
+    new.hash[0] = 2;
+    new.source = "new";
+    const int64_t first = CALL(world, 0, keep_program, &old), second = CALL(world, 1, keep_program, &new);
+    assert_true(first > 0 && second > 0 && first != second);
+    assert_int_equal(CALL(world, 1, keep_program, &old), first); /* the same one */
+    assert_string_equal(deployed(world, "shop"), "none");
+    assert_int_equal(CALL(world, 0, deploy, "shop", first), 1);
+    assert_int_equal(CALL(world, 1, deploy, "shop", first), 0);
+    assert_string_equal(deployed(world, "shop"), "1 it's \\ old");
+    assert_int_equal(CALL(world, 1, deploy, "other", first), 1);
+    assert_int_equal(CALL(world, 1, deploy, "shop", second), 1);
+    assert_string_equal(deployed(world, "shop"), "2 new");
+    assert_string_equal(deployed(world, "other"), "1 it's \\ old");
+    assert_int_equal(CALL(world, 0, deploy, "shop", first), 1);
+    assert_string_equal(deployed(world, "shop"), "1 it's \\ old");
+}
+
 static void test_claims(void **state)
 {
     World *world = *state;
@@ -607,6 +647,7 @@ static void test_everybody_at_once(void **state)
     X(test_sessions)                                                                                                   \
     X(test_submitted_runs)                                                                                             \
     X(test_claims)                                                                                                     \
+    X(test_deployments)                                                                                                \
     X(test_due)                                                                                                        \
     X(test_mail) X(test_verdicts)
 #define EACH_SERVER_TEST(X)                                                                                            \

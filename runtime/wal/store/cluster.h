@@ -13,6 +13,7 @@
 #define WAL_STORE_CLUSTER_H
 
 #include "wal/rows/row.h"
+#include "wal/store/store.h"
 
 typedef struct TfyCluster TfyCluster;
 
@@ -48,6 +49,7 @@ typedef struct TfyMail {
 
 typedef int TfySeeLiving(void *state, const TfyLiving *living);
 typedef int TfySeeMail(void *state, const TfyMail *mail);
+typedef int TfySeeProgram(void *state, const TfyStoreProgram *program); /* valid during the call */
 
 typedef struct TfyClusterOps {
     /* A new session, which is the handle's from now on; its id, and its lease. Again: another one, and the first ends for its
@@ -63,6 +65,12 @@ typedef struct TfyClusterOps {
     int (*end_session)(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why);
     /* Makes runs of an ended session ready, at most so many; how many. 0: of all sessions that have ended. */
     int (*free_runs)(TfyCluster *cluster, int64_t session, uint32_t most);
+    /* Keeps a program; its row id. Again, by its hash: that of the one that is there. */
+    int64_t (*keep_program)(TfyCluster *cluster, const TfyStoreProgram *program);
+    /* Lets new runs of this name have a program that is kept, instead of the one that they had. 1; 0: they have it already. */
+    int (*deploy)(TfyCluster *cluster, const char *name, int64_t program);
+    /* Shows the program that new runs of this name have. TFY_E_ABSENT: there is none. */
+    int (*deployed)(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state);
     /* Where runs of a program wait for workers of this pool; the queue is made if it is new. */
     int64_t (*queue)(TfyCluster *cluster, const char *pool, int64_t program);
     /* A run that nobody owns, and that is ready; its id, which row->id gets. birth: the payload of its InstructionStart, which

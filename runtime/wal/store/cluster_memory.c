@@ -53,6 +53,23 @@ static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
     return (int)tfy__shared_free_runs(inside(cluster)->shared, session, most);
 }
 
+static int64_t keep_program(TfyCluster *cluster, const TfyStoreProgram *program)
+{
+    return tfy__shared_keep_program(inside(cluster)->shared, program);
+}
+
+static int deploy(TfyCluster *cluster, const char *name, int64_t program)
+{
+    return tfy__shared_deploy(inside(cluster)->shared, name, program);
+}
+
+static int deployed(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state)
+{
+    const TfyShared *shared = inside(cluster)->shared;
+    const TfySharedDeployment *deployment = tfy__shared_deployment(shared, name);
+    return deployment ? see(state, tfy__rows_at(&shared->programs, (size_t)deployment->program - 1)) : TFY_E_ABSENT;
+}
+
 static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
 {
     (void)cluster;
@@ -158,6 +175,9 @@ static const TfyClusterOps ops = {
     .see_living = see_living,
     .end_session = end_session,
     .free_runs = free_runs,
+    .keep_program = keep_program,
+    .deploy = deploy,
+    .deployed = deployed,
     .queue = queue,
     .submit = submit,
     .claim = claim,

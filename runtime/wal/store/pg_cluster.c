@@ -21,6 +21,13 @@ typedef enum Call {
     C_CUT,
     C_FREE,
     C_FREE_ALL,
+    C_PROGRAM_NUMBER,
+    C_KEEP,
+    C_KEPT,
+    C_DEPLOYER,
+    C_REPLACE,
+    C_DEPLOY,
+    C_DEPLOYED,
     C_QUEUE,
     C_FIND_QUEUE,
     C_NUMBER,
@@ -72,6 +79,24 @@ static const TfyPgStatement statements[C_COUNT] = {
                             " WHERE r.owner IS NOT NULL AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = r.owner"
                             " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED)) RETURNING 1",
                     .what = "free runs"},
+    [C_PROGRAM_NUMBER] = {.text = "SELECT coalesce((SELECT id FROM tfy.program WHERE hash = $1),"
+                                  " nextval(pg_get_serial_sequence('tfy.program', 'id')))::int8,"
+                                  " EXISTS (SELECT 1 FROM tfy.program WHERE hash = $1)",
+                          .what = "number a program"},
+    [C_KEEP] = {.text = "INSERT INTO tfy.program(id, hash, tfyc, source, layout, sum)"
+                        " VALUES ($1::int8, $2, $3, $4, $5, $6) ON CONFLICT (hash) DO NOTHING",
+                .what = "keep a program"},
+    [C_KEPT] = {.text = "SELECT id::int8 FROM tfy.program WHERE hash = $1", .what = "find a program"},
+    /* One deploys at a time, so a name never has two programs. */
+    [C_DEPLOYER] = {.text = "SELECT 1 FROM tfy.meta FOR NO KEY UPDATE", .what = "wait for other deployments"},
+    [C_REPLACE] = {.text = "DELETE FROM tfy.deployment WHERE name = $1 AND program <> $2::int8",
+                   .what = "replace a deployment"},
+    [C_DEPLOY] = {.text = "INSERT INTO tfy.deployment(name, program, share) VALUES ($1, $2::int8, 100)"
+                          " ON CONFLICT (name, program) DO NOTHING RETURNING 1",
+                  .what = "deploy a program"},
+    [C_DEPLOYED] = {.text = "SELECT p.id::int8, p.hash, p.tfyc, p.source, p.layout, p.sum FROM tfy.deployment d"
+                            " JOIN tfy.program p ON p.id = d.program WHERE d.name = $1",
+                    .what = "find a deployed program"},
     [C_QUEUE] = {.text = "INSERT INTO tfy.queue(pool, program, needs) VALUES ($1, $2::int8, '{}')"
                          " ON CONFLICT (pool, program, needs) DO NOTHING",
                  .what = "make a queue"},
@@ -350,6 +375,90 @@ static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
     return call_count(self);
 }
 
+/* ---- programs ---- */
+
+/* The number of the program, if it is kept; else that of the program to be. */
+static int64_t program_number(PgCluster *self, const TfyStoreProgram *program, bool *known)
+{
+    TfyPgResult *result;
+    const TfyPgApi *api = self->link.api;
+    tfy__pg_ask_bytes(add(self, C_PROGRAM_NUMBER), program->hash, sizeof program->hash, TFY_PG_BYTES);
+    const int code = call(self, false, &result);
+    if (code) return code;
+    const int64_t id = tfy__pg_word(api, result, 0, 0);
+    *known = tfy__pg_word(api, result, 0, 1);
+    api->clear(result);
+    return id;
+}
+
+/* Two that keep the same at once: the second one finds the first one's. */
+static int64_t keep_program(TfyCluster *cluster, const TfyStoreProgram *program)
+{
+    PgCluster *self = inside(cluster);
+    TfyStoreProgram row = *program;
+    bool known = false;
+    row.id = program_number(self, program, &known);
+    if (row.id < 0 || known) return row.id;
+    TfyPgAsk *ask = add(self, C_KEEP);
+    WORDS(ask, row.id);
+    tfy__pg_ask_bytes(ask, row.hash, sizeof row.hash, TFY_PG_BYTES);
+    ask_text(ask, row.tfyc);
+    ask_text(ask, row.source);
+    ask_text(ask, row.layout);
+    WORDS(ask, (int64_t)tfy__store_sum_program(&row));
+    tfy__pg_ask_bytes(add(self, C_KEPT), row.hash, sizeof row.hash, TFY_PG_BYTES);
+    return call_word(self, true);
+}
+
+static int deploy(TfyCluster *cluster, const char *name, int64_t program)
+{
+    PgCluster *self = inside(cluster);
+    add(self, C_DEPLOYER);
+    for (int i = C_REPLACE; i <= C_DEPLOY; i++) {
+        TfyPgAsk *ask = add(self, (Call)i);
+        ask_text(ask, name);
+        WORDS(ask, program);
+    }
+    return call_count(self);
+}
+
+/* What it has of the result is borrowed. False: it is damaged. */
+static bool read_program(PgCluster *self, const TfyPgResult *result, TfyStoreProgram *row)
+{
+    const TfyPgApi *api = self->link.api;
+    *row = (TfyStoreProgram){.id = tfy__pg_word(api, result, 0, 0),
+                             .tfyc = api->getvalue(result, 0, 2),
+                             .source = api->getvalue(result, 0, 3),
+                             .layout = api->getvalue(result, 0, 4)};
+    return tfy__pg_id(api, result, 0, 1, row->hash) &&
+           (int64_t)tfy__store_sum_program(row) == tfy__pg_word(api, result, 0, 5);
+}
+
+static int damaged_program(PgCluster *self, const char *name)
+{
+    snprintf(self->base.error, sizeof self->base.error, "the row of the program of '%.100s' is damaged", name);
+    return TFY_E_DATA;
+}
+
+static int deployed(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state)
+{
+    PgCluster *self = inside(cluster);
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
+    ask_text(add(self, C_DEPLOYED), name);
+    int code = call(self, false, &result);
+    if (code) return code;
+    TfyStoreProgram row;
+    if (!api->ntuples(result))
+        code = TFY_E_ABSENT;
+    else
+        code = read_program(self, result, &row) ? see(state, &row) : damaged_program(self, name);
+    api->clear(result);
+    return code;
+}
+
+/* ---- queues and runs ---- */
+
 static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
 {
     PgCluster *self = inside(cluster);
@@ -585,6 +694,9 @@ static const TfyClusterOps ops = {
     .see_living = see_living,
     .end_session = end_session,
     .free_runs = free_runs,
+    .keep_program = keep_program,
+    .deploy = deploy,
+    .deployed = deployed,
     .queue = queue,
     .submit = submit,
     .claim = claim,

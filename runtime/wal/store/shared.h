@@ -38,6 +38,12 @@ typedef struct TfySharedRun {
     bool touched;          /* it has rows of the transaction that arrives */
 } TfySharedRun;
 
+/* What new runs of a name have. */
+typedef struct TfySharedDeployment {
+    char *name; /* owned */
+    int64_t program;
+} TfySharedDeployment;
+
 /* What becomes of a commit's request. */
 typedef enum TfySharedFate {
     TFY_FATE_ARRIVES,
@@ -50,9 +56,10 @@ typedef enum TfySharedFate {
 typedef struct TfySharedRequest TfySharedRequest;
 
 typedef struct TfyShared {
-    TfyMemoryRows sessions; /* TfySharedSession */
-    TfyMemoryRows runs;     /* TfySharedRun */
-    TfyMemoryRows programs; /* TfyStoreProgram, strings owned; index is id - 1 */
+    TfyMemoryRows sessions;    /* TfySharedSession */
+    TfyMemoryRows runs;        /* TfySharedRun */
+    TfyMemoryRows programs;    /* TfyStoreProgram, strings owned; index is id - 1 */
+    TfyMemoryRows deployments; /* TfySharedDeployment */
     uint8_t db[16];
     /* NULL: requests arrive. */
     TfySharedFate (*fate)(void *state, const TfyStoreHold *hold);
@@ -76,6 +83,12 @@ TfySharedSession *tfy__shared_session(const TfyShared *shared, int64_t id);
 bool tfy__shared_end_session(TfyShared *shared, int64_t id, int64_t beat);
 /* Makes runs of an ended session ready, at most so many; how many. 0: of all sessions that have ended. */
 uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t session, uint32_t most);
+
+/* As the calls of cluster.h. */
+int64_t tfy__shared_keep_program(TfyShared *shared, const TfyStoreProgram *program);
+int tfy__shared_deploy(TfyShared *shared, const char *name, int64_t program);
+/* NULL: there is none. Valid until the next one. */
+TfySharedDeployment *tfy__shared_deployment(const TfyShared *shared, const char *name);
 
 /* A run that nobody owns, and that is ready; its id, or a negative code. A uuid that is known is the same run, whatever
  * became of it. row->id is set. birth: the payload of its InstructionStart, which becomes its first record; NULL: it has none

@@ -53,6 +53,15 @@ static void free_program(const TfyStoreProgram *program)
     free((char *)program->layout);
 }
 
+static bool copy_program(TfyStoreProgram *copy, const TfyStoreProgram *program)
+{
+    *copy = *program;
+    copy->tfyc = strdup(program->tfyc);
+    copy->source = strdup(program->source);
+    copy->layout = strdup(program->layout);
+    return copy->tfyc && copy->source && copy->layout;
+}
+
 static void free_put(const Put *put)
 {
     if (put->kind == PUT_RECORD) free((char *)put->record.payload);
@@ -119,11 +128,8 @@ static int put_run(TfyStore *store, const TfyLogRun *run, TfyRunPut how)
 
 static int put_program(TfyStore *store, const TfyStoreProgram *program)
 {
-    Put put = {.kind = PUT_PROGRAM, .program = *program};
-    put.program.tfyc = strdup(program->tfyc);
-    put.program.source = strdup(program->source);
-    put.program.layout = strdup(program->layout);
-    if (put.program.tfyc && put.program.source && put.program.layout) return add_put(store, &put);
+    Put put = {.kind = PUT_PROGRAM};
+    if (copy_program(&put.program, program)) return add_put(store, &put);
     free_put(&put);
     return TFY_E_NOMEM;
 }
@@ -237,12 +243,19 @@ static int take_run(TfyShared *shared, const TfyStoreHold *hold, const TfyLogRun
     return run->row.id == row->id ? 0 : TFY_E_DATA;
 }
 
-static int take_program(TfyShared *shared, TfyStoreProgram *program)
+/* Its row id; 0: it is new. */
+static int64_t known_program(const TfyShared *shared, const uint8_t hash[16])
 {
     for (size_t i = 0; i < shared->programs.filled; i++) {
         const TfyStoreProgram *known = tfy__rows_at(&shared->programs, i);
-        if (memcmp(known->hash, program->hash, sizeof known->hash) == 0) return 0;
+        if (memcmp(known->hash, hash, sizeof known->hash) == 0) return known->id;
     }
+    return 0;
+}
+
+static int take_program(TfyShared *shared, TfyStoreProgram *program)
+{
+    if (known_program(shared, program->hash)) return 0;
     TfyStoreProgram *place = tfy__rows_add(&shared->programs);
     if (!place) return TFY_E_NOMEM;
     *place = *program;
@@ -702,6 +715,7 @@ TfyShared *tfy__shared_new(void)
     shared->sessions.item_size = sizeof(TfySharedSession);
     shared->runs.item_size = sizeof(TfySharedRun);
     shared->programs.item_size = sizeof(TfyStoreProgram);
+    shared->deployments.item_size = sizeof(TfySharedDeployment);
     memset(shared->db, 'm', sizeof shared->db);
     return shared;
 }
@@ -719,6 +733,9 @@ void tfy__shared_free(TfyShared *shared)
     }
     shared->runs.count = shared->programs.count = 0;
     settle_rows(shared, false);
+    for (size_t i = 0; i < shared->deployments.filled; i++)
+        free(((TfySharedDeployment *)tfy__rows_at(&shared->deployments, i))->name);
+    free(shared->deployments.items);
     free(shared->sessions.items);
     free(shared->runs.items);
     free(shared->programs.items);
@@ -771,6 +788,40 @@ static int bear_root(TfySharedRun *run, const char *birth)
     if (!root->path || !record->payload) return TFY_E_NOMEM;
     run->row.lsn = 1;
     return 0;
+}
+
+int64_t tfy__shared_keep_program(TfyShared *shared, const TfyStoreProgram *program)
+{
+    TfyStoreProgram copy;
+    int64_t id = known_program(shared, program->hash);
+    if (id) return id;
+    id = copy_program(&copy, program) ? copy.id = (int64_t)shared->programs.filled + 1 : TFY_E_NOMEM;
+    const int code = id < 0 ? (int)id : take_program(shared, &copy);
+    if (code) free_program(&copy);
+    shared->programs.count = shared->programs.filled;
+    return code ? code : id;
+}
+
+TfySharedDeployment *tfy__shared_deployment(const TfyShared *shared, const char *name)
+{
+    for (size_t i = 0; i < shared->deployments.filled; i++) {
+        TfySharedDeployment *deployment = tfy__rows_at(&shared->deployments, i);
+        if (strcmp(deployment->name, name) == 0) return deployment;
+    }
+    return NULL;
+}
+
+int tfy__shared_deploy(TfyShared *shared, const char *name, int64_t program)
+{
+    TfySharedDeployment *deployment = tfy__shared_deployment(shared, name);
+    if (deployment && deployment->program == program) return 0;
+    if (!deployment) {
+        char *own = strdup(name);
+        if (!own || !(deployment = tfy__rows_add(&shared->deployments))) return free(own), TFY_E_NOMEM;
+        deployment->name = own;
+    }
+    deployment->program = program;
+    return 1;
 }
 
 int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth)
