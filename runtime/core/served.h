@@ -4,6 +4,7 @@
 #define CORE_SERVED_H
 
 #include "base/buffer.h"
+#include "core/effect.h"
 #include "tfy.h"
 #include "wal/log/log.h"
 
@@ -35,6 +36,12 @@ enum { TFY_ON_DURABLE_MOST = 2 }; /* the owner's socket, and a server */
 void tfy__on_durable(TfyLoop *loop, TfyPosted call, void *arg);
 void tfy__off_durable(TfyLoop *loop, const void *arg); /* removes the one with that argument, if there is one */
 
+/* A run that another database is to have: its row without the numbers of that database, and the payload of its first record. */
+typedef struct TfyBirth {
+    TfyLogRun row;
+    TfyBuffer payload;
+} TfyBirth;
+
 /* How a run starts that somebody else wants. All zero: like tfy_submit. */
 typedef struct TfyStart {
     bool queued;               /* it is recorded and does not begin: tfy__resume lets it */
@@ -43,7 +50,8 @@ typedef struct TfyStart {
     void (*facts)(void *arg,
                   TfyBuffer *members); /* adds members to InstructionStart (wal/rows/payload.h); NULL: none */
     void *arg;
-    char *run; /* gets its uuid (37 bytes); NULL: it is not wanted */
+    char *run;       /* gets its uuid (37 bytes); NULL: it is not wanted */
+    TfyBirth *birth; /* gets what would be recorded, without a working root, and nothing starts here; NULL: it starts */
 } TfyStart;
 /* tfy_submit for such a run. TFY_E_STATE: the log has a run of that id. */
 int tfy__submit_start(TfyLoop *loop, const TfyProgram *program, const char *workflow, const char *args_json,

@@ -242,9 +242,7 @@ static void work_compile(TfyRequest *request)
 void tfy__serve_deploy(TfyRequest *request)
 {
     if (!tfy__program_name_fits(request->names.text[0])) {
-        tfy__problem(
-            &request->problem, TFY_PROBLEM_BAD_REQUEST,
-            "the name of a program starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most");
+        tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, TFY_PROGRAM_NAME_RULE);
         return;
     }
     if (!tfy__request_known(request, (const char *const[]){NULL}) || !body_fits(request)) return;

@@ -142,10 +142,7 @@ static bool add_program(Main *it, const char *word)
     char *name = name_of(word, &path);
     TfyShared *shared = NULL;
     bool fine = name;
-    if (fine && !tfy__program_name_fits(name))
-        fine = refuse(
-            it, name,
-            "the name of a program starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most");
+    if (fine && !tfy__program_name_fits(name)) fine = refuse(it, name, TFY_PROGRAM_NAME_RULE);
     if (fine && tfy__served_named(&it->server, name)) fine = refuse(it, name, "another program has this name");
     if (fine) fine = tfy_shared_open(&shared, path, it->error) == TFY_OK;
     fine = fine && add_object(it, name, shared);

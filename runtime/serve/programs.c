@@ -35,12 +35,6 @@ void tfy__programs_close(TfyPrograms *programs)
     free(programs);
 }
 
-bool tfy__program_name_fits(const char *name)
-{
-    return *name >= 'a' && *name <= 'z' && strlen(name) < 64 &&
-           !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
-}
-
 TfyServed *tfy__served_new(TfyPrograms *programs, const char *name, TfyShared *shared)
 {
     TfyServed *served = calloc(1, sizeof *served);

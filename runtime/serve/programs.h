@@ -8,6 +8,7 @@
 #define SERVE_PROGRAMS_H
 
 #include "serve/serve.h"
+#include "wal/log/run_id.h"
 
 /* A version of a program. */
 typedef struct TfyServed {
@@ -33,8 +34,6 @@ typedef struct TfyPrograms {
 TfyPrograms *tfy__programs_new(void); /* NULL: no memory */
 void tfy__programs_close(TfyPrograms *programs);
 
-/* Whether a program may have this name. */
-bool tfy__program_name_fits(const char *name);
 /* The version takes the object, and is among the versions. NULL: no memory; the object is closed then. */
 TfyServed *tfy__served_new(TfyPrograms *programs, const char *name, TfyShared *shared);
 /* Has the loop run it, in the directory that the configuration gives its name. tfy_load's code. */

@@ -13,12 +13,6 @@
 #include "wal/log/run_id.h"
 #include "wal/rows/payload.h"
 
-enum {
-    LABELS_MOST = 16,
-    LABEL_NAME_MOST = 64, /* bytes */
-    LABEL_MOST = 256,
-};
-
 void tfy__starting_free(TfyStarting *starting)
 {
     if (!starting) return;
@@ -56,28 +50,23 @@ static const TfyWorkflow *find_workflow(TfyRequest *request, const TfyServed *of
 
 /* ---- labels ---- */
 
-static bool is_label_name(const char *name)
-{
-    const size_t len = strlen(name);
-    return len > 0 && len <= LABEL_NAME_MOST && len == strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
-}
-
 static bool labels_fit(const json_t *labels, bool ours, TfyProblem *problem)
 {
     const char *name;
     json_t *value;
-    bool fit = json_object_size(labels) <= LABELS_MOST;
-    if (!fit) tfy__body_mistake(problem, "$.labels", "there are more than %d", LABELS_MOST);
+    bool fit = json_object_size(labels) <= TFY_LABELS_MOST;
+    if (!fit) tfy__body_mistake(problem, "$.labels", "there are more than %d", TFY_LABELS_MOST);
     json_object_foreach((json_t *)labels, name, value)
     {
         char path[128];
         snprintf(path, sizeof path, "$.labels.%.100s", name);
-        if (!is_label_name(name))
-            fit = tfy__body_mistake(problem, path, "a name has 1 to %d of a-z, 0-9, '_', '.' and '-'", LABEL_NAME_MOST);
+        if (!tfy__label_name_fits(name))
+            fit = tfy__body_mistake(problem, path, "a name has 1 to %d of a-z, 0-9, '_', '.' and '-'",
+                                    TFY_LABEL_NAME_MOST);
         else if (strncmp(name, "tfy.", 4) == 0 && !ours)
             fit = tfy__body_mistake(problem, path, "names that start with 'tfy.' are the server's own");
-        else if (!json_is_string(value) || json_string_length(value) > LABEL_MOST)
-            fit = tfy__body_mistake(problem, path, "it is not a text of at most %d bytes", LABEL_MOST);
+        else if (!json_is_string(value) || json_string_length(value) > TFY_LABEL_MOST)
+            fit = tfy__body_mistake(problem, path, "it is not a text of at most %d bytes", TFY_LABEL_MOST);
     }
     return fit;
 }

@@ -47,16 +47,6 @@ static bool is_program(TfyLog *log, int64_t row, const TfyProgram *program)
     return known && strcmp(hash, own) == 0;
 }
 
-static int print_outcome(TfyLog *log, const char *run)
-{
-    TfyHistory *history;
-    int status = tfy__db_read(log, tfy__history_read_tail, run, &history);
-    if (status != EXIT_DONE) return status;
-    status = tfy__result_print(history);
-    tfy__history_free(history);
-    return status;
-}
-
 static TfyNamed judge(TfyLog *log, const TfyLogRun *row, const TfyProgram *program, const char *run, bool same,
                       int *status)
 {
@@ -68,7 +58,7 @@ static TfyNamed judge(TfyLog *log, const TfyLogRun *row, const TfyProgram *progr
     }
     tfy__say("run %s", run);
     if (row->state >= TFY_TASK_COMPLETED) {
-        *status = print_outcome(log, run);
+        *status = tfy__result_of(log, run);
         return TFY_NAMED_ENDED;
     }
     if (is_program(log, row->program, program)) return TFY_NAMED_UNFINISHED;

@@ -8,6 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- which workflow ---- */
+
+static const char *workflow_candidate(const void *state, int index)
+{
+    const TfyProgram *program = state;
+    return (uint32_t)index < program->workflow_count ? program->workflows[index]->name : NULL;
+}
+
+const TfyWorkflow *tfy__choose_workflow(const TfyProgram *program, const char *name, const char *how)
+{
+    if (name) {
+        for (uint32_t i = 0; i < program->workflow_count; i++) {
+            if (strcmp(program->workflows[i]->name, name) == 0) return program->workflows[i];
+        }
+        const char *meant = tfy__nearest(name, workflow_candidate, program);
+        tfy__say("%s has no workflow '%s'%s%s%s", program->name, name, meant ? "; did you mean " : "",
+                 meant ? meant : "", meant ? "?" : "");
+        return NULL;
+    }
+    if (program->main != UINT32_MAX) return program->workflows[program->main];
+    if (!program->workflow_count) {
+        tfy__say("%s has no workflow", program->name);
+        return NULL;
+    }
+    tfy__say("%s has several workflows and none is called main; %s:", program->name, how);
+    for (uint32_t i = 0; i < program->workflow_count; i++) fprintf(stderr, "  %s\n", program->workflows[i]->name);
+    return NULL;
+}
+
+/* ---- one value ---- */
+
 static bool wrong(const TfyField *param, const char *text)
 {
     tfy__say("--%s takes %s %s%s, not '%s'", param->name, strchr("aeio", *param->type->name) ? "an" : "a",
@@ -252,12 +283,21 @@ static void explain_param(const TfyCommand *command, FILE *file, const TfyField 
     tfy__buffer_free(&value);
 }
 
-void tfy__params_usage(const TfyCommand *command, const TfyProgram *program, const TfyWorkflow *workflow, void *file)
+static void print_words(FILE *file, const TfyProgram *program, const TfyWorkflow *workflow)
 {
     bool through_tfy = strcmp(tfy__program_name(), "tfy") == 0;
     bool is_main = program->main != UINT32_MAX && program->workflows[program->main] == workflow;
     fprintf(file, "usage: %s%s%s%s%s", tfy__program_name(), through_tfy ? " run " : "",
             through_tfy ? program->name : "", is_main ? "" : " --workflow ", is_main ? "" : workflow->name);
+}
+
+void tfy__params_usage(const TfyCommand *command, const char *words, const TfyProgram *program,
+                       const TfyWorkflow *workflow, void *file)
+{
+    if (words)
+        fprintf(file, "usage: %s", words);
+    else
+        print_words(file, program, workflow);
     for (uint32_t p = 0; p < workflow->param_count; p++) {
         const TfyField *param = &workflow->params[p];
         bool optional = may_be_absent(param);

@@ -433,36 +433,9 @@ static int report_stop(Session *session, int code, const char *run)
 
 /* ---- run ---- */
 
-static const char *workflow_candidate(const void *state, int index)
-{
-    const TfyProgram *program = state;
-    return (uint32_t)index < program->workflow_count ? program->workflows[index]->name : NULL;
-}
-
-static const TfyWorkflow *choose_workflow(const TfyProgram *program, const char *name)
-{
-    if (name) {
-        for (uint32_t i = 0; i < program->workflow_count; i++) {
-            if (strcmp(program->workflows[i]->name, name) == 0) return program->workflows[i];
-        }
-        const char *meant = tfy__nearest(name, workflow_candidate, program);
-        tfy__say("%s has no workflow '%s'%s%s%s", program->name, name, meant ? "; did you mean " : "",
-                 meant ? meant : "", meant ? "?" : "");
-        return NULL;
-    }
-    if (program->main != UINT32_MAX) return program->workflows[program->main];
-    if (!program->workflow_count) {
-        tfy__say("%s has no workflow", program->name);
-        return NULL;
-    }
-    tfy__say("%s has several workflows and none is called main; choose one with --workflow:", program->name);
-    for (uint32_t i = 0; i < program->workflow_count; i++) fprintf(stderr, "  %s\n", program->workflows[i]->name);
-    return NULL;
-}
-
 static int refuse_params(const Session *session, const TfyWorkflow *workflow)
 {
-    tfy__params_usage(session->args->command, session->program, workflow, stderr);
+    tfy__params_usage(session->args->command, NULL, session->program, workflow, stderr);
     return EXIT_USAGE;
 }
 
@@ -515,10 +488,11 @@ static int run_workflow(Session *session, const TfyWorkflow *workflow, const cha
 static int command_run(Session *session)
 {
     const TfyProgram *program = session->program;
-    const TfyWorkflow *workflow = choose_workflow(program, session->args->option[OPT_WORKFLOW]);
+    const TfyWorkflow *workflow =
+        tfy__choose_workflow(program, session->args->option[OPT_WORKFLOW], "choose one with --workflow");
     if (!workflow) return EXIT_USAGE;
     if (session->args->option[OPT_HELP]) {
-        tfy__params_usage(session->args->command, program, workflow, stdout);
+        tfy__params_usage(session->args->command, NULL, program, workflow, stdout);
         printf("\nEvery program takes these too:\n");
         tfy__command_options(session->args->command, stdout);
         const char *name = tfy__program_name();

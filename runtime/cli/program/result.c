@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/report.h"
+#include "cli/program/reading.h"
 #include "wal/rows/payload.h"
 #include "wal/history/history.h"
 
@@ -103,6 +104,16 @@ int tfy__result_print(const TfyHistory *history)
     else
         status = print_outcome(end);
     tfy__payload_close(&payload);
+    return status;
+}
+
+int tfy__result_of(TfyLog *log, const char *run)
+{
+    TfyHistory *history;
+    int status = tfy__db_read(log, tfy__history_read_tail, run, &history);
+    if (status != EXIT_DONE) return status;
+    status = tfy__result_print(history);
+    tfy__history_free(history);
     return status;
 }
 

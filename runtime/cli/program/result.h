@@ -12,6 +12,8 @@ const TfyLogRecord *tfy__result_record(const TfyHistory *history);
 /* Prints the result on stdout, or on stderr why there is none, and returns the exit status of the run's process. The
  * run has ended. */
 int tfy__result_print(const TfyHistory *history);
+/* The same for a run by its uuid. */
+int tfy__result_of(TfyLog *log, const char *run);
 /* The same for a resume, after a message that the run has ended. */
 int tfy__result_again(const TfyHistory *history);
 

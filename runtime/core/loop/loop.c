@@ -437,6 +437,18 @@ static int submit_queued(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, c
     return ticket < 0 ? (int)ticket : 0;
 }
 
+/* Nothing starts: the run is for another database. */
+static int submit_elsewhere(TfyLoop *loop, Run *run, const TfyWorkflow *workflow, const TfyValue *args,
+                            const TfyStart *start)
+{
+    TfyBirth *birth = start->birth;
+    birth->payload = instruction(run, workflow, args, start);
+    birth->row = run->log;
+    birth->row.program = 0;
+    tfy__run_discard(loop, run);
+    return birth->payload.failed ? TFY_E_NOMEM : TFY_OK;
+}
+
 int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, const TfyValue *args, const TfyStart *start,
                 int64_t *tid)
 {
@@ -456,7 +468,8 @@ int tfy__submit(TfyLoop *loop, Loaded *loaded, const TfyWorkflow *workflow, cons
     if (!tfy__ceiling_begin(run, start->ceiling)) return TFY_E_NOMEM;
     run->max_memory = (int64_t)loop->options.max_memory;
     run->max_queue = loop->options.max_queue;
-    run->rooted = loop->root_known;
+    run->rooted = loop->root_known && !start->birth;
+    if (start->birth) return submit_elsewhere(loop, run, workflow, args, start);
     if (start->queued) run->log.parked_ms = TFY_QUEUED_MS;
     const int code = tfy__log_begin_run(loop->log, &run->log);
     if (code < 0) return code;

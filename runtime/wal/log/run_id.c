@@ -11,6 +11,18 @@ bool tfy__run_name_fits(const char *name)
     return len > 0 && len <= TFY_RUN_NAME_MAX && !name[len];
 }
 
+bool tfy__program_name_fits(const char *name)
+{
+    return *name >= 'a' && *name <= 'z' && strlen(name) < 64 &&
+           !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
+}
+
+bool tfy__label_name_fits(const char *name)
+{
+    const size_t len = strlen(name);
+    return len > 0 && len <= TFY_LABEL_NAME_MOST && len == strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
+}
+
 /* The parts are short: a name of 255 bytes, and names of files and workflows. */
 void tfy__run_id_of(const char *tenant, const char *program, const char *workflow, const char *name, uint8_t uuid[16])
 {
