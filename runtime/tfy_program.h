@@ -454,8 +454,10 @@ static inline void tfy__poison(void *place, const char *map)
  *
  * What tfy_shared_open looks for. The note is read before the object is loaded, so that nothing of a program is used
  * that another tfyc or other headers made; its form never changes. A function behind an extern tool is TFY__WITHIN the
- * object: the linker refuses an object without it. */
-#define TFY__WITHIN     __attribute__((visibility("hidden")))
+ * object: the linker refuses an object without it, unless the object is made to be read alone. */
+#ifndef TFY__WITHIN
+#define TFY__WITHIN __attribute__((visibility("hidden")))
+#endif
 #define TFY__NOTE_OWNER "Tiffany"
 #define TFY__NOTE_TYPE  1
 #define TFY__SHARED(PROGRAM, VERSION, INTERFACE)                                                                       \

@@ -17,4 +17,8 @@ int tfy__cluster_code(int64_t code);
 /* The exit status of a call of the handle that failed, after its message. */
 int tfy__cluster_failed(const TfyCluster *cluster, int64_t code);
 
+/* The commands that a server of tfy serve does elsewhere (deploy.c, start.c). They return exit statuses. */
+int tfy__cluster_deploy(const TfyArgs *args);
+int tfy__cluster_start(const TfyArgs *args);
+
 #endif

@@ -12,4 +12,5 @@
 #define INFO(NAME, name, argument, meaning)                                                                            \
     [OPT_##NAME] = {KEEP(NAME, name), KEEP(NAME, argument), KEEP(NAME, meaning)},
 
-const TfyOptionInfo tfy__options[OPT_COUNT] = {TFY_OPTIONS(INFO)};
+/* Weak: tfy contains all of libtfy, and has a table with more in it. */
+__attribute__((weak)) const TfyOptionInfo tfy__options[OPT_COUNT] = {TFY_OPTIONS(INFO)};

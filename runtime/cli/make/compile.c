@@ -385,6 +385,7 @@ static int hash_program(XXH3_state_t *state, const TfyCompile *what, const Toolc
     if (what->debug) hash_text(state, "--debug");
     if (what->steps) hash_text(state, "--steps");
     if (what->shared) hash_text(state, "--shared");
+    if (what->tables) hash_text(state, "tables");
     if (what->offer) hash_text(state, "--offer");
     if (what->offer) hash_text(state, what->offer);
     for (int i = 0; i < what->dir_count; i++) hash_text(state, what->dirs[i]);
@@ -584,7 +585,9 @@ static int make_executable(const TfyCompile *what, const Toolchain *tools, const
     }
     add_word(&command, tools->cc);
     for (int i = 0; i < CC_FLAG_COUNT; i++) add_word(&command, CC_FLAGS[i]);
-    if (what->debug) add_word(&command, "-O0"); /* gdb sees every variable, and compiling takes half the time */
+    /* gdb sees every variable, and compiling takes half the time */
+    if (what->debug || what->tables) add_word(&command, "-O0");
+    if (what->tables) add_word(&command, "-DTFY__WITHIN=__attribute__((weak))");
     add_word(&command, "-I");
     add_word(&command, tools->include);
     add_word(&command, "-iquote");

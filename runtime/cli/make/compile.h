@@ -31,6 +31,7 @@ typedef struct TfyCompile {
     bool debug;         /* keep all variables, for stepping or for gdb */
     bool steps;         /* for stepping */
     bool shared;        /* a shared object without the runtime, for tfy_shared_open */
+    bool tables;        /* … whose workflows nobody runs: compiled faster, and without the C of its extern tools */
     bool deny_warnings; /* refuse a program with warnings; needs its path */
     const char *offer;  /* workflows whose parameters are untrusted, as tfyc --offer has them; NULL: none */
 } TfyCompile;

@@ -1,6 +1,7 @@
 /* serve.c: tfy serve, tfy publish, and the commands that ask a server: compiles what has to be compiled, and becomes tfy-serve or
  * tfy-publish, the programs beside this one that do the rest. */
 #include "cli/cluster/cluster.h"
+#include "cli/cluster/cluster.h"
 #include "cli/frame/commands.h"
 #include "cli/make/compile.h"
 #include "cli/make/serve.h"
@@ -208,8 +209,19 @@ int tfy__cmd_token(const TfyArgs *args)
     return pass_on(args, "token");
 }
 
+/* A server elsewhere does it, if one is named, whatever the database. */
+static bool is_for_cluster(const TfyArgs *args)
+{
+    return tfy__db_is_shared(args) && !args->option[OPT_SERVER];
+}
+
 int tfy__cmd_start(const TfyArgs *args)
 {
+    if (is_for_cluster(args)) return tfy__cluster_start(args);
+    if (args->option[OPT_POOL])
+        return tfy__fail(EXIT_USAGE,
+                         "--pool is of a database of PostgreSQL, whose workers are in pools; a server executes "
+                         "its runs itself");
     return pass_on(args, "start");
 }
 
@@ -225,6 +237,7 @@ int tfy__cmd_deploy(const TfyArgs *args)
     FILE *list;
     TfyArgs own = *args;
     const char *files[FILES_MOST];
+    if (is_for_cluster(args)) return tfy__cluster_deploy(args);
     int status = tfy__list_files(args->words[0], &list);
     if (status != EXIT_DONE) return status;
     own.words = files;

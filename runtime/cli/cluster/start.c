@@ -1,0 +1,269 @@
+/* start.c: tfy start on PostgreSQL: the program says what the run's first record is, as if it ran here, and the run is put into
+ * its queue, where a worker finds it.
+ *
+ * A start that is repeated with its --id is the same run, since the name makes the run's uuid, and the database has one run of a
+ * uuid. Whether that one has the same arguments is compared behind the start, so there is no time between the two. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cluster/cluster.h"
+#include "cli/cluster/program.h"
+#include "cli/program/params.h"
+#include "cli/program/result.h"
+#include "core/served.h"
+#include "wal/log/run_id.h"
+#include "wal/rows/payload.h"
+
+enum { WORD_BYTES = 256, TRIES = 5, TRY_MS = 200, POLL_MS = 300 };
+
+/* A start on its way. */
+typedef struct Start {
+    const TfyArgs *args;
+    char program_name[WORD_BYTES]; /* "shop" of shop.order */
+    json_t *labels;                /* owned; an object */
+    TfyCluster *cluster;           /* owned */
+    TfyShared *shared;             /* owned */
+    int64_t program;               /* its row */
+    const TfyWorkflow *workflow;
+    TfyBirth birth; /* the payload is owned */
+    char run[37];   /* its uuid */
+} Start;
+
+/* ---- what is to start ---- */
+
+static int add_label(json_t *labels, const char *given)
+{
+    const char *equal = strchr(given, '=');
+    char name[TFY_LABEL_NAME_MOST + 1] = "";
+    if (equal && equal - given < (int)sizeof name) snprintf(name, sizeof name, "%.*s", (int)(equal - given), given);
+    if (!tfy__label_name_fits(name))
+        return tfy__fail(EXIT_USAGE, "--label takes NAME=VALUE, with 1 to %d of a-z, 0-9, '_', '.' and '-', not '%s'",
+                         TFY_LABEL_NAME_MOST, given);
+    if (strncmp(name, "tfy.", 4) == 0)
+        return tfy__fail(EXIT_USAGE, "labels that start with 'tfy.' are Tiffany's own, so not '%s'", given);
+    json_t *value = strlen(equal + 1) <= TFY_LABEL_MOST ? json_string(equal + 1) : NULL;
+    if (!value)
+        return tfy__fail(EXIT_USAGE, "the label '%s' is not a text of at most %d bytes in UTF-8", name, TFY_LABEL_MOST);
+    return json_object_set_new(labels, name, value) == 0 ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
+static int read_labels(Start *start)
+{
+    const TfyArgs *args = start->args;
+    int status = (start->labels = json_object()) ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+    for (int i = 0; i < args->given_count && status == EXIT_DONE; i++)
+        if (args->given[i].option == OPT_LABEL) status = add_label(start->labels, args->given[i].value);
+    if (status == EXIT_DONE && json_object_size(start->labels) > TFY_LABELS_MOST)
+        return tfy__fail(EXIT_USAGE, "a run has %d labels at most", TFY_LABELS_MOST);
+    return status;
+}
+
+/* PROGRAM, or PROGRAM.WORKFLOW; *workflow: NULL: none is named. */
+static int read_words(Start *start, const char **workflow)
+{
+    const char *word = start->args->words[0], *dot = strchr(word, '.');
+    const int len = dot ? (int)(dot - word) : (int)strlen(word);
+    *workflow = dot ? dot + 1 : NULL;
+    const bool fits = snprintf(start->program_name, WORD_BYTES, "%.*s", len, word) < WORD_BYTES;
+    if (fits && tfy__program_name_fits(start->program_name) && (!dot || dot[1])) return EXIT_DONE;
+    return tfy__fail(EXIT_USAGE,
+                     "start takes the name of a deployed program, and of its workflow if it has several, such as shop "
+                     "or shop.order, not '%s'",
+                     word);
+}
+
+static int check_options(const TfyArgs *args)
+{
+    const char *id = args->option[OPT_RUN_ID], *pool = args->option[OPT_POOL];
+    if (id && !tfy__run_name_fits(id))
+        return tfy__fail(EXIT_USAGE, "--id takes 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
+    if (pool && !tfy__program_name_fits(pool))
+        return tfy__fail(EXIT_USAGE,
+                         "the name of a pool starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more "
+                         "at most, so '%s' cannot be one",
+                         pool);
+    return EXIT_DONE;
+}
+
+static int find_workflow(Start *start, const char *name)
+{
+    char how[WORD_BYTES + 40];
+    int status = tfy__program_deployed(start->cluster, start->program_name, &start->shared, &start->program);
+    if (status != EXIT_DONE) return status;
+    snprintf(how, sizeof how, "name one as in %s.WORKFLOW", start->program_name);
+    start->workflow = tfy__choose_workflow(tfy_shared_program(start->shared), name, how);
+    return start->workflow ? EXIT_DONE : EXIT_USAGE;
+}
+
+/* ---- its first record ---- */
+
+static void put_facts(void *arg, TfyBuffer *members)
+{
+    const Start *start = arg;
+    char user[256];
+    tfy__user_name(getuid(), user, sizeof user);
+    tfy__put_text(members, TFY_P_BY, user);
+    if (json_object_size(start->labels)) tfy__put_tree(members, TFY_P_LABELS, start->labels);
+    tfy__put_text(members, TFY_P_PROGRAM_NAME, start->program_name);
+}
+
+static int refuse_params(const Start *start)
+{
+    char words[2 * WORD_BYTES];
+    snprintf(words, sizeof words, "tfy start %s.%s", start->program_name, start->workflow->name);
+    tfy__params_usage(start->args->command, words, tfy_shared_program(start->shared), start->workflow, stderr);
+    return EXIT_USAGE;
+}
+
+/* A loop without a log says what it would record. */
+static int ask_loop(Start *start, const char *params)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const TfyProgram *program = tfy_shared_program(start->shared);
+    const TfyStart how = {.id = start->args->option[OPT_RUN_ID],
+                          .facts = put_facts,
+                          .arg = start,
+                          .run = start->run,
+                          .birth = &start->birth};
+    TfyLoop *loop = NULL;
+    int code = tfy_open(&loop, program, &(TfyOptions){.quiet = true}, error);
+    if (code == TFY_OK) code = tfy__submit_start(loop, program, start->workflow->name, params, &how, NULL, error);
+    if (loop) tfy_close(loop);
+    if (code == TFY_OK) return EXIT_DONE;
+    const bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0; /* the decoder names it by its path */
+    tfy__say("%s%s", param ? "--" : "", param ? error + 2 : error);
+    return code == TFY_E_INVALID ? refuse_params(start) : tfy__exit_status(code);
+}
+
+static int prepare(Start *start)
+{
+    TfyBuffer params = {0};
+    int status;
+    if (!tfy__params_json(start->workflow, start->args, &params))
+        status = refuse_params(start);
+    else if (params.failed)
+        status = tfy__fail(EXIT_BUG, "memory ran out");
+    else
+        status = ask_loop(start, params.data);
+    tfy__buffer_free(&params);
+    return status;
+}
+
+/* ---- submitting ---- */
+
+/* The run is known by its uuid, so it does no harm to do it again. */
+static int64_t submit(Start *start)
+{
+    TfyCluster *cluster = start->cluster;
+    const char *pool = start->args->option[OPT_POOL] ? start->args->option[OPT_POOL] : "default";
+    int64_t code = TFY_STORE_UNKNOWN;
+    bool unknown = false;
+    for (int i = 0; i < TRIES && (code == TFY_STORE_UNKNOWN || code == TFY_STORE_AWAY); i++) {
+        if (i) poll(NULL, 0, TRY_MS);
+        code = cluster->ops->queue(cluster, pool, start->program);
+        if (code > 0) code = cluster->ops->submit(cluster, code, &start->birth.row, start->birth.payload.data);
+        unknown |= code == TFY_STORE_UNKNOWN;
+    }
+    return unknown && code < 0 ? TFY_STORE_UNKNOWN : code;
+}
+
+static int put(Start *start)
+{
+    start->birth.row.program = start->program;
+    const int64_t id = submit(start);
+    if (id > 0) return EXIT_DONE;
+    if (id == TFY_STORE_UNKNOWN)
+        tfy__say("the answer got lost, and run %s may have started; with --id NAME a start can be repeated",
+                 start->run);
+    return tfy__cluster_failed(start->cluster, id);
+}
+
+/* ---- what becomes of it ---- */
+
+static int open_log(const Start *start, TfyLog **log)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const int code = tfy__shared_log_open(tfy__db_path(start->args), log, error);
+    return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+static bool same_args(const char *a, const char *b)
+{
+    size_t a_len = 0, b_len = 0;
+    const TfyLogRecord records[] = {tfy__record_of_payload(a), tfy__record_of_payload(b)};
+    const char *a_raw = tfy__record_raw(&records[0], TFY_P_ARGS, &a_len),
+               *b_raw = tfy__record_raw(&records[1], TFY_P_ARGS, &b_len);
+    return a_raw && b_raw && a_len == b_len && memcmp(a_raw, b_raw, a_len) == 0;
+}
+
+/* The run of that name may be there since before. */
+static int check_same(const Start *start)
+{
+    TfyLog *log;
+    TfyLogRun row;
+    TfyLogOutline outline = {0};
+    int status = open_log(start, &log);
+    if (status != EXIT_DONE) return status;
+    int code = tfy__log_find_run(log, start->birth.row.uuid, &row);
+    if (!code) code = tfy__log_outline(log, &row, &outline);
+    if (code)
+        status =
+            tfy__fail(EXIT_LOG, "run %s cannot be read, so whether it has these arguments is not known", start->run);
+    else if (!same_args(outline.birth, start->birth.payload.data))
+        status = tfy__fail(EXIT_DATA, "run %s has that name and other arguments; 'tfy inspect %s' shows them",
+                           start->run, start->run);
+    tfy__log_outline_free(&outline);
+    tfy__log_close(log, false);
+    return status;
+}
+
+/* Waits while the database is away, too. */
+static int await_end(const Start *start)
+{
+    TfyLog *log;
+    TfyLogRun row = {.state = TFY_TASK_READY};
+    int code = 0, status = open_log(start, &log);
+    if (status != EXIT_DONE) return status;
+    tfy__say("run %s", start->run);
+    do {
+        code = tfy__log_find_run(log, start->birth.row.uuid, &row);
+        if (code == 0 && row.state >= TFY_TASK_COMPLETED) break;
+        poll(NULL, 0, POLL_MS);
+    } while (code == 0 || code == TFY_STORE_AWAY);
+    status = code == 0 ? tfy__result_of(log, start->run) : tfy__fail(EXIT_LOG, "run %s cannot be read", start->run);
+    tfy__log_close(log, false);
+    return status;
+}
+
+static int report(const Start *start)
+{
+    if (start->args->option[OPT_RUN_ID]) {
+        const int status = check_same(start);
+        if (status != EXIT_DONE) return status;
+    }
+    if (start->args->option[OPT_START_WAIT]) return await_end(start);
+    puts(start->run);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+int tfy__cluster_start(const TfyArgs *args)
+{
+    Start start = {.args = args};
+    const char *workflow;
+    int status = check_options(args);
+    if (status == EXIT_DONE) status = read_words(&start, &workflow);
+    if (status == EXIT_DONE) status = read_labels(&start);
+    if (status == EXIT_DONE) status = tfy__db_cluster(args, &start.cluster);
+    if (status == EXIT_DONE) status = find_workflow(&start, workflow);
+    if (status == EXIT_DONE) status = prepare(&start);
+    if (status == EXIT_DONE) status = put(&start);
+    if (status == EXIT_DONE) status = report(&start);
+    tfy__buffer_free(&start.birth.payload);
+    tfy_shared_close(start.shared);
+    if (start.cluster) start.cluster->ops->close(start.cluster);
+    json_decref(start.labels);
+    return status;
+}
