@@ -61,7 +61,7 @@ run tfy signal "$(cat heard)" go 12
 check "a signal is taken" ended 0
 check "... once" within 10 sh -c 'test "$(tfy result "$(cat heard)")" = 12'
 run tfy signal "$(cat heard)" go 13
-check "... and not behind the end of its run" ended 1 "has ended"
+check "... and not behind the end of its run" ended 1 "already ended"
 tfy start waits.naps --n 1 >/dev/null
 child=$(children $worker | head -1)
 kill -SEGV $child

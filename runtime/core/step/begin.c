@@ -199,7 +199,6 @@ void tfy__step_begin_again(Step *step)
     free(step->hold);
     step->hold = NULL;
     step->call.attempt++;
-    step->call.fence = step->rest->run->log.owned.claims;
     step->call.record_type = result_record(step->call.site->tool);
     step->call.value_in_extra = false;
     step->call.tool = step->call.site->tool;

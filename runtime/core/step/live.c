@@ -203,6 +203,7 @@ void tfy__step_start_work(Step *step)
     call->state = NULL;
     if (injected(step) || registered(step)) return;
     if (performer) {
+        call->fence = step->rest->run->log.owned.claims;
         performer->start(call);
         return;
     }
