@@ -50,21 +50,19 @@ int tfy__db_runs(const TfyArgs *args, int (*look)(void *state, const TfyHistory 
 {
     TfyLog *log;
     TfyLogRun *runs = NULL;
-    char **names = NULL, id[37];
+    char id[37];
     uint32_t count = 0;
     int status = tfy__db_open(args, &log);
     if (status != EXIT_DONE) return status;
     if (args->word_count) {
         status = look_at(log, args->words[0], look, state);
-    } else if (tfy__log_runs(log, &runs, &names, &count) != TFY_OK) {
+    } else if (tfy__log_runs(log, &runs, NULL, &count) != TFY_OK) {
         status = tfy__fail(EXIT_LOG, "the runs cannot be read");
     }
     for (uint32_t i = 0; i < count; i++) {
         tfy__uuid_text(runs[i].uuid, id);
         if (status == EXIT_DONE) status = look_at(log, id, look, state);
-        free(names[i]);
     }
-    free(names);
     free(runs);
     tfy__log_close(log, false);
     return status;

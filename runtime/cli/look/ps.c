@@ -41,13 +41,18 @@ typedef struct Source {
     bool held; /* a process has it open for writing */
 } Source;
 
+/* What is read of a run to show it. */
+typedef struct Shown {
+    TfyLogOutline outline;
+    char *workflow; /* its root's, owned */
+} Shown;
+
 /* The runs of one database, or of all default ones, and which of them are shown. */
 typedef struct Listing {
     const TfyArgs *args;
     Source sources[TFY_DATABASES_MAX];
     uint32_t source_count;
-    TfyLogRun *runs;      /* owned, as are names and sources_of */
-    char **names;         /* of their root workflows */
+    TfyLogRun *runs;      /* owned, as is sources_of */
     uint32_t *sources_of; /* the database of each run */
     uint32_t asked;       /* the run whose `doubt` is known: its number from 1; 0: none */
     bool doubt;           /* a step of it is in doubt */
@@ -123,9 +128,8 @@ static bool is_state(const char *wanted, const char *state)
 
 static bool is_wanted(Listing *listing, uint32_t i)
 {
-    const char *state = listing->args->option[OPT_STATE], *workflow = listing->args->option[OPT_OF_WORKFLOW];
-    return (!state || is_state(state, run_state(listing, i))) &&
-           (!workflow || strcmp(workflow, listing->names[i]) == 0);
+    const char *state = listing->args->option[OPT_STATE];
+    return !state || is_state(state, run_state(listing, i));
 }
 
 static int check_options(const TfyArgs *args, uint64_t *limit)
@@ -149,8 +153,9 @@ static void add_raw(TfyBuffer *out, const char *name, const TfyLogRecord *record
     if (raw) tfy__buffer_printf(out, ",\"%s\":%.*s", name, (int)len, raw);
 }
 
-static void print_object(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
+static void print_object(Listing *listing, uint32_t i, const Program *program, const Shown *shown)
 {
+    const TfyLogOutline *outline = &shown->outline;
     const TfyLogRun *run = &listing->runs[i];
     const TfyLogRecord birth = tfy__record_of_payload(outline->birth), end = tfy__record_of_payload(outline->end),
                        bounds = outline_bounds(outline);
@@ -159,7 +164,7 @@ static void print_object(Listing *listing, uint32_t i, const Program *program, c
     tfy__uuid_text(run->uuid, uuid);
     tfy__buffer_printf(&out, "%s\n  {\"id\":%lld,\"run\":\"%s\",\"workflow\":", listing->shown ? "," : "",
                        (long long)run->id, uuid);
-    tfy__buffer_json_string(&out, listing->names[i], strlen(listing->names[i]));
+    tfy__buffer_json_string(&out, shown->workflow, strlen(shown->workflow));
     tfy__buffer_printf(&out, ",\"state\":\"%s\",\"started\":\"", run_state(listing, i));
     tfy__write_time(&out, run->started_ms);
     tfy__buffer_printf(&out, "\",\"program\":\"%s\"", program->hash);
@@ -264,8 +269,9 @@ static void print_titles(const Listing *listing)
     end_row(&out);
 }
 
-static void print_row(Listing *listing, uint32_t i, const Program *program, const TfyLogOutline *outline)
+static void print_row(Listing *listing, uint32_t i, const Program *program, const Shown *shown)
 {
+    const TfyLogOutline *outline = &shown->outline;
     const TfyLogRun *run = &listing->runs[i];
     const TfyLogRecord birth = tfy__record_of_payload(outline->birth), bounds = outline_bounds(outline);
     TfyBuffer out = {0}, what = {0};
@@ -279,10 +285,10 @@ static void print_row(Listing *listing, uint32_t i, const Program *program, cons
         tfy__buffer_printf(&out, "%-19s", started);
     tfy__db_add_took(&out, run->started_ms, run->ended_ms);
     if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, program->hash);
-    tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", listing->names[i]);
+    tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", shown->workflow);
     add_bounds(&what, &bounds);
     add_arguments(&what, &birth);
-    add_rest(listing, &out, what.data && !what.failed ? what.data : listing->names[i]);
+    add_rest(listing, &out, what.data && !what.failed ? what.data : shown->workflow);
     end_row(&out);
     tfy__buffer_free(&what);
 }
@@ -312,20 +318,50 @@ static int width_of_ids(const Listing *listing)
     return width < ID_WHOLE ? (int)width : ID_WHOLE;
 }
 
+/* A run whose first record is not there was removed meanwhile, or the database is damaged. */
+static int absent(Listing *listing, uint32_t i)
+{
+    TfyLogRun row;
+    const int code = tfy__log_find_run(source_of(listing, i)->log, listing->runs[i].uuid, &row);
+    return code == TFY_E_ABSENT ? 0 : code ? code : TFY_E_DATA;
+}
+
+/* 0, with a workflow if the run is there. */
+static int read_shown(Listing *listing, uint32_t i, Shown *shown)
+{
+    *shown = (Shown){.workflow = NULL};
+    const int code = tfy__log_outline(source_of(listing, i)->log, &listing->runs[i], &shown->outline);
+    if (code) return code == TFY_E_ABSENT ? absent(listing, i) : code;
+    const TfyLogRecord birth = tfy__record_of_payload(shown->outline.birth);
+    shown->workflow = tfy__record_workflow(&birth);
+    return shown->workflow ? 0 : TFY_E_NOMEM;
+}
+
+static void free_shown(Shown *shown)
+{
+    tfy__log_outline_free(&shown->outline);
+    free(shown->workflow);
+}
+
+static void print_run(Listing *listing, uint32_t i, const Shown *shown)
+{
+    const char *workflow = listing->args->option[OPT_OF_WORKFLOW];
+    const bool json = listing->args->option[OPT_JSON];
+    if (!shown->workflow || (workflow && strcmp(workflow, shown->workflow) != 0)) return;
+    if (!json && !listing->shown) print_titles(listing);
+    (json ? print_object : print_row)(listing, i, program_of(listing, i), shown);
+    listing->shown++;
+}
+
 static int print_runs(Listing *listing)
 {
-    const bool json = listing->args->option[OPT_JSON];
     int code = 0;
     for (uint32_t i = 0; !code && i < listing->count && listing->shown < listing->limit && !ferror(stdout); i++) {
-        TfyLogOutline outline;
+        Shown shown;
         if (!is_wanted(listing, i)) continue;
-        code = tfy__log_outline(source_of(listing, i)->log, &listing->runs[i], &outline);
-        if (code == TFY_E_ABSENT) code = 0; /* it was removed meanwhile */
-        if (code) break;
-        if (!json && !listing->shown) print_titles(listing);
-        (json ? print_object : print_row)(listing, i, program_of(listing, i), &outline);
-        listing->shown++;
-        tfy__log_outline_free(&outline);
+        code = read_shown(listing, i, &shown);
+        if (!code) print_run(listing, i, &shown);
+        free_shown(&shown);
     }
     return code;
 }
@@ -334,43 +370,36 @@ static int print_runs(Listing *listing)
 
 static void close_sources(Listing *listing)
 {
-    for (uint32_t i = 0; i < listing->count; i++) free(listing->names[i]);
     for (uint32_t i = 0; i < listing->source_count; i++) {
         tfy__log_close(listing->sources[i].log, false);
         free((char *)(uintptr_t)listing->sources[i].path);
     }
     free(listing->sources_of);
-    free(listing->names);
     free(listing->runs);
     free(listing->program.file);
 }
 
 /* Puts the runs of one more database before or among those that are there, newest first. Returns false if memory ran
  * out. */
-static bool merge_runs(Listing *listing, const TfyLogRun *runs, char **names, uint32_t count)
+static bool merge_runs(Listing *listing, const TfyLogRun *runs, uint32_t count)
 {
     const uint32_t total = listing->count + count;
     TfyLogRun *all = calloc((size_t)total + 1, sizeof *all);
-    char **all_names = calloc((size_t)total + 1, sizeof *all_names);
     uint32_t *from = calloc((size_t)total + 1, sizeof *from), i = 0, j = 0;
-    const bool ok = all && all_names && from;
+    const bool ok = all && from;
     for (uint32_t n = 0; ok && n < total; n++) {
         const bool old = j == count || (i < listing->count && listing->runs[i].started_ms > runs[j].started_ms);
-        all[n] = old ? listing->runs[i] : runs[j];
         from[n] = old ? listing->sources_of[i] : listing->source_count - 1;
-        all_names[n] = old ? listing->names[i++] : names[j++];
+        all[n] = old ? listing->runs[i++] : runs[j++];
     }
     if (!ok) {
         free(all);
-        free(all_names);
         free(from);
         return false;
     }
     free(listing->runs);
-    free(listing->names);
     free(listing->sources_of);
     listing->runs = all;
-    listing->names = all_names;
     listing->sources_of = from;
     listing->count = total;
     return true;
@@ -381,7 +410,7 @@ static int add_source(const TfyArgs *args, void *state)
 {
     Listing *listing = state;
     TfyLogRun *runs;
-    char **names, *path = strdup(tfy__db_path(args));
+    char *path = strdup(tfy__db_path(args));
     uint32_t count;
     Source *source = &listing->sources[listing->source_count];
     if (!path) return tfy__fail(EXIT_BUG, "memory ran out");
@@ -392,14 +421,12 @@ static int add_source(const TfyArgs *args, void *state)
         return status;
     }
     listing->source_count++;
-    const int code = tfy__log_runs(source->log, &runs, &names, &count);
+    const int code = tfy__log_runs(source->log, &runs, NULL, &count);
     source->held |= tfy__db_held(path);
     if (code == TFY_E_NOMEM) return tfy__fail(EXIT_BUG, "memory ran out");
     if (code) return tfy__fail(tfy__exit_status(code), "the runs of %s cannot be read; restore it from a copy", path);
-    const bool merged = merge_runs(listing, runs, names, count);
-    for (uint32_t i = 0; !merged && i < count; i++) free(names[i]);
+    const bool merged = merge_runs(listing, runs, count);
     free(runs);
-    free(names);
     return merged ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
 }
 

@@ -240,7 +240,8 @@ int tfy__log_program_hash(TfyLog *log, int64_t id, char hash[33], char **layout)
 /* Ids of unfinished runs, oldest first; *ids is malloc'ed. */
 int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count);
 
-/* All runs, newest first, for ps. *runs is malloc'ed; names[i] is the root workflow's name, malloc'ed. */
+/* All runs, newest first. *runs is malloc'ed; names[i] is the root workflow's name, malloc'ed. names NULL: they are not asked for,
+ * which saves a look-up of two rows for each run. */
 int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count);
 
 #endif

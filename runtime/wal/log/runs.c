@@ -72,9 +72,9 @@ int tfy__log_unfinished(TfyLog *log, int64_t **ids, uint32_t *count)
 
 int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
 {
-    Listing listing = {.log = log, .named = true};
+    Listing listing = {.log = log, .named = names != NULL};
     *runs = NULL;
-    *names = NULL;
+    if (names) *names = NULL;
     *count = 0;
     const int code = list_runs(&listing, false);
     if (code) return code;
@@ -88,7 +88,10 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
         listing.names[j] = name;
     }
     *runs = listing.runs;
-    *names = listing.names;
+    if (names)
+        *names = listing.names;
+    else
+        free(listing.names);
     *count = listing.count;
     return 0;
 }
