@@ -144,22 +144,16 @@ static int64_t queue;
 
 static void deploy(int64_t lease)
 {
-    TfyStore *store;
     char error[TFY_ERROR_TEXT];
     int64_t lease_ms;
-    TfyStoreProgram program = {
-        .id = 1, .tfyc = tfyg_program.tfyc, .source = tfyg_program.source, .layout = tfyg_program.layout};
+    TfyStoreProgram program = {.tfyc = tfyg_program.tfyc, .source = tfyg_program.source, .layout = tfyg_program.layout};
     memcpy(program.hash, tfyg_program.hash, sizeof program.hash);
     if (tfy__pg_cluster_open(&sender, &(TfyPgOpen){.address = postgres.address}, error) < 0) fail_msg("%s", error);
     const int64_t session = sender->ops->open_session(sender, &(TfyNewSession){.worker = "sender"}, &lease_ms);
     assert_true(session > 0);
     assert_int_equal(lease_ms, lease);
-    if (join(NULL, session, lease_ms, &store, error) < 0) fail_msg("%s", error);
-    assert_int_equal(store->ops->begin(store, &(TfyStoreHold){session, 1}), 0);
-    assert_int_equal(store->ops->put_program(store, &program), 0);
-    assert_int_equal(store->ops->commit(store), 0);
-    store->ops->close(store, true);
-    assert_int_equal(sender->ops->end_session(sender, session, 1, 0, "it is done"), 1);
+    assert_int_equal(sender->ops->end_session(sender, session, 0, 0, "it is done"), 1);
+    assert_int_equal(sender->ops->keep_program(sender, &program), 1);
     queue = sender->ops->queue(sender, "default", 1);
     assert_true(queue > 0);
 }

@@ -478,6 +478,44 @@ static void test_claims_at_once(void **state)
                      MANY);
 }
 
+typedef struct Deployer {
+    TfyCluster *cluster;
+    uint8_t first; /* of its programs */
+    int code;
+} Deployer;
+
+static void *deploy_all(void *state)
+{
+    enum { ROUNDS = 60, PROGRAMS = 8 };
+    Deployer *deployer = state;
+    TfyStoreProgram program = {.tfyc = "1.0", .source = "", .layout = "{\"version\":1}"};
+    for (int i = 0; i < ROUNDS && deployer->code >= 0; i++) {
+        program.hash[0] = (uint8_t)((deployer->first + i) % PROGRAMS + 1);
+        const int64_t id = deployer->cluster->ops->keep_program(deployer->cluster, &program);
+        deployer->code = id < 0 ? (int)id : deployer->cluster->ops->deploy(deployer->cluster, "shop", id);
+    }
+    return NULL;
+}
+
+/* Several deploy at once: each program is kept once, and the name has one of them. */
+static void test_deployments_at_once(void **state)
+{
+    static Deployer deployers[THREADS];
+    pthread_t threads[THREADS];
+    World *world = *state;
+    for (int i = 0; i < THREADS; i++) {
+        deployers[i] = (Deployer){.cluster = open_cluster(world), .first = (uint8_t)i};
+        assert_int_equal(pthread_create(&threads[i], NULL, deploy_all, &deployers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        if (deployers[i].code < 0) fail_msg("%s", deployers[i].cluster->error);
+        deployers[i].cluster->ops->close(deployers[i].cluster);
+    }
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.program"), 8);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.deployment"), 1);
+}
+
 /* Connections of the first session that are in a transaction. */
 static int64_t half_open(const World *world)
 {
@@ -652,6 +690,7 @@ static void test_everybody_at_once(void **state)
     X(test_mail) X(test_verdicts)
 #define EACH_SERVER_TEST(X)                                                                                            \
     X(test_claims_at_once)                                                                                             \
+    X(test_deployments_at_once)                                                                                        \
     X(test_everybody_at_once)                                                                                          \
     X(test_half_a_commit_does_not_hold_up_the_end)
 
