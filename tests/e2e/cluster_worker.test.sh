@@ -18,7 +18,7 @@ workflow hears() -> int {
     return n
 }
 EOF
-tfy db create "$TFY_DB" --lease 4s >/dev/null
+tfy db create "$TFY_DB" --lease 6s >/dev/null
 tfy deploy orders.tfy >/dev/null
 tfy deploy waits.tfy >/dev/null
 begin() { # NAME FILES…: $worker, and NAME.log
@@ -90,8 +90,8 @@ check "a process that is frozen does not keep the others" within 30 has_ended $(
 pkill -KILL -P $east
 kill -KILL $east
 wait $east 2>/dev/null
-check "a process that was frozen is killed at its deadline" within 20 grep -q "killed (Killed); it is started again" west.log
-check "a worker that is killed is missed after a lease" within 20 sh -c '[ "$(psql -h "$0" -U tfy -d tfy -qAtc "select count(*) from tfy.session where why like '"'it committed nothing%'"'")" -ge 1 ]' "$pg"
+check "a process that was frozen is killed at its deadline" within 40 grep -q "killed (Killed); it is started again" west.log
+check "a worker that is killed is missed after a lease" within 40 sh -c '[ "$(psql -h "$0" -U tfy -d tfy -qAtc "select count(*) from tfy.session where why like '"'it committed nothing%'"'")" -ge 1 ]' "$pg"
 settled() # all have ended, or are in doubt
 {
     [ "$(sql "select count(*) from tfy.run where state < 12")" = "$(tfy ps --state doubt --limit 1000 --json | grep -c '"run"')" ]

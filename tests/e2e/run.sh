@@ -14,7 +14,7 @@ export CFLAGS="${CFLAGS--O0 -g0 -Wl,-S}"
 unset TFY_DB TFY_LLM_URL TFY_LLM_MODEL TFY_LLM_KEY TFY_LLM_KEY_FILE
 
 if [ $# = 0 ]; then
-    longest="serve_page examples serve_routes renamed mcp_waits serve_schedules window mcp http mcp_inspector serve_bounds serve_door sockets mcp_programs codegen mcp_http mcp_serve mcp_conformance serve_deploy mcp_review serve_events resume aimock budgets land agents"
+    longest="serve_page cluster_worker demo_cluster examples serve_routes renamed mcp_waits serve_schedules window mcp http mcp_inspector serve_bounds serve_door sockets mcp_programs codegen mcp_http mcp_serve mcp_conformance serve_deploy mcp_review serve_events resume aimock budgets land agents"
     for file in $(printf "$here/%s.test.sh\n" $longest) "$here"/*.test.sh; do
         name=$(basename "$file" .test.sh)
         case " ${E2E_SKIP:-} " in *" $name "*) continue ;; esac
