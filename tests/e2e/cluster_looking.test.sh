@@ -41,10 +41,6 @@ check "a server that is not there: 74, in one line" ended 74 "failed: No such fi
 
 # ---- runs that nobody has taken yet ----
 
-top=$here/../..
-CC=${CC:-cc}
-if nm "$build/runtime/libtfy.a" 2>/dev/null | grep -q __asan_init; then CFLAGS="$CFLAGS -fsanitize=address,undefined" CC=clang; fi
-export CC CFLAGS
 cat >looked.tfy <<'END'
 tool slow(n: int) -> string once = exec ["sleep", "60"]
 workflow main(n: int) -> int {
@@ -73,20 +69,15 @@ workflow doubts() -> string {
     return yield slow(1)
 }
 END
-tfy build --shared looked.tfy -o looked.so >/dev/null
-# shellcheck disable=SC2086 # flags are words
-$CC $CFLAGS -std=gnu11 -D_GNU_SOURCE -I "$top/runtime" "$here/cluster_hand.c" -o hand -rdynamic -Wl,--whole-archive "$build/runtime/libtfy.a" \
-    -Wl,--no-whole-archive -lsqlite3 -ljansson -lcurl -lpcre2-8 -lpthread -lm
 psql -h "$pg" -U tfy -d tfy -qc "drop schema tfy cascade; drop schema saved cascade" 2>/dev/null
 tfy db create "$TFY_DB" --lease 3s >/dev/null
-starts() { ./hand "$TFY_DB" ./looked.so submit "$@"; }
 
 run tfy ps
 check "a database without runs" ended 0 "has no runs yet"
-./hand "$TFY_DB" ./looked.so deploy
-main=$(starts main '{"n":4}')
-family=$(starts family '{}')
-asks=$(starts asks '{}')
+tfy deploy looked.tfy >/dev/null
+main=$(tfy start looked.main --n 4)
+family=$(tfy start looked.family)
+asks=$(tfy start looked.asks)
 run tfy ps
 check "runs that nobody has taken are queued" [ "$(grep -c queued out)" = 3 ]
 run tfy inspect "$main"
@@ -141,7 +132,7 @@ run tfy stats
 check "stats" printed "runs       3, 0 failed, 1 cancelled"
 run tfy diff "$main" "$family"
 check "diff: 1" ended 1
-family=$(starts family '{}')
+family=$(tfy start looked.family)
 check "a run with children ends" within 20 stands "$family" completed
 run tfy tasks "$family"
 check "tasks" printed "join"
@@ -187,7 +178,7 @@ check "... nor an answer: 1" ended 1 "has already ended"
 
 # ---- a step in doubt ----
 
-doubts=$(starts doubts '{}')
+doubts=$(tfy start looked.doubts)
 check "a run that works is running" within 20 stands "$doubts" running
 begun() { tfy inspect "$doubts" | grep -q "waits for the result of slow"; }
 check "... and inspect says at what" within 20 begun
