@@ -65,9 +65,10 @@ kill -KILL "$east"
 wait "$east" 2>/dev/null || true
 east=
 begin north; east=$!
+doubtful() { "$tfy" ps --state doubt --limit 100000 --json | sed -n 's/.*"run": *"\([0-9a-f-]*\)".*/\1/p'; }
 tries=0
-until [ "$(sql "select count(*) from tfy.run where state < 12 and owner is null")" = 0 ] && [ "$(done_count)" -ge $((orders * 9 / 10)) ]; do
-    sleep 0.2
+until [ "$(($(done_count) + $(doubtful | wc -l)))" -ge "$orders" ]; do # the others wait for a person
+    sleep 0.5
     [ $((tries += 1)) -lt 600 ] || { echo "the runs do not end" >&2; exit 1; }
 done
 sql "select '  session ' || id || ' of ' || worker || ': ' || coalesce(why, 'it lives') from tfy.session order by id"
@@ -77,7 +78,7 @@ sql "select '  session ' || id || ' of ' || worker || ': ' || coalesce(why, 'it 
 say "What a person has to say: charges that had begun, and whose end nobody knows"
 last=-1
 while [ "$(done_count)" -lt "$orders" ]; do
-    for run in $("$tfy" ps --state doubt --limit 100000 --json | sed -n 's/.*"run": *"\([0-9a-f-]*\)".*/\1/p'); do
+    for run in $(doubtful); do
         if grep -q "^end $run/1/2 " ledger.txt; then
             echo "  $run: the ledger has its end; it is done"
             "$tfy" resolve "$run" 2 --done "\"charged $("$tfy" inspect "$run" --json | sed -n 's/.*"cents": *\([0-9]*\).*/\1/p' | head -1)\""
