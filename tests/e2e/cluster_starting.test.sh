@@ -152,9 +152,38 @@ run tfy deploy weigh.tfy
 check "a program is deployed without the C of its tools" ended 0
 run tfy start weigh --grams 5
 check "and started" grep -q "$uuid" out
+cat >weigh.c <<'END'
+#include "weigh.h"
+
+bool weigh(TfyTask *task, int64_t grams, int64_t *out)
+{
+    (void)task;
+    *out = 2 * grams;
+    return true;
+}
+END
+tfy build --shared weigh.tfy weigh.c -o weigh.so >/dev/null
+tfy worker weigh.so >worker4.out 2>&1 &
+worker=$!
+run tfy start weigh --wait
+check "a worker that has the C executes it" printed_exactly 4
+kill $worker
+wait $worker
 
 # ---- a database that is away ----
 
+tfy start shop.audit --wait >waited.out 2>waited.err &
+waiting=$!
+check "a run is waited for" within 10 grep -q 'run ' waited.err
+pg_stops
+sleep 1
+pg_starts
+tfy worker shop.tfy >worker3.out 2>&1 &
+worker=$!
+wait $waiting
+check "also while the database is away" same "$?,$(cat waited.out)" 0,1
+kill $worker
+wait $worker
 pg_stops
 run tfy start shop.audit
 check "a database that is away is named" ended 74 "host=$pg"
