@@ -32,6 +32,7 @@ typedef struct Postgres {
     uid_t user;
     gid_t group;
     pid_t pid;           /* of the server; 0: it does not run */
+    bool syncs;          /* it waits for its disk */
     char address[256];   /* of database tfy, without tables at first */
     TfyPgAddress parsed; /* the same for link */
     TfyPgLink link;      /* of the test itself */
@@ -125,7 +126,7 @@ static inline bool postgres_start(Postgres *server)
                            "-c",
                            "max_wal_size=4GB",
                            "-c",
-                           "fsync=off",
+                           server->syncs ? "fsync=on" : "fsync=off",
                            NULL};
     server->pid = postgres_run(server, "postgres", words);
     for (int i = 0; i < 600 && !postgres_answers(server); i++) poll(NULL, 0, 20);
@@ -211,10 +212,10 @@ static inline void postgres_remove(Postgres *server)
     server->directory[0] = '\0';
 }
 
-/* Starts a server; false: there is none on this machine, or it does not start (then a message says so). */
+/* Starts a server, with what `syncs` says; false: there is none on this machine, or it does not start (then a message says so). */
 static inline bool postgres_make(Postgres *server)
 {
-    *server = (Postgres){0};
+    *server = (Postgres){.syncs = server->syncs};
     if (!postgres_find(server)) return false;
     const struct passwd *user = getpwnam("postgres");
     if (!user) user = getpwnam("nobody");

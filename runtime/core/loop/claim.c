@@ -161,12 +161,13 @@ bool tfy__claim_note(Run *run)
     return ticket > 0;
 }
 
-/* The row of its program; 0: nobody has deployed it yet, so it has no runs. The database is asked once a second. */
+/* The row of its program; 0: nobody has deployed it yet, so it has no runs. The database is asked once a second, for which the
+ * loop wakes. */
 static int64_t program_row(TfyLoop *loop)
 {
-    if (loop->now_ns < loop->deployed_look_ns) return 0;
+    if (loop->now_ns < loop->deployed_look_ns && loop->deployed_look_ns != INT64_MAX) return 0;
     const int64_t row = tfy__loaded_row(loop, loop->programs.first);
-    if (row < 0) loop->deployed_look_ns = loop->now_ns + LOOK_MS * INT64_C(1000000);
+    loop->deployed_look_ns = row < 0 ? loop->now_ns + LOOK_MS * INT64_C(1000000) : INT64_MAX;
     return row < 0 ? 0 : row;
 }
 

@@ -574,6 +574,7 @@ static int64_t poll_timeout(TfyLoop *loop, bool block)
     if (loop->draining && loop->drain_until_ns < next_ns) next_ns = loop->drain_until_ns;
     if (loop->park_list.first && loop->park_list.first->park_look_ns < next_ns)
         next_ns = loop->park_list.first->park_look_ns;
+    if (loop->options.hub && !loop->draining && loop->deployed_look_ns < next_ns) next_ns = loop->deployed_look_ns;
     int64_t wait_ns = next_ns == INT64_MAX ? -1 : next_ns > loop->now_ns ? next_ns - loop->now_ns : 0;
     if (tfy__log_full(loop->log) && (wait_ns < 0 || wait_ns > FULL_PAUSE_NS)) wait_ns = FULL_PAUSE_NS;
     if (has_files(loop) && (wait_ns < 0 || wait_ns > LOOK_NS)) wait_ns = LOOK_NS;

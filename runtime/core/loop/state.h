@@ -163,7 +163,7 @@ struct TfyLoop {
     int64_t park_next_ms;  /* when the first of them must be back in memory */
     uint64_t wake_timer;
     const TfyClaim *claim;    /* of the run that is being resumed; NULL: it was this session's before */
-    int64_t deployed_look_ns; /* when the row of its program is looked for again */
+    int64_t deployed_look_ns; /* when the row of its program is looked for; INT64_MAX: it is known */
     uint64_t beat_timer;      /* renews the lease of a shared database's session */
     bool wake_due;            /* that time has come */
     Run *snapshots_due;       /* runs whose snapshot is due */

@@ -1,0 +1,224 @@
+/* bench_cluster.c: a process that executes runs of a database of PostgreSQL, against a bare client of the same server: single commits
+ * one after the other, and rows by thousands; and how fast runs change hands. The server waits for its disk, as usual. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stddef.h>
+
+#include "bench.h"
+
+#define fail_msg(...) bench_die(__VA_ARGS__)
+#include "../cluster/postgres.h"
+
+#include "hub/hub_cluster.h"
+#include "wal/store/pg_cluster.h"
+
+enum { STEPS = 1000, RUNS = 10000, CLAIMS = 50000, AT_A_TIME = 256, BY = 1000, LEASE_MS = 30000 };
+
+static Postgres postgres;
+static TfyCluster *sender;
+static int64_t program, queue;
+
+static TfyCluster *reach(void)
+{
+    TfyCluster *cluster;
+    char error[TFY_ERROR_TEXT] = "";
+    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = postgres.address}, error) < 0) bench_die("%s", error);
+    return cluster;
+}
+
+/* A database with tables and the program. */
+static void begin(void)
+{
+    TfyStoreProgram row = {.tfyc = tfyg_program.tfyc, .source = tfyg_program.source, .layout = tfyg_program.layout};
+    memcpy(row.hash, tfyg_program.hash, sizeof row.hash);
+    if (!postgres_fresh(&postgres, &(TfyPgMake){.lease_ms = LEASE_MS})) bench_die("no database");
+    sender = reach();
+    program = sender->ops->keep_program(sender, &row);
+    queue = sender->ops->queue(sender, "default", program);
+    if (program <= 0 || queue <= 0) bench_die("%s", sender->error);
+}
+
+static void end(void)
+{
+    sender->ops->close(sender);
+}
+
+static void submit(const char *workflow, int steps)
+{
+    static uint32_t number;
+    char birth[300], uuid[37];
+    number++;
+    TfyLogRun row = {.root = 1, .program = program, .started_ms = 1700000000000};
+    memcpy(row.uuid + 12, &number, sizeof number);
+    tfy__uuid_text(row.uuid, uuid);
+    snprintf(birth, sizeof birth,
+             "{\"run\":\"%s\",\"tid\":1,\"path\":\"1\",\"workflow\":\"%s\",\"args\":{\"count\":%d},\"seed\":\"%016x\","
+             "\"fuel\":%d}",
+             uuid, workflow, steps, number, (int)TFY_FUEL_SLICE);
+    if (sender->ops->submit(sender, queue, &row, birth) <= 0) bench_die("%s", sender->error);
+}
+
+/* ---- ours ---- */
+
+static int join(void *state, int64_t session, int64_t lease_ms, TfyStore **store, char *error_text)
+{
+    (void)state;
+    const TfyPgOpen open = {.address = postgres.address, .session = session, .lease_ms = lease_ms};
+    return tfy__pg_open(store, &open, error_text);
+}
+
+static void *drain_at_end(void *loop)
+{
+    while (postgres_number(&postgres, "select count(*) from tfy.run where state < 12")) usleep(2000);
+    tfy_drain(loop, 0);
+    return NULL;
+}
+
+/* Executes all runs of the database; seconds. */
+static double execute(void)
+{
+    TfyHub *hub;
+    TfyLoop *loop;
+    pthread_t waiting;
+    char error[TFY_ERROR_TEXT] = "";
+    const TfyHubOpen open = {.cluster = reach(), .join = join, .session = {.worker = "bench"}};
+    const double begun = bench_seconds();
+    if (tfy__hub_cluster_open(&hub, &open, error) < 0) bench_die("%s", error);
+    if (tfy_open(&loop, &tfyg_program, &(TfyOptions){.hub = hub, .quiet = true, .stay = true}, error) < 0)
+        bench_die("%s", error);
+    if (pthread_create(&waiting, NULL, drain_at_end, loop) != 0) bench_die("no thread");
+    if (tfy_run(loop) != TFY_E_STATE) bench_die("the run failed");
+    const double took = bench_seconds() - begun;
+    pthread_join(waiting, NULL);
+    tfy_close(loop);
+    tfy__hub_cluster_close(hub, true);
+    return took;
+}
+
+/* ---- a bare client ---- */
+
+static const char bare_payload[] = "{\"tool\":\"look_at\",\"digest\":\"8d71d295eacf0329\",\"value\":7}";
+
+static void ask_bare(TfyPgAsk *ask)
+{
+    TfyPgResult *result;
+    if (tfy__pg_one(&postgres.link, ask, &result) != 0) bench_die("%s", postgres.link.error);
+    postgres.link.api->clear(result);
+}
+
+static void make_bare(void)
+{
+    postgres_do(&postgres, "drop table if exists bare");
+    postgres_do(&postgres,
+                "create table bare(run int8, ts int8, chain int8, step int8, lsn int8, prev int8, task int4, "
+                "point int4, type int2, v int2, payload text, primary key(run, lsn))");
+}
+
+/* Commits a second, of one row each. */
+static double bare_commits(int count)
+{
+    make_bare();
+    const double begun = bench_seconds();
+    for (int i = 0; i < count; i++) {
+        TfyPgAsk ask;
+        tfy__pg_ask_text(&ask, "INSERT INTO bare VALUES (1, 1, 1, 1, $1, 1, 1, 1, 1, 1, $2)", "insert");
+        tfy__pg_ask_word(&ask, i);
+        tfy__pg_ask_bytes(&ask, bare_payload, sizeof bare_payload - 1, TFY_PG_TEXT);
+        ask_bare(&ask);
+    }
+    return count / (bench_seconds() - begun);
+}
+
+/* Rows a second, by a thousand in each commit. */
+static double bare_rows(int count)
+{
+    TfyPgColumn lsn = {0}, payload = {0};
+    make_bare();
+    const double begun = bench_seconds();
+    for (int i = 0; i < count; i += BY) {
+        TfyPgAsk ask;
+        tfy__pg_column_start(&lsn, TFY_PG_I8);
+        tfy__pg_column_start(&payload, TFY_PG_TEXT);
+        for (int k = 0; k < BY; k++) {
+            tfy__pg_column_word(&lsn, TFY_PG_I8, i + k);
+            tfy__pg_column_bytes(&payload, bare_payload, sizeof bare_payload - 1);
+        }
+        tfy__pg_ask_text(
+            &ask,
+            "INSERT INTO bare SELECT n / 14, 1, 1, 1, n, 1, 1, 1, 1, 1, t FROM unnest($1::int8[], $2::text[]) u(n, t)",
+            "insert");
+        if (!tfy__pg_ask_column(&ask, &lsn) || !tfy__pg_ask_column(&ask, &payload)) bench_die("no memory");
+        ask_bare(&ask);
+    }
+    const double took = bench_seconds() - begun;
+    tfy__pg_column_free(&lsn);
+    tfy__pg_column_free(&payload);
+    return count / took;
+}
+
+/* ---- the figures ---- */
+
+static void measure_sequence(void)
+{
+    double ratios[BENCH_ROUNDS];
+    for (int round = 0; round < BENCH_ROUNDS; round++) {
+        begin();
+        submit("keep", STEPS);
+        const double bare = bare_commits(STEPS), ours = STEPS / execute();
+        fprintf(stderr, "once steps of one run: %.0f/s, bare commits: %.0f/s\n", ours, bare);
+        ratios[round] = ours / bare;
+        end();
+    }
+    bench_report("once steps of one run in PostgreSQL, against bare single commits (share of their rate)",
+                 bench_median(ratios), ">=", 0.8);
+}
+
+static void measure_crowd(void)
+{
+    double ratios[BENCH_ROUNDS];
+    for (int round = 0; round < BENCH_ROUNDS; round++) {
+        begin();
+        for (int i = 0; i < RUNS; i++) submit("look", 10);
+        const double bare = bare_rows(10 * RUNS), ours = 10 * RUNS / execute();
+        fprintf(stderr, "steps of 10,000 runs: %.0f/s, bare rows by thousands: %.0f/s\n", ours, bare);
+        ratios[round] = ours / bare;
+        end();
+    }
+    bench_report("pure steps of 10,000 runs in PostgreSQL, against bare rows by thousands (share of their rate)",
+                 bench_median(ratios), ">=", 0.35);
+}
+
+static void measure_claims(void)
+{
+    TfyClaimed claimed[AT_A_TIME];
+    int64_t lease_ms;
+    int count = 0;
+    begin();
+    postgres_do(&postgres,
+                "insert into tfy.run(uuid, program, queue, rank, state, root, started, sum) "
+                "select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, %lld, %lld, n, 1, 1, 1, 0 "
+                "from generate_series(1, %d) n",
+                (long long)program, (long long)queue, CLAIMS);
+    const int64_t session = sender->ops->open_session(sender, &(TfyNewSession){.worker = "bench"}, &lease_ms);
+    const double begun = bench_seconds();
+    for (int got = 1; got > 0; count += got) {
+        got = sender->ops->claim(sender, session, queue, claimed, AT_A_TIME);
+        if (got < 0) bench_die("%s", sender->error);
+    }
+    bench_report("runs a second that one worker claims, 256 at a time", count / (bench_seconds() - begun), ">=", 20000);
+    end();
+}
+
+int main(void)
+{
+    postgres.syncs = true;
+    if (!postgres_make(&postgres)) {
+        fprintf(stderr, "bench: PostgreSQL is not installed; its figures are left out\n");
+        return 0;
+    }
+    measure_sequence();
+    measure_crowd();
+    measure_claims();
+    postgres_remove(&postgres);
+    return 0;
+}
