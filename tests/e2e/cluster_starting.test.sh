@@ -165,7 +165,7 @@ END
 tfy build --shared weigh.tfy weigh.c -o weigh.so >/dev/null
 tfy worker weigh.so >worker4.out 2>&1 &
 worker=$!
-run tfy start weigh --wait
+run timeout 8 tfy start weigh --wait # well below a third of the lease, at which an idle worker wakes
 check "a worker that has the C executes it" printed_exactly 4
 kill $worker
 wait $worker
