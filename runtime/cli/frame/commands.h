@@ -132,7 +132,8 @@
         OPT(DB) | OPT(DIR) | OPT(JSON), 2, -1)                                                                         \
     ROW(wal_export, "wal export", "RUN", "write a run's records as JSON lines, one file per task", OPT(DB) | OPT(OUT), \
         1, 1, .shared = true)                                                                                          \
-    ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1)   \
+    ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1,   \
+        .shared = true)                                                                                                \
     ROW(db_create, "db create", "postgresql://...", "make the tables of Tiffany in a database of PostgreSQL", 0, 1, 1, \
         .more = MORE(LEASE) | MORE(ALLOW_LOSSY))                                                                       \
     ROW(db_check, "db check", "postgresql://...",                                                                      \

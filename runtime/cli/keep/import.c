@@ -1,9 +1,10 @@
 /* import.c: tfy wal import: imports runs that tfy wal export wrote. It reads and checks everything before it writes,
- * and imports a run in one commit: the database has the whole run or nothing of it. */
+ * and imports a run in one commit: the file or the database of PostgreSQL has the whole run or nothing of it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/cluster/carry.h"
 #include "cli/frame/commands.h"
 #include "cli/keep/exported.h"
 #include "wal/keep/import.h"
@@ -33,19 +34,57 @@ static void tell(const TfyHistory *history, int64_t doubts, bool json)
              doubts ? "; steps under way are in doubt now, 'tfy inspect' shows them" : "");
 }
 
-static int write_run(TfyLog *log, TfyExported *exported, bool json)
+/* Where the runs go: a file, or a database of PostgreSQL. */
+typedef struct Place {
+    TfyLog *log;
+    bool shared;
+    TfyCarry carry; /* of a shared database; has the log, too */
+} Place;
+
+static int open_file(const TfyArgs *args, Place *place, char *error)
+{
+    const TfyLogOptions options = {.path = tfy__db_path(args), .no_thread = true};
+    const int code = tfy__log_open(&place->log, &options, error);
+    if (code) return code;
+    const TfyTicket ticket = tfy__log_opened(place->log, tfy_version(), "imports");
+    if (ticket >= 0) return 0;
+    tfy__log_error_text(place->log, error);
+    return (int)ticket;
+}
+
+static int open_place(const TfyArgs *args, Place *place, char *error)
+{
+    *place = (Place){.shared = tfy__db_is_shared(args)};
+    if (!place->shared) return open_file(args, place, error);
+    const int code = tfy__carry_open(tfy__db_path(args), &place->carry, error);
+    place->log = place->carry.log;
+    return code;
+}
+
+static int close_place(Place *place, char *error)
+{
+    return place->shared ? tfy__carry_close(&place->carry, error) : tfy__log_close_saying(place->log, true, error);
+}
+
+static int put_run(Place *place, TfyHistory *history, int64_t *doubts, char *why)
+{
+    const int code = place->shared ? tfy__carry_place(&place->carry, history, why) : 0;
+    return code ? code : tfy__import_run(place->log, history, doubts, why);
+}
+
+static int write_run(Place *place, TfyExported *exported, bool json)
 {
     int64_t doubts = 0;
     char why[TFY_ERROR_TEXT] = "";
-    int code = tfy__import_run(log, exported->history, &doubts, why);
+    int code = put_run(place, exported->history, &doubts, why);
     if (code == TFY_E_DATA)
         return tfy__log_refuse(exported->error, code, "%s: %.400s; it was not imported", exported->name, why);
     if (code) return tfy__log_refuse(exported->error, code, "%s", why);
-    if ((code = tfy__log_sync(log))) {
-        tfy__log_error_text(log, exported->error);
-        return code;
+    if ((code = place->shared ? tfy__carry_sync(&place->carry) : tfy__log_sync(place->log))) {
+        tfy__log_error_text(place->log, exported->error);
+        return place->shared ? TFY_E_IO : code;
     }
-    tfy__import_epoch(log, exported->epoch);
+    if (!place->shared) tfy__import_epoch(place->log, exported->epoch);
     tell(exported->history, doubts, json);
     return 0;
 }
@@ -53,19 +92,15 @@ static int write_run(TfyLog *log, TfyExported *exported, bool json)
 static int import_all(const TfyArgs *args, TfyExported *exported, int count)
 {
     char error[TFY_ERROR_TEXT] = "";
-    TfyLog *log;
-    const TfyLogOptions options = {.path = tfy__db_path(args), .no_thread = true};
-    int code = tfy__log_open(&log, &options, error);
-    if (code) return tfy__fail(tfy__exit_status(code), "%s", error);
-    const TfyTicket ticket = tfy__log_opened(log, tfy_version(), "imports");
-    if (ticket < 0) code = (int)ticket;
-    int status = tfy__exit_status(code);
+    Place place;
+    int code = open_place(args, &place, error);
+    int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : EXIT_DONE;
     for (int i = 0; i < count && !code; i++) {
-        code = write_run(log, &exported[i], args->option[OPT_JSON]);
+        code = write_run(&place, &exported[i], args->option[OPT_JSON]);
         if (code) status = tfy__fail(tfy__exit_status(code), "%s", exported[i].error);
         if (code == TFY_E_STATE || code == TFY_E_DATA) code = 0; /* this run is refused; the others may follow */
     }
-    const int closed = tfy__log_close_saying(log, true, error);
+    const int closed = close_place(&place, error);
     if (closed && status == EXIT_DONE) status = tfy__fail(tfy__exit_status(closed), "%s", error);
     return tfy__flush_stdout(status);
 }

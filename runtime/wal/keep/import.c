@@ -50,6 +50,11 @@ typedef struct Importing {
     uint32_t born;     /* number of tasks that have their row */
 } Importing;
 
+static const char *name_of(const TfyLog *log)
+{
+    return log->path ? log->path : "the database";
+}
+
 static bool is_there(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run, int *code)
 {
     pthread_mutex_lock(&log->store_mutex);
@@ -68,7 +73,7 @@ static bool is_there(TfyLog *log, const uint8_t uuid[16], TfyLogRun *run, int *c
 static void bear_task(Importing *importing, int64_t lsn)
 {
     TfyLogTask *task = &importing->tasks[importing->born++];
-    task->born = lsn;
+    task->born = lsn; /* 0: the record that comes next */
     task->head = 0;
     task->chain = 0;
     tfy__log_add_task(importing->log, task);
@@ -81,7 +86,7 @@ static int append_records(Importing *importing)
         const TfyLogRecord *record = &history->records[i];
         TfyLogTask *task = &importing->tasks[history->record_tasks[i]];
         const TfyStoreGap *gap = tfy__history_gap(history, record->lsn);
-        if (record->type == TFY_R_INSTRUCTION_START) bear_task(importing, importing->log->last + 1);
+        if (record->type == TFY_R_INSTRUCTION_START) bear_task(importing, 0);
         const TfyTicket ticket = gap ? tfy__log_copy_behind_gap(importing->log, task, record, gap->chain)
                                      : tfy__log_copy(importing->log, task, record);
         if (ticket < 0) return (int)ticket;
@@ -110,38 +115,59 @@ static int queue_programs(Importing *importing)
     return id < 0 ? (int)id : 0;
 }
 
+/* The number here of a task of the history. */
+static int64_t number_task(Importing *importing, int64_t tid)
+{
+    TfyLog *log = importing->log;
+    const int64_t distance = tid - importing->history->run.root;
+    if (log->shared) return tfy__log_owned_tid(&importing->run, distance + 1);
+    log->next_tid = importing->run.root + distance + 1;
+    return importing->run.root + distance;
+}
+
+static void number_run(Importing *importing)
+{
+    TfyLog *log = importing->log;
+    const TfyHistory *history = importing->history;
+    int64_t last = history->run.root;
+    for (uint32_t i = 0; i < history->task_count; i++)
+        if (history->tasks[i].tid > last) last = history->tasks[i].tid;
+    importing->run = history->run;
+    if (log->shared) tfy__log_own(log, &importing->run, (uint32_t)(last - history->run.root + 1));
+    importing->run.root = log->shared ? tfy__log_owned_tid(&importing->run, 1) : log->next_tid;
+    importing->run.imported = (log->shared ? 0 : log->last) + history->record_count;
+    importing->run.lsn = importing->run.snap = 0;
+}
+
 static int begin_run(Importing *importing)
 {
     TfyLog *log = importing->log;
     TfyHistory *history = importing->history;
-    const int64_t first_tid = log->next_tid;
-    importing->run = history->run;
-    importing->run.root = first_tid;
+    number_run(importing);
     /* Its snapshot has another database's numbers: it resumes from its records, or from where they start. */
     importing->run.parked_ms = importing->run.parked_at_ms = 0;
     /* Unset until these records have numbers here. */
     importing->run.moved_lsn = importing->run.base_lsn = importing->run.options_lsn = 0;
-    importing->run.imported = log->last + history->record_count;
     int code = queue_programs(importing);
     if (!code) code = tfy__log_begin_run(log, &importing->run);
     for (uint32_t i = 0; i < history->task_count; i++) {
         TfyLogTask *task = &importing->tasks[i];
         *task = history->tasks[i];
-        task->tid = first_tid + (task->tid - history->run.root);
+        task->tid = number_task(importing, task->tid);
         task->run = &importing->run;
         task->dirty = false;
         task->next_dirty = NULL;
         task->dirty_link = NULL;
-        log->next_tid = task->tid + 1;
     }
     return code;
 }
 
-/* Queues the run's row with its end, its last move, its options, and its start. */
+/* Queues the run's row with its end, its last move, its options, and its start; and that it leaves a session. */
 static int finish_run(Importing *importing)
 {
     TfyLogRun *run = &importing->run;
     run->state = importing->history->run.state;
+    if (importing->log->shared) return tfy__log_hand_on(importing->log, run);
     return run->state >= TFY_TASK_COMPLETED || run->moved_lsn || run->base_lsn || run->options_lsn
                ? tfy__log_change_run(importing->log, run)
                : 0;
@@ -174,8 +200,9 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
     int code;
     tfy__uuid_text(history->run.uuid, uuid);
     if (is_there(log, history->run.uuid, &importing.run, &code))
-        return tfy__log_refuse(error_text, TFY_E_STATE, "%s already has run %s; nothing was imported", log->path, uuid);
-    if (code) return tfy__log_refuse(error_text, code, "the runs of %s cannot be read", log->path);
+        return tfy__log_refuse(error_text, TFY_E_STATE, "%s already has run %s; nothing was imported", name_of(log),
+                               uuid);
+    if (code) return tfy__log_refuse(error_text, code, "the runs of %s cannot be read", name_of(log));
     if ((code = tfy__saved_fits(log, history->saved, error_text))) return code;
     importing.tasks = malloc(history->task_count * sizeof *importing.tasks);
     code = importing.tasks ? queue_run(&importing, uuid, doubts) : TFY_E_NOMEM;
@@ -183,7 +210,7 @@ int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *err
     if (!code) return 0;
     /* Half of it may be queued. */
     tfy__writer_fail(log, code, "a run could not be imported");
-    return tfy__log_refuse(error_text, code, "run %s could not be written to %s", uuid, log->path);
+    return tfy__log_refuse(error_text, code, "run %s could not be written to %s", uuid, name_of(log));
 }
 
 /* ---- openings ---- */

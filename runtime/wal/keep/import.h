@@ -16,7 +16,10 @@
  * consistent. */
 int tfy__import_check(const TfyHistory *history, char *error_text);
 
-/* Queues the run, all its records and its saved rows; they become durable together, with tfy__log_sync. TFY_E_STATE:
+/* In a shared database, run.id and run.queue of the history are what the run has there (cluster.h: number, queue), its programs
+ * are kept, and it leaves its session in the same commit: one that has not ended is ready. run.claims: its owners so far.
+ *
+ * Queues the run, all its records and its saved rows; they become durable together, with tfy__log_sync. TFY_E_STATE:
  * the log already has this run; TFY_E_DATA: its rows do not fit the existing tables; in both cases nothing is queued.
  * *doubts: steps that became InDoubt. Points of the history become numbers of its newest program. */
 int tfy__import_run(TfyLog *log, TfyHistory *history, int64_t *doubts, char *error_text);

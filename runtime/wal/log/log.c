@@ -324,8 +324,8 @@ static int queue_run(TfyLog *log, const TfyLogRun *run, TfyRunPut put)
 
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run)
 {
-    CHECK(log->next_run > 0); /* a run of a shared database is submitted to it */
-    if (writable(log) == 0) run->id = log->next_run++;
+    CHECK(log->shared ? run->id > 0 : log->next_run > 0);
+    if (!log->shared && writable(log) == 0) run->id = log->next_run++;
     run->state = TFY_TASK_READY;
     return queue_run(log, run, TFY_RUN_BEGINS);
 }
@@ -361,6 +361,12 @@ int64_t tfy__log_next_tid(TfyLog *log, TfyLogRun *run)
     if (!log->shared) return log->next_tid++;
     CHECK(run && run->owned.slot);
     return tfy__log_owned_tid(run, ++run->owned.tasks);
+}
+
+void tfy__log_own(TfyLog *log, TfyLogRun *run, uint32_t tasks)
+{
+    CHECK(log->shared);
+    run->owned = (TfyLogOwned){.slot = ++log->slots, .tasks = tasks};
 }
 
 int64_t tfy__log_owned_tid(const TfyLogRun *run, int64_t stored)

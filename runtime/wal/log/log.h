@@ -74,7 +74,7 @@ TfyLogTask *tfy__log_self(TfyLog *log);          /* tid 0, for Opened and Shutdo
 /* Registers a program (by hash); returns its row id, or a negative code. */
 int64_t tfy__log_program(TfyLog *log, const uint8_t hash[16], const char *tfyc, const char *source, const char *layout);
 
-/* begin assigns a run its id and queues its row (state READY). end queues the row's new state and end time; nothing
+/* begin assigns a run its id, which in a shared database is given, and queues its row (state READY). end queues the row's new state and end time; nothing
  * else in it may have changed since it was last queued. change queues the whole row, for example of a run that leaves
  * memory or returns to it (parked_ms says which). Queued rows are written with the next commit. */
 int tfy__log_begin_run(TfyLog *log, TfyLogRun *run);
@@ -86,6 +86,8 @@ int tfy__log_change_run(TfyLog *log, const TfyLogRun *run);
 /* Queues that a run leaves its session, and its row. It has ended, or its newest record is a Snapshot, so that whoever takes
  * it up starts there. mail, due_ms: as in TfyStoreLeaving; if more mail has arrived by then, it stays, and tfy__log_stayed tells. */
 int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
+/* The same for a run that this session has only copied: whoever takes it up starts from its records. */
+int tfy__log_hand_on(TfyLog *log, TfyLogRun *run);
 /* Queues what becomes of something that was sent to a run of this session: in one commit with what was appended for it
  * before the next hand-over. */
 int tfy__log_verdict(TfyLog *log, const struct TfyStoreVerdict *verdict);

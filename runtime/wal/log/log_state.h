@@ -137,6 +137,8 @@ int tfy__mark_run_row(TfyLog *log, const TfyLogRun *run, TfyRunPut put); /* queu
 /* Of a shared database: queues the rows of the run's dirty tasks and its own. */
 int tfy__mark_run(TfyLog *log, TfyLogRun *run);
 
+/* Gives a run whose tasks have numbers up to this one its slot in this process. */
+void tfy__log_own(TfyLog *log, TfyLogRun *run, uint32_t tasks);
 /* The number in this process of a task of an owned run. */
 int64_t tfy__log_owned_tid(const TfyLogRun *run, int64_t stored);
 

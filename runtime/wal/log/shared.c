@@ -4,10 +4,9 @@
 
 #include <string.h>
 
-int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
+static int leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
 {
     CHECK(log->shared && run->owned.slot);
-    CHECK(run->snap == run->lsn || run->state >= TFY_TASK_COMPLETED);
     int code = tfy__log_error(log);
     if (code) return code;
     const TfyStoreLeaving leaving = {.run = run->id, .claims = run->owned.claims, .mail = mail, .due_ms = due_ms};
@@ -15,6 +14,17 @@ int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
     if (!code) code = tfy__batch_add_leaving(log->filling, &leaving);
     if (code) tfy__log_give_up(log, "memory ran out");
     return code;
+}
+
+int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
+{
+    CHECK(run->snap == run->lsn || run->state >= TFY_TASK_COMPLETED);
+    return leave(log, run, mail, due_ms);
+}
+
+int tfy__log_hand_on(TfyLog *log, TfyLogRun *run)
+{
+    return leave(log, run, -1, run->state >= TFY_TASK_COMPLETED ? INT64_MAX : 0);
 }
 
 int tfy__log_verdict(TfyLog *log, const TfyStoreVerdict *verdict)

@@ -60,6 +60,9 @@ typedef struct TfyLogRun {
     /* For those who only read, there: who has it, and the session that owns it, 0: none. */
     uint8_t turn; /* TfyRunTurn */
     int64_t owner;
+    /* For a run that begins there in a session: where it waits when nobody owns it, 0: nowhere; and how many owners it has had
+     * elsewhere. */
+    int64_t queue, claims;
     TfyLogOwned owned;
 } TfyLogRun;
 

@@ -76,6 +76,9 @@ typedef struct TfyClusterOps {
     /* A run that nobody owns, and that is ready; its id, which row->id gets. birth: the payload of its InstructionStart, which
      * becomes its first record; NULL: it has none yet. Again, by its uuid: the run that is there. */
     int64_t (*submit)(TfyCluster *cluster, int64_t queue, TfyLogRun *row, const char *birth);
+    /* The number of a run to be, which its session begins (tfy__log_begin_run). TFY_E_STATE: the database has a run of this uuid.
+     * Again: another number. */
+    int64_t (*number)(TfyCluster *cluster, const uint8_t uuid[16]);
     /* Gives ready runs of a queue to a session, the oldest first, at most `room`; how many. Again: others; see_owned. */
     int (*claim)(TfyCluster *cluster, int64_t session, int64_t queue, TfyClaimed *claimed, uint32_t room);
     /* The runs that a session owns and whose ids are above `after`, by their ids, at most `room`; how many. */

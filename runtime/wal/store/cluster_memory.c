@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "wal/store/shared.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,13 @@ static int64_t submit(TfyCluster *cluster, int64_t queue_id, TfyLogRun *row, con
     TfyShared *shared = inside(cluster)->shared;
     CHECK(queue_id == row->program);
     return tfy__shared_submit(shared, row, birth);
+}
+
+static int64_t number(TfyCluster *cluster, const uint8_t uuid[16])
+{
+    const int64_t id = tfy__shared_number(inside(cluster)->shared, uuid);
+    if (id < 0) snprintf(cluster->error, sizeof cluster->error, "the database has this run already");
+    return id;
 }
 
 static TfyClaimed claimed_of(const TfySharedRun *run)
@@ -180,6 +188,7 @@ static const TfyClusterOps ops = {
     .deployed = deployed,
     .queue = queue,
     .submit = submit,
+    .number = number,
     .claim = claim,
     .see_owned = see_owned,
     .wake_due = wake_due,

@@ -471,11 +471,11 @@ static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
 }
 
 /* The number of the run to be; or, with *known, that of the run that has its uuid. */
-static int64_t number_of(PgCluster *self, const TfyLogRun *row, bool *known)
+static int64_t number_of(PgCluster *self, const uint8_t uuid[16], bool *known)
 {
     TfyPgResult *result;
     const TfyPgApi *api = self->link.api;
-    tfy__pg_ask_bytes(add(self, C_NUMBER), row->uuid, sizeof row->uuid, TFY_PG_UUID);
+    tfy__pg_ask_bytes(add(self, C_NUMBER), uuid, 16, TFY_PG_UUID);
     const int code = call(self, false, &result);
     if (code) return code;
     *known = !api->getisnull(result, 0, 1);
@@ -515,7 +515,7 @@ static int64_t submit_once(PgCluster *self, int64_t queue_id, TfyLogRun *row, co
 {
     uint8_t origin[TFY_ORIGIN_SIZE];
     bool known = false;
-    const int64_t id = number_of(self, row, &known);
+    const int64_t id = number_of(self, row->uuid, &known);
     if (id < 0) return id;
     row->id = id;
     if (known) return id;
@@ -538,6 +538,15 @@ static int64_t submit(TfyCluster *cluster, int64_t queue_id, TfyLogRun *row, con
     const int64_t id = submit_once(self, queue_id, row, birth);
     const bool again = id == TFY_E_DATA && strcmp(self->link.state, "23505") == 0;
     return again ? submit_once(self, queue_id, row, birth) : id;
+}
+
+static int64_t number(TfyCluster *cluster, const uint8_t uuid[16])
+{
+    bool known = false;
+    const int64_t id = number_of(inside(cluster), uuid, &known);
+    if (id < 0 || !known) return id;
+    snprintf(cluster->error, sizeof cluster->error, "the database has this run already");
+    return TFY_E_STATE;
 }
 
 static int take_claimed(PgCluster *self, TfyPgResult *result, TfyClaimed *claimed, uint32_t room)
@@ -699,6 +708,7 @@ static const TfyClusterOps ops = {
     .deployed = deployed,
     .queue = queue,
     .submit = submit,
+    .number = number,
     .claim = claim,
     .see_owned = see_owned,
     .wake_due = wake_due,

@@ -25,18 +25,19 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                             " ON CONFLICT (hash) DO NOTHING",
                     .what = "write programs"},
     [W_BEGUN] =
-        {.text = "WITH u AS (INSERT INTO tfy.run AS r(id, uuid, program, root, state, started, ended, imported, sum, "
-                 "origin,"
-                 " parked, moved, base, parked_at, options, lsn, snap, owner, claims)"
-                 " SELECT w.*, $1::int8, 1 FROM unnest($2::int8[], $3::uuid[], $4::int4[], $5::int4[], $6::int2[],"
-                 " $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::bytea[], $12::int8[], $13::int8[],"
-                 " $14::int8[], $15::int8[], $16::int8[], $17::int8[], $18::int8[]) AS w"
-                 " ON CONFLICT (id) DO UPDATE SET (uuid, program, root, state, started, ended, imported, sum, origin,"
-                 " parked, moved, base, parked_at, options, lsn, snap) = (EXCLUDED.uuid, EXCLUDED.program,"
-                 " EXCLUDED.root, EXCLUDED.state, EXCLUDED.started, EXCLUDED.ended, EXCLUDED.imported, EXCLUDED.sum,"
-                 " EXCLUDED.origin, EXCLUDED.parked, EXCLUDED.moved, EXCLUDED.base, EXCLUDED.parked_at,"
-                 " EXCLUDED.options, EXCLUDED.lsn, EXCLUDED.snap) WHERE r.owner = EXCLUDED.owner RETURNING 1) " ALL_OF(
-                     "u", "$2::int8[]"),
+        {.text =
+             "WITH u AS (INSERT INTO tfy.run AS r(id, uuid, program, root, state, started, ended, imported, sum, "
+             "origin,"
+             " parked, moved, base, parked_at, options, lsn, snap, claims, queue, rank, owner)"
+             " SELECT w.*, id << 16, $1::int8 FROM unnest($2::int8[], $3::uuid[], $4::int4[], $5::int4[], $6::int2[],"
+             " $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::bytea[], $12::int8[], $13::int8[],"
+             " $14::int8[], $15::int8[], $16::int8[], $17::int8[], $18::int8[], $19::int4[], $20::int4[]) AS w(id)"
+             " ON CONFLICT (id) DO UPDATE SET (uuid, program, root, state, started, ended, imported, sum, origin,"
+             " parked, moved, base, parked_at, options, lsn, snap) = (EXCLUDED.uuid, EXCLUDED.program,"
+             " EXCLUDED.root, EXCLUDED.state, EXCLUDED.started, EXCLUDED.ended, EXCLUDED.imported, EXCLUDED.sum,"
+             " EXCLUDED.origin, EXCLUDED.parked, EXCLUDED.moved, EXCLUDED.base, EXCLUDED.parked_at,"
+             " EXCLUDED.options, EXCLUDED.lsn, EXCLUDED.snap) WHERE r.owner = EXCLUDED.owner RETURNING 1) " ALL_OF(
+                 "u", "$2::int8[]"),
          .what = "begin runs"},
     /* Not by the index of owners, which finds more than these. */
     [W_CHANGED] = {.text = ALL_OF(
@@ -242,9 +243,9 @@ static int queue_programs(PgStore *self)
 
 static int queue_begun(PgStore *self)
 {
-    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_UUID, TFY_PG_I4, TFY_PG_I4,    TFY_PG_I2, TFY_PG_I8,
-                                     TFY_PG_I8, TFY_PG_I8,   TFY_PG_I8, TFY_PG_BYTES, TFY_PG_I8, TFY_PG_I8,
-                                     TFY_PG_I8, TFY_PG_I8,   TFY_PG_I8, TFY_PG_I8,    TFY_PG_I8};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_UUID, TFY_PG_I4,    TFY_PG_I4, TFY_PG_I2, TFY_PG_I8, TFY_PG_I8,
+                                     TFY_PG_I8, TFY_PG_I8,   TFY_PG_BYTES, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8,
+                                     TFY_PG_I8, TFY_PG_I8,   TFY_PG_I8,    TFY_PG_I4, TFY_PG_I4};
     const PgRequest *request = &self->request;
     START(&self->pack, types);
     for (uint32_t i = 0; i < request->begun.count; i++) {
@@ -257,7 +258,7 @@ static int queue_begun(PgStore *self)
               (int64_t)tfy__store_sum_run(run));
         add_bytes(&self->pack, run->origin_lsn ? origin : NULL, run->origin_lsn ? sizeof origin : 0);
         WORDS(&self->pack, run->parked_ms, run->moved_lsn, run->base_lsn, run->parked_at_ms, run->options_lsn, run->lsn,
-              run->snap);
+              run->snap, run->claims + 1, run->queue);
     }
     return queue_pack(self, W_BEGUN, request->hold.session);
 }

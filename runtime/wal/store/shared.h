@@ -94,6 +94,8 @@ TfySharedDeployment *tfy__shared_deployment(const TfyShared *shared, const char 
  * became of it. row->id is set. birth: the payload of its InstructionStart, which becomes its first record; NULL: it has none
  * yet. */
 int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth);
+/* The number of the next run; TFY_E_STATE: there is one of this uuid. */
+int64_t tfy__shared_number(TfyShared *shared, const uint8_t uuid[16]);
 /* False: somebody owns the run, it has ended or is not due, or the session has ended. */
 bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t run, int64_t now_ms);
 /* As `mail` of cluster.h; mail->run is that run. */

@@ -238,7 +238,7 @@ static int take_run(TfyShared *shared, const TfyStoreHold *hold, const TfyLogRun
     TfySharedRun *run = add_run(shared, row);
     if (!run) return TFY_E_NOMEM;
     run->owner = hold->session;
-    run->claims = 1;
+    run->claims = row->claims + 1;
     run->touched = true;
     return run->row.id == row->id ? 0 : TFY_E_DATA;
 }
@@ -836,6 +836,11 @@ int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth)
     *row = run->row;
     settle_rows(shared, !code);
     return code ? code : row->id;
+}
+
+int64_t tfy__shared_number(TfyShared *shared, const uint8_t uuid[16])
+{
+    return run_of_uuid(shared, uuid) ? TFY_E_STATE : (int64_t)shared->runs.filled + 1;
 }
 
 bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t id, int64_t now_ms)
