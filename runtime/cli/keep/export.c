@@ -11,6 +11,7 @@
  *
  * The root task's id is its run's UUID. A child's id is computed from that and the child's path, so it is the same
  * wherever the run is exported. A member of the payload that has one of our names gets an underscore after it. */
+#include "cli/cluster/cluster.h"
 #include "cli/frame/commands.h"
 #include "cli/look/db.h"
 
@@ -31,6 +32,7 @@
 #include "wal/history/move.h"
 #include "wal/store/store.h"
 #include "wal/history/history.h"
+#include "wal/rows/payload.h"
 
 enum { NAME_BYTES = 4096 };
 
@@ -286,6 +288,18 @@ static int export_run(const TfyHistory *history, int64_t epoch, const char *dire
     return status;
 }
 
+/* The newest session that had the run, in a shared database: what identifies streams there. */
+static int64_t newest_session(const TfyHistory *history)
+{
+    int64_t newest = 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        const int64_t session = record->type == TFY_R_CLAIMED ? tfy__record_int(record, TFY_P_SESSION) : 0;
+        if (session > newest) newest = session;
+    }
+    return newest;
+}
+
 /* Reads the run, and how often its database was opened: the number identifies streams. */
 static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
 {
@@ -295,6 +309,7 @@ static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
     status = tfy__db_read(log, tfy__history_read_whole, args->words[0], history);
     *epoch = tfy__log_epoch(log);
     tfy__log_close(log, false);
+    if (status == EXIT_DONE && tfy__db_is_shared(args)) *epoch = newest_session(*history);
     return status;
 }
 
