@@ -81,13 +81,13 @@ static int open_session(Child *child)
 static void on_diverged(void *state, const char *run, const char *why)
 {
     (void)state, (void)run;
-    if (why) tfy__say("set aside: %s", why);
+    if (why) tfy__worker_say("set aside: %s", why);
 }
 
 static void on_notice(void *state, const char *text)
 {
     (void)state;
-    tfy__say("%s", text);
+    tfy__worker_say("%s", text);
 }
 
 static int open_loop(Child *child)
@@ -113,11 +113,11 @@ static int open_loop(Child *child)
 static int status_of(Child *child, int code)
 {
     if (code != TFY_E_STATE && code != 0) {
-        tfy__say("%s", tfy__failure(child->loop));
+        tfy__worker_say("%s", tfy__failure(child->loop));
         return EXIT_WAITING;
     }
     char *calls = tfy__under_way(child->loop);
-    if (calls) tfy__say("%s did not finish in time and is ended", calls);
+    if (calls) tfy__worker_say("%s did not finish in time and is ended", calls);
     free(calls);
     return EXIT_DONE;
 }
@@ -130,8 +130,8 @@ static int work(Child *child)
     if (!code) code = open_loop(child);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", child->error);
     catch_signals(child);
-    tfy__say("session %lld executes the runs of %.*s", (long long)child->hub->session,
-             tfy__worker_name_len(child->words->programs[0]), child->words->programs[0]);
+    tfy__worker_say("session %lld executes the runs of %.*s", (long long)child->hub->session,
+                    tfy__worker_name_len(child->words->programs[0]), child->words->programs[0]);
     return status_of(child, tfy_run(child->loop));
 }
 

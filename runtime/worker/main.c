@@ -2,7 +2,9 @@
  *
  * tfy-worker --db=URL [--pool=POOL] … [NAME=]FILE.so …   with programs that `tfy build --shared` made */
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +13,24 @@
 #include "cli/frame/cli.h"
 #include "tfy.h"
 #include "value/json.h"
+#include "wal/log/run_id.h"
 #include "wal/store/pg_address.h"
 #include "worker/worker.h"
 
-enum { DRAIN_MS = 300000 };
+enum { LINE_BYTES = 1024 }; /* fits into a pipe that has room */
+
+void tfy__worker_say(const char *format, ...)
+{
+    struct pollfd out = {STDERR_FILENO, POLLOUT, 0};
+    char line[LINE_BYTES];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    if (poll(&out, 1, 0) > 0) tfy__say("%s", line);
+}
+
+static const char DRAIN[] = "5m"; /* what tools under way have to finish, unless --drain says so */
 
 const char *tfy__worker_file(const char *program)
 {
@@ -63,6 +79,16 @@ static bool take_words(TfyWorkerWords *words, int argc, char **argv)
            tfy__fail(false, "a worker has %d programs at most", TFY_WORKER_PROGRAMS);
 }
 
+static int check_names(TfyWorkerWords *words)
+{
+    if (words->pool && !tfy__program_name_fits(words->pool))
+        return tfy__fail(EXIT_USAGE, "%s, so '%.80s' cannot be one", TFY_POOL_NAME_RULE, words->pool);
+    if (words->name && !tfy__run_name_fits(words->name))
+        return tfy__fail(EXIT_USAGE, "--name takes 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
+    if (!words->name && gethostname(words->host, sizeof words->host - 1) == 0) words->name = words->host;
+    return EXIT_DONE;
+}
+
 /* EXIT_DONE, or a status after a message. */
 static int check_words(TfyWorkerWords *words)
 {
@@ -70,15 +96,13 @@ static int check_words(TfyWorkerWords *words)
         return tfy__fail(EXIT_USAGE,
                          "a worker takes runs out of a database of PostgreSQL: --db postgresql://USER@HOST/NAME");
     if (!words->program_count) return tfy__fail(EXIT_USAGE, "a worker needs a program: FILE.tfy or FILE.so");
-    words->drain_ms = DRAIN_MS;
-    if (words->drain &&
-        (!tfy__read_duration(words->drain, strlen(words->drain), &words->drain_ms) || words->drain_ms < 0))
+    if (!words->drain) words->drain = DRAIN;
+    if (!tfy__read_duration(words->drain, strlen(words->drain), &words->drain_ms) || words->drain_ms < 0)
         return tfy__fail(EXIT_USAGE, "--drain takes a time such as 30s or 5m, not '%s'", words->drain);
     if (words->log_format && strcmp(words->log_format, "json") != 0 && strcmp(words->log_format, "text") != 0)
         return tfy__fail(EXIT_USAGE, "log lines are written as json or text, not as '%s'", words->log_format);
     tfy__say_json(words->log_format && strcmp(words->log_format, "json") == 0);
-    if (!words->name && gethostname(words->host, sizeof words->host - 1) == 0) words->name = words->host;
-    return EXIT_DONE;
+    return check_names(words);
 }
 
 int main(int argc, char **argv)

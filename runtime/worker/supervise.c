@@ -47,6 +47,7 @@ typedef struct Worker {
     Slot slots[TFY_WORKER_PROGRAMS];
     int count, signals;
     bool stops;
+    int64_t told_ms; /* when children were told to stop; 0: they were not */
     int status;
 } Worker;
 
@@ -109,7 +110,7 @@ static void start_child(Worker *worker, Slot *slot)
     if (ends[1] >= 0) close(ends[1]);
     slot->pipe = ends[0];
     if (slot->pid > 0) return;
-    tfy__say("no process for %s can be started: %s", slot->program, strerror(errno));
+    tfy__worker_say("no process for %s can be started: %s", slot->program, strerror(errno));
     if (slot->pipe >= 0) close(slot->pipe);
     *slot = (Slot){.program = slot->program, .pipe = -1, .again_ms = tfy__steady_ms() + PAUSE_MOST_MS};
 }
@@ -176,11 +177,11 @@ static void say_end(const Slot *slot)
 {
     const int len = tfy__worker_name_len(slot->program);
     if (WIFSIGNALED(slot->status))
-        tfy__say("the process of %.*s was killed (%s); it is started again", len, slot->program,
-                 strsignal(WTERMSIG(slot->status)));
+        tfy__worker_say("the process of %.*s was killed (%s); it is started again", len, slot->program,
+                        strsignal(WTERMSIG(slot->status)));
     else
-        tfy__say("the process of %.*s ended with %d; it is started again", len, slot->program,
-                 WEXITSTATUS(slot->status));
+        tfy__worker_say("the process of %.*s ended with %d; it is started again", len, slot->program,
+                        WEXITSTATUS(slot->status));
 }
 
 /* A program that cannot be opened, or a database that is not there: nothing that starting again would change. */
@@ -218,6 +219,7 @@ static void bury(Worker *worker, Slot *slot)
 static void stop(Worker *worker)
 {
     worker->stops = true;
+    worker->told_ms = tfy__steady_ms();
     for (int i = 0; i < worker->count; i++)
         if (worker->slots[i].pid > 0 && !worker->slots[i].dead) kill(worker->slots[i].pid, SIGTERM);
 }
@@ -236,13 +238,24 @@ static void reap(Worker *worker)
 
 /* ---- the turns ---- */
 
+/* The first one lets tools finish. A second one ends them, unless it came together with the first: see program.c. */
+static void take_signal(Worker *worker, int number)
+{
+    const bool second = worker->told_ms != 0;
+    if (second && (number == SIGHUP || tfy__steady_ms() - worker->told_ms < TFY_SIGNALS_APART_MS)) return;
+    if (second)
+        tfy__worker_say("a second signal: tools under way are ended");
+    else
+        tfy__worker_say("tools under way have %s to finish; a second signal ends them", worker->words->drain);
+    stop(worker);
+}
+
 static void take_signals(Worker *worker)
 {
     struct signalfd_siginfo info;
     while (read(worker->signals, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo == SIGCHLD) continue;
-        if (worker->stops) tfy__say("the tools under way have up to %lld s", (long long)worker->words->drain_ms / 1000);
-        stop(worker);
+        take_signal(worker, (int)info.ssi_signo);
     }
     reap(worker);
 }
@@ -290,6 +303,7 @@ int tfy__worker_supervise(const TfyWorkerWords *words)
     for (const int *number = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0}; *number; number++)
         sigaddset(&set, *number);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN); /* who read its messages may go away */
     worker.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (worker.signals < 0) return tfy__fail(EXIT_BUG, "signals cannot be taken: %s", strerror(errno));
     for (int i = 0; i < worker.count; i++) worker.slots[i] = (Slot){.program = words->programs[i], .pipe = -1};

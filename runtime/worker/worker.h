@@ -23,7 +23,7 @@ enum { TFY_WORKER_PROGRAMS = 32 };
 typedef struct TfyWorkerWords {
     const char *self; /* argv[0] */
     const char *db, *pool, *name, *llm, *models, *secrets, *secrets_from, *log_level, *log_format;
-    const char *drain; /* as it was typed, and read: */
+    const char *drain; /* as it was typed, or as it is without that, and read: */
     int64_t drain_ms;
     const char *programs[TFY_WORKER_PROGRAMS]; /* NAME=FILE.so */
     int program_count;
@@ -35,6 +35,10 @@ typedef struct TfyWorkerWords {
 const char *tfy__worker_file(const char *program);
 /* What such a program is called, in messages; as long as the word. */
 int tfy__worker_name_len(const char *program);
+
+/* Says a line as tfy__say does, unless standard error is a pipe that nobody empties: a process that waits for a reader neither
+ * starts others again nor stops. */
+void tfy__worker_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Runs until a signal ends it. Both return the exit status. */
 int tfy__worker_supervise(const TfyWorkerWords *words);

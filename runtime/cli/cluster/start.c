@@ -81,10 +81,7 @@ static int check_options(const TfyArgs *args)
     if (id && !tfy__run_name_fits(id))
         return tfy__fail(EXIT_USAGE, "--id takes 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
     if (pool && !tfy__program_name_fits(pool))
-        return tfy__fail(EXIT_USAGE,
-                         "the name of a pool starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more "
-                         "at most, so '%s' cannot be one",
-                         pool);
+        return tfy__fail(EXIT_USAGE, "%s, so '%.80s' cannot be one", TFY_POOL_NAME_RULE, pool);
     return EXIT_DONE;
 }
 

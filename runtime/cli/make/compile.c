@@ -558,6 +558,12 @@ static int explain_cc(const TfyCompile *what, FILE *messages)
     if (!what->extra_count &&
         (has_said(messages, "`tfyg_extern_", "(tfyg_extern_") || /* a place as GNU ld and lld print it */
          misses_function(messages))) {
+        if (what->shared && !what->output)
+            return tfy__fail(
+                EXIT_MISSING,
+                "%s has tools that are C functions; build it with the C files that have them, and name the "
+                "result: tfy build --shared %s FILE.c -o FILE.so",
+                what->name, what->name);
         return tfy__fail(EXIT_MISSING, "%s has tools that are C functions; name the C files that have them as well",
                          what->name);
     }
