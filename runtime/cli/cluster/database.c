@@ -18,13 +18,13 @@
 /* ---- create ---- */
 
 /* EXIT_DONE, or the exit status after a message. */
-static int read_address(const TfyArgs *args)
+static int read_address(const char *address)
 {
-    if (tfy__pg_is_address(args->words[0])) return EXIT_DONE;
+    if (tfy__pg_is_address(address)) return EXIT_DONE;
     return tfy__fail(EXIT_USAGE,
                      "'%s' is not the address of a database of PostgreSQL, which begins with postgresql://; "
                      "a database file is made by the first run",
-                     args->words[0]);
+                     address);
 }
 
 static int read_lease(const TfyArgs *args, int64_t *lease_ms)
@@ -38,7 +38,7 @@ int tfy__cmd_db_create(const TfyArgs *args)
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyPgMake make = {.lossy = args->option[OPT_ALLOW_LOSSY] != NULL};
-    int status = read_address(args);
+    int status = read_address(args->words[0]);
     if (status == EXIT_DONE) status = read_lease(args, &make.lease_ms);
     if (status != EXIT_DONE) return status;
     const int code = tfy__pg_create(args->words[0], &make, error);
@@ -139,14 +139,16 @@ static int say_check(const TfyArgs *args, Check *check)
 
 int tfy__cmd_db_check(const TfyArgs *args)
 {
+    const char *address = args->word_count ? args->words[0] : getenv("TFY_DB");
     Check check = {.living = NULL};
-    const int status = read_address(args);
+    if (!address || !*address) return tfy__fail(EXIT_USAGE, "db check needs postgresql://... or $TFY_DB");
+    const int status = read_address(address);
     if (status != EXIT_DONE) return status;
-    check.code = tfy__pg_about(args->words[0], &check.about, check.error);
+    check.code = tfy__pg_about(address, &check.about, check.error);
     if (check.code)
         return tfy__fail(check.code == TFY_E_STATE ? EXIT_DATA : tfy__exit_status(check.code), "%s", check.error);
     if (!(check.living = json_array())) return tfy__fail(EXIT_BUG, "memory ran out");
-    ask_cluster(&check, args->words[0]);
+    ask_cluster(&check, address);
     const int said = say_check(args, &check);
     json_decref(check.living);
     return tfy__flush_stdout(said);
