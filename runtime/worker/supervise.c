@@ -308,9 +308,8 @@ int tfy__worker_supervise(const TfyWorkerWords *words)
     if (worker.signals < 0) return tfy__fail(EXIT_BUG, "signals cannot be taken: %s", strerror(errno));
     for (int i = 0; i < worker.count; i++) worker.slots[i] = (Slot){.program = words->programs[i], .pipe = -1};
     while (!worker.stops || any_lives(&worker)) {
-        const bool stopped = worker.stops;
         turn(&worker);
-        if (worker.stops && !stopped) stop(&worker); /* a child had no hope, so the others end */
+        if (worker.stops && !worker.told_ms) stop(&worker); /* a child had no hope, so the others end */
     }
     close(worker.signals);
     return worker.status;
