@@ -6,11 +6,6 @@
 #include "wal/store/pg_address.h"
 #include "wal/store/pg_cluster.h"
 
-bool tfy__db_is_shared(const TfyArgs *args)
-{
-    return tfy__pg_is_address(tfy__db_path(args));
-}
-
 int tfy__shared_log_open(const char *address, TfyLog **log, char *error_text)
 {
     TfyLogOptions options = {.read_only = true, .existing = true};

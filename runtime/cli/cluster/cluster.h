@@ -6,8 +6,6 @@
 #include "wal/log/log.h"
 #include "wal/store/cluster.h"
 
-/* Whether the command's database is one of PostgreSQL. */
-bool tfy__db_is_shared(const TfyArgs *args);
 /* Opens the database of that address as a log that is only read. 0, or a code with a message. */
 int tfy__shared_log_open(const char *address, TfyLog **log, char *error_text);
 /* A handle for what belongs to no log, without a session. Returns EXIT_DONE, or the exit status after a message. */

@@ -114,6 +114,8 @@ const char *tfy__nearest(const char *word, TfyCandidate candidate, const void *s
 const char *tfy__db_path(const TfyArgs *args);
 /* Sets args->db. Returns -1 to continue, or the exit status after a message. */
 int tfy__db_resolve(TfyArgs *args);
+/* Whether the command's database is one of PostgreSQL. */
+bool tfy__db_is_shared(const TfyArgs *args);
 /* Opens a database of PostgreSQL for reading, by its address. 0, or a code with a message. NULL in programs, which do without. */
 struct TfyLog;
 extern int (*tfy__db_open_shared)(const char *address, struct TfyLog **log, char *error_text);

@@ -228,6 +228,11 @@ const char *tfy__db_path(const TfyArgs *args)
     return args->db ? args->db : default_db(); /* only --help is read */
 }
 
+bool tfy__db_is_shared(const TfyArgs *args)
+{
+    return tfy__pg_is_address(tfy__db_path(args));
+}
+
 const char *tfy__tfy_command(const char *db_path)
 {
     static TfyBuffer text;
