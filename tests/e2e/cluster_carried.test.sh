@@ -42,13 +42,17 @@ TFY_SNAPSHOT_EVERY=3 tfy run team.tfy >out 2>err
 check "another one waits there" [ "$(sqlite3 -readonly .tfy/runs.db "select count(*) from history where type = 'Snapshot'")" -gt 1 ]
 tfy wal export 1 -o ended >/dev/null
 tfy wal export 2 -o waiting >/dev/null
+TFY_SNAPSHOT_EVERY=3 tfy run team.tfy >out 2>err
+tfy gc --compact >out 2>err
+check "a third one has lost its beginning" grep -q "start.* at .* snapshot" err
+tfy wal export last -o compacted >/dev/null
 uuid() { basename "$1"/*.run .run; }
 
 # ---- into the cluster ----
 
-run tfy wal import ended/*.run waiting/*.run --db "$cluster"
-check "both go into the cluster" ended 0 "of 2 tasks, 3 saved rows"
-check "... with their payloads in pieces" [ "$(sql "select count(distinct run) from tfy.piece")" = 2 ]
+run tfy wal import ended/*.run waiting/*.run compacted/*.run --db "$cluster"
+check "all go into the cluster" ended 0 "of 2 tasks, 3 saved rows"
+check "... with their payloads in pieces" [ "$(sql "select count(distinct run) from tfy.piece")" -ge 2 ]
 check "... numbered within them" [ "$(sql "select count(*) from (select run, count(*) - max(lsn) as missing, min(lsn) as first from tfy.record group by run) as r where missing <> 0 or first <> 1")" = 0 ]
 check "... and with their rows" [ "$(sql "select sum(square) from saved.squares where tfy_run = '$(uuid ended)'")" = 14 ]
 check "nothing is left with the session, which has ended" [ "$(sql "select count(*) from tfy.run r, tfy.session s where r.owner is not null or s.state = 0")" = 0 ]
@@ -71,18 +75,21 @@ same()
 }
 check "the ended run is the same" same ended "$(uuid ended)" "$cluster"
 check "... and the waiting one" same waiting "$(uuid waiting)" "$cluster"
+check "... and the compacted one" same compacted "$(uuid compacted)" "$cluster"
 
 # ---- a worker continues ----
 
 tfy worker team.tfy --db "$cluster" >worker.out 2>&1 &
 worker=$!
 stands() { [ "$(tfy ps --db "$cluster" --json | jq -r ".[] | select(.run == \"$1\") | .state")" = "$2" ]; }
-check "a worker takes it up" within 20 stands "$(uuid waiting)" running
-run tfy approve "$(uuid waiting)" --db "$cluster"
-check "a person answers" ended 0 "answered with yes"
-check "... and it ends" within 20 stands "$(uuid waiting)" completed
-run tfy result "$(uuid waiting)" --db "$cluster"
-check "... with its result" printed_exactly '"true 400000 13"'
+for run in waiting compacted; do
+    check "a worker takes up the run '$run'" within 20 stands "$(uuid $run)" running
+    run tfy approve "$(uuid $run)" --db "$cluster"
+    check "... a person answers" ended 0 "answered with yes"
+    check "... and it ends" within 20 stands "$(uuid $run)" completed
+    run tfy result "$(uuid $run)" --db "$cluster"
+    check "... with its result" printed_exactly '"true 400000 13"'
+done
 
 # ---- a `once` step under way ----
 
@@ -104,7 +111,7 @@ wait "$worker"
 
 # ---- and back ----
 
-for run in ended waiting paying; do
+for run in ended waiting compacted paying; do
     tfy wal export "$(uuid $run)" -o "$run.back" --db "$cluster" >/dev/null
     run tfy wal import "$run.back"/*.run --db back.db
     check "the run '$run' comes back" ended 0
@@ -114,7 +121,7 @@ for run in ended waiting paying; do
 done
 run tfy verify --db back.db
 check "the file is sound" ended 0
-check "... and has the saved rows" [ "$(sqlite3 -readonly back.db "select count(*), sum(square) from squares")" = "6|28" ]
+check "... and has the saved rows" [ "$(sqlite3 -readonly back.db "select count(*), sum(square) from squares")" = "9|42" ]
 
 # ---- killed in the middle ----
 
