@@ -46,8 +46,8 @@ struct TfyLog {
     int64_t (*wall_ms)(void *state);
     void *clock_state;
     uint32_t mark_every; /* least number of records between marks */
-    /* A shared database, and this session's place in it: there are no marks, meta, witness and chain of nobody's, runs and
-     * programs are made elsewhere, and all that is numbered is so within its run. */
+    /* A shared database, and this session's place in it: there are no marks, meta, witness and chain of nobody's,
+     * programs are made elsewhere, and runs, too, but for copies; all that is numbered is so within its run. */
     bool shared;
     int64_t session, lease_ms;
     void (*renewed)(void *state, int64_t sent_ns);
