@@ -54,6 +54,8 @@ check "... and one that no run can be started for" ended 64 "so 'Big' cannot be 
 run tfy worker work.tfy --name "two
 lines"
 check "a worker's name is one word" ended 64 "visible ASCII"
+run tfy start work.tfy --seconds 1
+check "start takes no file" ended 64 "not its file: tfy start work"
 run tfy worker in_c.tfy
 check "tools in C: the message says what to type" ended 69 "tfy build --shared in_c.tfy FILE.c -o FILE.so"
 

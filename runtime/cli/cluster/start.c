@@ -68,6 +68,9 @@ static int read_words(Start *start, const char **workflow)
     const int len = dot ? (int)(dot - word) : (int)strlen(word);
     *workflow = dot ? dot + 1 : NULL;
     const bool fits = snprintf(start->program_name, WORD_BYTES, "%.*s", len, word) < WORD_BYTES;
+    if (dot && strcmp(dot, ".tfy") == 0)
+        return tfy__fail(EXIT_USAGE, "start takes the name of a deployed program, not its file: tfy start %.*s", len,
+                         word);
     if (fits && tfy__program_name_fits(start->program_name) && (!dot || dot[1])) return EXIT_DONE;
     return tfy__fail(EXIT_USAGE,
                      "start takes the name of a deployed program, and of its workflow if it has several, such as shop "
