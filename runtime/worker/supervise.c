@@ -176,12 +176,14 @@ static void end_session(const Worker *worker, const Slot *slot)
 static void say_end(const Slot *slot)
 {
     const int len = tfy__worker_name_len(slot->program);
-    if (WIFSIGNALED(slot->status))
+    if (WIFSIGNALED(slot->status) && WTERMSIG(slot->status) == SIGKILL)
+        tfy__worker_say("the process of %.*s was killed, as at the end of a lease; it is started again", len,
+                        slot->program);
+    else if (WIFSIGNALED(slot->status))
         tfy__worker_say("the process of %.*s was killed (%s); it is started again", len, slot->program,
                         strsignal(WTERMSIG(slot->status)));
     else
-        tfy__worker_say("the process of %.*s ended with %d; it is started again", len, slot->program,
-                        WEXITSTATUS(slot->status));
+        tfy__worker_say("the process of %.*s has ended; it is started again", len, slot->program);
 }
 
 /* A program that cannot be opened, or a database that is not there: nothing that starting again would change. */

@@ -77,12 +77,12 @@ check "... and its sessions with it" alive 0
 # ---- three workers, killed and frozen ----
 
 ORDERS=90
+seq $ORDERS | xargs -P 4 -I{} tfy start orders --customer "customer {}" --cents {} >started # … before there is a worker
+check "all orders are started" [ "$(wc -l <started)" = $ORDERS ]
 begin east orders.tfy
 east=$worker
 begin west orders.tfy
 west=$worker
-seq $ORDERS | xargs -P 4 -I{} tfy start orders --customer "customer {}" --cents {} >started
-check "all orders are started" [ "$(wc -l <started)" = $ORDERS ]
 has_ended() { [ "$(sql "select count(*) from tfy.run where state >= 12 and id > 5")" -ge "$1" ]; }
 check "workers share them" within 30 has_ended $((ORDERS / 4))
 kill -STOP $(children $west)
@@ -90,7 +90,7 @@ check "a process that is frozen does not keep the others" within 30 has_ended $(
 pkill -KILL -P $east
 kill -KILL $east
 wait $east 2>/dev/null
-check "a process that was frozen is killed at its deadline" within 40 grep -q "killed (Killed); it is started again" west.log
+check "a process that was frozen is killed at its deadline" within 40 grep -q "killed, as at the end of a lease; it is started again" west.log
 check "a worker that is killed is missed after a lease" within 40 sh -c '[ "$(psql -h "$0" -U tfy -d tfy -qAtc "select count(*) from tfy.session where why like '"'it committed nothing%'"'")" -ge 1 ]' "$pg"
 settled() # all have ended, or are in doubt
 {

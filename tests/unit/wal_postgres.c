@@ -536,6 +536,7 @@ static void test_addresses(void **state)
         const char *sslmode; /* of a right one */
     } rows[] = {
         {"postgresql://h/db", NULL, "verify-full"},
+        {"postgres://h/db", NULL, "verify-full"},
         {"postgresql://me@h:5433/db?sslmode=verify-full", NULL, "verify-full"},
         {"postgresql://h/db?sslmode=require", "sslmode=require does not prove", NULL},
         {"postgresql://h/db?sslmode=disable&tfy_plain=1", NULL, "disable"},
@@ -546,7 +547,8 @@ static void test_addresses(void **state)
         {"postgresql:///db?host=/tmp&hostaddr=10.0.0.1", NULL, "verify-full"},
         {"postgresql://%2Ftmp/db", NULL, ""},
         {"postgresql:///db?host=/tmp&tfy_prepare=0&target_session_attrs=any&application_name=x", NULL, ""},
-        {"postgres://h/db", "begins with postgresql://", NULL},
+        {"postgres://me:secret@h/db", "has a password", NULL},
+        {"postgre://h/db", "begins with postgresql://", NULL},
         {"h/db", "begins with postgresql://", NULL},
         {"postgresql://me:secret@h/db", "has a password", NULL},
         {"postgresql://me:@h/db", "has a password", NULL},

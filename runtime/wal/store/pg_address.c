@@ -9,7 +9,8 @@
 #include "base/check.h"
 #include "wal/store/store.h"
 
-static const char scheme[] = "postgresql://";
+/* libpq takes the second one, too. */
+static const char *const schemes[] = {"postgresql://", "postgres://"};
 
 /* What is set whatever the address says, since the store relies on it. */
 static const char *const fixed[][2] = {
@@ -25,7 +26,9 @@ static const char *const usual[][2] = {
 
 bool tfy__pg_is_address(const char *text)
 {
-    return strncmp(text, scheme, sizeof scheme - 1) == 0;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncmp(text, schemes[i], strlen(schemes[i])) == 0) return true;
+    return false;
 }
 
 static int add(TfyPgAddress *address, const char *keyword, const char *value)
@@ -59,7 +62,7 @@ static int refuse_password(char *error_text)
 /* Before libpq sees it, whose messages repeat parts of an address. */
 static bool has_password(const char *text)
 {
-    const char *authority = text + sizeof scheme - 1, *end = authority + strcspn(authority, "/?"), *at = end;
+    const char *authority = strstr(text, "://") + 3, *end = authority + strcspn(authority, "/?"), *at = end;
     while (at > authority && at[-1] != '@') at--;
     const bool user_info = at > authority && memchr(authority, ':', (size_t)(at - authority));
     return user_info || strstr(end, "password=");
