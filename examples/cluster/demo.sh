@@ -60,6 +60,7 @@ for child in $(pgrep -P "$west"); do kill -STOP "$child"; done
 until_done $((orders / 2))
 echo "$(done_count) have ended"
 say "East is killed, with everything it runs, as if its machine lost power"
+kill -STOP "$east" # a machine that is gone cannot say that its processes are
 pkill -KILL -P "$east" || true
 kill -KILL "$east"
 wait "$east" 2>/dev/null || true

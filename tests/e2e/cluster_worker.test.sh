@@ -87,6 +87,7 @@ has_ended() { [ "$(sql "select count(*) from tfy.run where state >= 12 and id > 
 check "workers share them" within 30 has_ended $((ORDERS / 4))
 kill -STOP $(children $west)
 check "a process that is frozen does not keep the others" within 30 has_ended $((ORDERS / 3))
+kill -STOP $east # so that it cannot speak for its process
 pkill -KILL -P $east
 kill -KILL $east
 wait $east 2>/dev/null
