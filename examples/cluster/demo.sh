@@ -45,11 +45,12 @@ cp "$here/orders.tfy" .
 # ---- workers ----
 
 begin() { "$tfy" worker orders.tfy --name "$1" --drain 10s 2>>"$work/$1.log" & }
-say "Two workers, east and west, and $orders orders"
-begin east; east=$!
-begin west; west=$!
+say "$orders orders"
 seq "$orders" | xargs -P 4 -I{} "$tfy" start orders --customer "customer {}" --cents {} >started
 echo "$(wc -l <started) runs are started"
+say "Two workers, east and west"
+begin east; east=$!
+begin west; west=$!
 done_count() { sql "select count(*) from tfy.run where state >= 12"; }
 until_done() { until [ "$(done_count)" -ge "$1" ]; do sleep 0.2; done; }
 until_done $((orders / 4))
@@ -78,6 +79,7 @@ sql "select '  session ' || id || ' of ' || worker || ': ' || coalesce(why, 'it 
 
 say "What a person has to say: charges that had begun, and whose end nobody knows"
 last=-1
+: >"$work/resolved"
 while [ "$(done_count)" -lt "$orders" ]; do
     for run in $(doubtful); do
         if grep -q "^end $run/1/2 " ledger.txt; then
@@ -109,5 +111,5 @@ awk -v orders="$orders" -v resolved="$resolved" '
     }' ledger.txt
 echo "  $(done_count) runs have ended, $(sql "select count(*) from tfy.run where state = 12") of them completed"
 kill -TERM $east $west
-wait $east $west
+wait $east $west || true
 say "Look at it yourself: tfy ps, tfy inspect RUN, psql … -c 'select * from tfy.history'"
