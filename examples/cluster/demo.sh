@@ -110,6 +110,8 @@ awk -v orders="$orders" -v resolved="$resolved" '
         exit keys != orders || again > resolved || late > 0
     }' ledger.txt
 echo "  $(done_count) runs have ended, $(sql "select count(*) from tfy.run where state = 12") of them completed"
+
+say "One of them: tfy history RUN"
+"$tfy" history "$(sed -n 's/^  \([0-9a-f-]*\):.*/\1/p' "$work/resolved" | tail -n 1 | grep . || head -n 1 started)"
 kill -TERM $east $west
 wait $east $west || true
-say "Look at it yourself: tfy ps, tfy inspect RUN, psql … -c 'select * from tfy.history'"
