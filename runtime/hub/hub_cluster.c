@@ -14,6 +14,7 @@
 #include "base/lease.h"
 #include "base/list.h"
 #include "base/table.h"
+#include "hub/ending.h"
 #include "hub/observe.h"
 #include "wal/store/store.h"
 
@@ -25,7 +26,7 @@ enum {
     AWAY_MS = 50,        /* how soon a database that did not answer is asked again … */
     AWAY_MOST_MS = 2000,
     CLAIMS_MOST = 256,
-    FREE_MOST = 1000,
+    WAKE_MOST = 1000,
     LATE_MOST = 64,
     EXIT_FENCED = 75 /* as if killed: another session continues the runs */
 };
@@ -396,21 +397,12 @@ static int note_living(void *state, const TfyLiving *session)
     return 0;
 }
 
-/* Those of a session that has ended; 0: of all that have. */
-static int free_runs(HubCluster *self, int64_t session)
-{
-    int count;
-    do count = self->cluster->ops->free_runs(self->cluster, session, FREE_MOST);
-    while (count == FREE_MOST);
-    return count < 0 ? count : 0;
-}
-
 static int end_session(HubCluster *self, const TfyLiving *late)
 {
     char why[120];
     snprintf(why, sizeof why, "it committed nothing for %" PRId64 " ms", late->lease_ms + late->lease_ms / 10);
-    const int ended = self->cluster->ops->end_session(self->cluster, late->session, late->beat, self->hub.session, why);
-    return ended == 1 ? free_runs(self, late->session) : ended;
+    const int ended = tfy__end_silent(self->cluster, late->session, late->beat, self->hub.session, why);
+    return ended < 0 ? ended : 0;
 }
 
 /* Sessions are silent since the answer arrived: what it shows may be younger than the request, which may have taken long. */
@@ -434,15 +426,15 @@ static bool is_eldest(const HubCluster *self)
 
 static int64_t wake_due(HubCluster *self)
 {
-    const int count = is_eldest(self) ? self->cluster->ops->wake_due(self->cluster, FREE_MOST) : 0;
-    return count < 0 ? count : count == FREE_MOST ? 0 : jittered(self, is_eldest(self) ? DUE_MS : POLL_MS);
+    const int count = is_eldest(self) ? self->cluster->ops->wake_due(self->cluster, WAKE_MOST) : 0;
+    return count < 0 ? count : count == WAKE_MOST ? 0 : jittered(self, is_eldest(self) ? DUE_MS : POLL_MS);
 }
 
 /* Runs of sessions that were ended and not freed; and a claim that was given up and arrived later than it was asked for. */
 static int64_t find_orphans(HubCluster *self)
 {
     int code = find_lost_claims(self);
-    if (!code && is_eldest(self)) code = free_runs(self, 0);
+    if (!code && is_eldest(self)) code = tfy__free_runs(self->cluster, 0);
     return code ? code : jittered(self, ORPHANS_MS);
 }
 
@@ -695,27 +687,6 @@ int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text
     return code;
 }
 
-typedef struct Own {
-    int64_t session, beat; /* beat -1: it does not live */
-} Own;
-
-static int find_own(void *state, const TfyLiving *living)
-{
-    Own *own = state;
-    if (living->session == own->session) own->beat = living->beat;
-    return 0;
-}
-
-/* A session that cannot be ended here is ended by others. */
-static void end_own(HubCluster *self)
-{
-    TfyCluster *cluster = self->cluster;
-    Own own = {self->hub.session, -1};
-    if (cluster->ops->see_living(cluster, find_own, &own) || own.beat < 0) return;
-    if (cluster->ops->end_session(cluster, own.session, own.beat, own.session, "it is done") == 1)
-        (void)free_runs(self, own.session);
-}
-
 void tfy__hub_cluster_close(TfyHub *hub, bool done)
 {
     if (!hub) return;
@@ -725,6 +696,6 @@ void tfy__hub_cluster_close(TfyHub *hub, bool done)
     pthread_cond_signal(&self->kick);
     pthread_mutex_unlock(&self->mutex);
     if (self->started) pthread_join(self->thread, NULL);
-    if (done) end_own(self);
+    if (done) tfy__end_finished(self->cluster, hub->session, hub->session, "it is done");
     free_hub(self);
 }

@@ -5,9 +5,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/lease.h"
@@ -100,7 +97,7 @@ static int open_loop(Child *child)
                                 .models = words->models,
                                 .secrets = words->secrets,
                                 .secrets_from = words->secrets_from,
-                                .log_json = words->log_format && strcmp(words->log_format, "json") == 0,
+                                .log_json = words->log_json,
                                 .log_level = words->log_level};
     const int code = tfy_open(&child->loop, tfy_shared_program(child->shared), &options, child->error);
     if (code) return code;

@@ -99,9 +99,10 @@ static int check_words(TfyWorkerWords *words)
     if (!words->drain) words->drain = DRAIN;
     if (!tfy__read_duration(words->drain, strlen(words->drain), &words->drain_ms) || words->drain_ms < 0)
         return tfy__fail(EXIT_USAGE, "--drain takes a time such as 30s or 5m, not '%s'", words->drain);
-    if (words->log_format && strcmp(words->log_format, "json") != 0 && strcmp(words->log_format, "text") != 0)
+    words->log_json = words->log_format && strcmp(words->log_format, "json") == 0;
+    if (words->log_format && !words->log_json && strcmp(words->log_format, "text") != 0)
         return tfy__fail(EXIT_USAGE, "log lines are written as json or text, not as '%s'", words->log_format);
-    tfy__say_json(words->log_format && strcmp(words->log_format, "json") == 0);
+    tfy__say_json(words->log_json);
     return check_names(words);
 }
 

@@ -16,6 +16,7 @@
 #include "base/steady.h"
 #include "base/sys_memory.h"
 #include "cli/frame/cli.h"
+#include "hub/ending.h"
 #include "tfy.h"
 #include "wal/store/pg_cluster.h"
 #include "worker/worker.h"
@@ -25,7 +26,6 @@ enum {
     PAUSE_MS = 1000, /* before a child that failed is started again; twice that each time … */
     PAUSE_MOST_MS = 30000,
     STEADY_MS = 60000, /* … until it has lived so long */
-    FREED = 1000,      /* runs that are made ready in one transaction */
 };
 
 /* A program and its child. */
@@ -141,33 +141,14 @@ static void hear(Slot *slot)
 
 /* ---- speaking for the dead ---- */
 
-typedef struct Found {
-    int64_t session, beat; /* beat -1: it does not live */
-} Found;
-
-static int find_session(void *state, const TfyLiving *living)
-{
-    Found *found = state;
-    if (living->session == found->session) found->beat = living->beat;
-    return 0;
-}
-
-static int end_found(TfyCluster *cluster, const Found *found, const char *why)
-{
-    int code = cluster->ops->end_session(cluster, found->session, found->beat, 0, why);
-    while (code > 0) code = cluster->ops->free_runs(cluster, found->session, FREED) == FREED;
-    return code;
-}
-
 /* What cannot be done now is done by others, when the session has been silent long enough. */
 static void end_session(const Worker *worker, const Slot *slot)
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyCluster *cluster;
-    Found found = {slot->session, -1};
     if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db}, error) != 0) return;
-    if (cluster->ops->see_living(cluster, find_session, &found) == 0 && found.beat >= 0)
-        (void)end_found(cluster, &found, WIFEXITED(slot->status) ? "its process has ended" : "its process was killed");
+    tfy__end_finished(cluster, slot->session, 0,
+                      WIFEXITED(slot->status) ? "its process has ended" : "its process was killed");
     cluster->ops->close(cluster);
 }
 

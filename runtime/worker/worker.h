@@ -21,6 +21,7 @@ enum { TFY_WORKER_PROGRAMS = 32 };
 
 /* What the command line says. Strings are those of argv. */
 typedef struct TfyWorkerWords {
+    bool log_json;    /* log_format says so */
     const char *self; /* argv[0] */
     const char *db, *pool, *name, *llm, *models, *secrets, *secrets_from, *log_level, *log_format;
     const char *drain; /* as it was typed, or as it is without that, and read: */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "hub/ending.h"
 #include "tfy.h"
 #include "wal/history/move.h"
 #include "wal/rows/payload.h"
@@ -74,18 +75,6 @@ static int64_t keep_programs(TfyCarry *carry, const TfyHistory *history)
     return keep(carry, history->program_hash, history->program_tfyc, history->program_source, history->program_layout);
 }
 
-/* Owners have numbers that grow, wherever they were. */
-static int64_t count_claims(const TfyHistory *history)
-{
-    int64_t claims = 0;
-    for (uint32_t i = 0; i < history->record_count; i++) {
-        const TfyLogRecord *record = &history->records[i];
-        const int64_t its = record->type == TFY_R_CLAIMED ? tfy__record_int(record, TFY_P_CLAIMS) : 0;
-        if (its > claims) claims = its;
-    }
-    return claims;
-}
-
 int tfy__carry_place(TfyCarry *carry, TfyHistory *history, char *error_text)
 {
     TfyCluster *cluster = carry->cluster;
@@ -93,7 +82,7 @@ int tfy__carry_place(TfyCarry *carry, TfyHistory *history, char *error_text)
     char uuid[37];
     const int code = fits(history, error_text);
     if (code) return code;
-    run->claims = count_claims(history);
+    run->claims = tfy__history_greatest(history, TFY_R_CLAIMED, TFY_P_CLAIMS); /* it grows, wherever the run was */
     run->queue = 0;
     run->id = cluster->ops->number(cluster, run->uuid);
     tfy__uuid_text(run->uuid, uuid);
@@ -119,30 +108,10 @@ int tfy__carry_sync(TfyCarry *carry)
     return code;
 }
 
-typedef struct Own {
-    int64_t session, beat;
-} Own;
-
-static int find_own(void *state, const TfyLiving *living)
-{
-    Own *own = state;
-    if (living->session == own->session) own->beat = living->beat;
-    return 0;
-}
-
-/* If it cannot be ended here, others end it. */
-static void end_session(const TfyCarry *carry)
-{
-    TfyCluster *cluster = carry->cluster;
-    Own own = {carry->session, -1};
-    if (cluster->ops->see_living(cluster, find_own, &own) || own.beat < 0) return;
-    (void)cluster->ops->end_session(cluster, own.session, own.beat, own.session, "it is done");
-}
-
 int tfy__carry_close(TfyCarry *carry, char *error_text)
 {
     const int code = tfy__log_close_saying(carry->log, true, error_text);
-    if (carry->session > 0) end_session(carry);
+    if (carry->session > 0) tfy__end_finished(carry->cluster, carry->session, carry->session, "it is done");
     if (carry->cluster) carry->cluster->ops->close(carry->cluster);
     *carry = (TfyCarry){0};
     return code;

@@ -288,19 +288,8 @@ static int export_run(const TfyHistory *history, int64_t epoch, const char *dire
     return status;
 }
 
-/* The newest session that had the run, in a shared database: what identifies streams there. */
-static int64_t newest_session(const TfyHistory *history)
-{
-    int64_t newest = 0;
-    for (uint32_t i = 0; i < history->record_count; i++) {
-        const TfyLogRecord *record = &history->records[i];
-        const int64_t session = record->type == TFY_R_CLAIMED ? tfy__record_int(record, TFY_P_SESSION) : 0;
-        if (session > newest) newest = session;
-    }
-    return newest;
-}
-
-/* Reads the run, and how often its database was opened: the number identifies streams. */
+/* Reads the run, and the number that identifies streams: how often its database was opened, or in a shared one the newest session
+ * that had the run. */
 static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
 {
     TfyLog *log;
@@ -309,7 +298,8 @@ static int read_run(const TfyArgs *args, TfyHistory **history, int64_t *epoch)
     status = tfy__db_read(log, tfy__history_read_whole, args->words[0], history);
     *epoch = tfy__log_epoch(log);
     tfy__log_close(log, false);
-    if (status == EXIT_DONE && tfy__db_is_shared(args)) *epoch = newest_session(*history);
+    if (status == EXIT_DONE && tfy__db_is_shared(args))
+        *epoch = tfy__history_greatest(*history, TFY_R_CLAIMED, TFY_P_SESSION);
     return status;
 }
 

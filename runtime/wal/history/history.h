@@ -3,6 +3,7 @@
 #define WAL_HISTORY_HISTORY_H
 
 #include "wal/log/log.h"
+#include "wal/rows/payload.h"
 
 /* A run read back whole: its tasks and all their records in lsn order. Freed with tfy__history_free. */
 typedef struct TfyHistory {
@@ -57,6 +58,9 @@ void tfy__history_free(TfyHistory *history);
 
 /* A task of the history by its number; NULL: none. */
 const TfyLogTask *tfy__history_task(const TfyHistory *history, int64_t tid);
+
+/* The greatest number that a member has in the records of a type; 0: none of them has it. */
+int64_t tfy__history_greatest(const TfyHistory *history, TfyRecordType type, TfyMember member);
 
 /* The gap before a record of the history; NULL: none. */
 const struct TfyStoreGap *tfy__history_gap(const TfyHistory *history, int64_t lsn);

@@ -46,6 +46,17 @@ const TfyLogTask *tfy__history_task(const TfyHistory *history, int64_t tid)
     return bsearch(&tid, history->tasks, history->task_count, sizeof *history->tasks, by_task);
 }
 
+int64_t tfy__history_greatest(const TfyHistory *history, TfyRecordType type, TfyMember member)
+{
+    int64_t greatest = 0;
+    for (uint32_t i = 0; i < history->record_count; i++) {
+        const TfyLogRecord *record = &history->records[i];
+        const int64_t number = record->type == type ? tfy__record_int(record, member) : 0;
+        if (number > greatest) greatest = number;
+    }
+    return greatest;
+}
+
 static int by_gap(const void *key, const void *gap)
 {
     const int64_t a = *(const int64_t *)key, b = ((const TfyStoreGap *)gap)->lsn;

@@ -1,0 +1,37 @@
+/* ending.c: see ending.h. */
+#include "hub/ending.h"
+
+enum { FREE_MOST = 1000 /* runs in one transaction */ };
+
+int tfy__free_runs(TfyCluster *cluster, int64_t session)
+{
+    int count;
+    do count = cluster->ops->free_runs(cluster, session, FREE_MOST);
+    while (count == FREE_MOST);
+    return count < 0 ? count : 0;
+}
+
+int tfy__end_silent(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+{
+    const int ended = cluster->ops->end_session(cluster, session, beat, by, why);
+    const int code = ended == 1 ? tfy__free_runs(cluster, session) : 0;
+    return code < 0 ? code : ended;
+}
+
+typedef struct Found {
+    int64_t session, beat; /* beat -1: it does not live */
+} Found;
+
+static int find(void *state, const TfyLiving *living)
+{
+    Found *found = state;
+    if (living->session == found->session) found->beat = living->beat;
+    return 0;
+}
+
+void tfy__end_finished(TfyCluster *cluster, int64_t session, int64_t by, const char *why)
+{
+    Found found = {session, -1};
+    if (cluster->ops->see_living(cluster, find, &found) == 0 && found.beat >= 0)
+        (void)tfy__end_silent(cluster, session, found.beat, by, why);
+}
