@@ -11,9 +11,9 @@ function check(name, good, why = '') {
     console.log(`${good ? 'ok' : 'not ok'} ${name}`);
     if (!good) console.log(`    ${String(why).slice(0, 600)}`);
 }
-/** The number of runs, by the server's own socket. */
-const runs = () => new Promise((done, fail) => {
-    request({ socketPath, path: '/v1/runs?limit=200' }, async (answer) => {
+/** The number of runs, by the server's own socket, from record `after` on: lists follow the log. */
+const runs = (after) => new Promise((done, fail) => {
+    request({ socketPath, path: '/v1/runs?limit=200', headers: { 'Tfy-After': after } }, async (answer) => {
         let text = '';
         for await (const piece of answer) text += piece;
         done(JSON.parse(text).runs.length);
@@ -84,16 +84,22 @@ const browser = await chromium.launch({ executablePath: '/usr/bin/chromium',
 const context = await browser.newContext(), page = await context.newPage();
 await page.goto(address);
 await page.waitForSelector('main h1');
-const own = await page.evaluate(async (to) => (await fetch(to, { method: 'POST', body: '{"args":{"n":1}}',
-    headers: { 'Content-Type': 'application/json', 'Tfy-Request': '1' } })).status, start);
-check('our own page starts a run with the cookie', own === 201 && await runs() === 1, own);
+/** Starts a run, as our page does: its status, and the number of the run's first record. */
+const starts = () => page.evaluate(async (to) => {
+    const answer = await fetch(to, { method: 'POST', body: '{"args":{"n":1}}', headers: { 'Content-Type': 'application/json', 'Tfy-Request': '1' } });
+    return [answer.status, Number(answer.headers.get('Tfy-Lsn'))];
+}, start);
+let started = 1;
+const [own, lsn] = await starts();
+check('our own page starts a run with the cookie', own === 201 && await runs(lsn) === 1, own);
 
 for (const host of ['127.0.0.1', 'localhost']) {
     const other = await context.newPage();
     await other.goto(`http://${host}:${port}/`);
     const seen = await other.evaluate(attack, { ours, start });
     check(`a page at ${host} reads nothing`, seen.length === 0, seen.join('; '));
-    check(`a page at ${host} starts nothing`, await runs() === 1, await runs());
+    const [, after] = await starts(); // what the other page had started would be in the list before this
+    check(`a page at ${host} starts nothing`, await runs(after) === ++started, await runs(after));
     await other.setContent(`<iframe src="${ours}/"></iframe>`);
     await other.waitForTimeout(500);
     const inside = other.frames().find((one) => one !== other.mainFrame());
