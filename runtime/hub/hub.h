@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct TfyAhead;
 struct TfyStore;
 struct TfyMail;
 
@@ -18,6 +19,8 @@ typedef struct TfyClaim {
     int64_t run;    /* row id */
     int64_t claims; /* how often it has had an owner, with this */
     int64_t seen;   /* up to which number what was sent to it has its verdict */
+    /* What was read of it meanwhile, valid until the next claim; NULL: nothing. */
+    const struct TfyAhead *ahead;
 } TfyClaim;
 
 typedef struct TfyHubOps {

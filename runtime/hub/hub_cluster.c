@@ -31,9 +31,16 @@ enum {
     EXIT_FENCED = 75 /* as if killed: another session continues the runs */
 };
 
+/* What was read of runs that were claimed together. */
+typedef struct Batch {
+    uint32_t users; /* claims that have it, and who hands them over; with the mutex */
+    TfyAhead *ahead;
+} Batch;
+
 typedef struct Claim {
     struct Claim *next;
     TfyClaim claim;
+    Batch *batch; /* NULL: nothing was read */
 } Claim;
 
 typedef struct Letter {
@@ -87,6 +94,7 @@ typedef struct HubCluster {
     uint64_t seed;
     /* The loop's alone. */
     TfyMail given; /* strings owned */
+    Batch *batch;  /* of the last claim */
     /* With the mutex. */
     pthread_mutex_t mutex;
     pthread_cond_t kick;
@@ -255,11 +263,20 @@ static int read_first_mail(HubCluster *self, const TfyClaimed *claimed, int64_t 
     return code;
 }
 
-static int hand_over(HubCluster *self, const TfyClaimed *claimed)
+/* With the mutex. */
+static void drop_batch(Batch *batch)
+{
+    if (!batch || --batch->users) return;
+    batch->ahead->free(batch->ahead);
+    free(batch);
+}
+
+static int hand_over(HubCluster *self, const TfyClaimed *claimed, Batch *batch)
 {
     Claim *claim = malloc(sizeof *claim);
     if (!claim) return TFY_E_NOMEM;
-    *claim = (Claim){.claim = {.run = claimed->run, .claims = claimed->claims}};
+    *claim = (Claim){.claim = {.run = claimed->run, .claims = claimed->claims}, .batch = batch};
+    if (batch) claim->claim.ahead = batch->ahead;
     int code = read_first_mail(self, claimed, &claim->claim.seen);
     if (!code) code = remember(self, claimed);
     if (code) {
@@ -269,9 +286,37 @@ static int hand_over(HubCluster *self, const TfyClaimed *claimed)
     pthread_mutex_lock(&self->mutex);
     LIST_APPEND(&self->claims, claim, next);
     self->claim_count++;
+    if (batch) batch->users++;
     wake(self);
     pthread_mutex_unlock(&self->mutex);
     return 0;
+}
+
+/* Reads what the loop will ask for; if that fails, the loop asks itself. NULL: nothing was read. */
+static Batch *read_batch(HubCluster *self, const TfyClaimed *claimed, int count)
+{
+    int64_t runs[CLAIMS_MOST];
+    TfyAhead *ahead;
+    if (!self->cluster->ops->read_ahead || !count) return NULL;
+    for (int i = 0; i < count; i++) runs[i] = claimed[i].run;
+    if (self->cluster->ops->read_ahead(self->cluster, runs, (uint32_t)count, &ahead) != 0) return NULL;
+    Batch *batch = malloc(sizeof *batch);
+    if (batch)
+        *batch = (Batch){.users = 1, .ahead = ahead};
+    else
+        ahead->free(ahead);
+    return batch;
+}
+
+static int hand_over_all(HubCluster *self, const TfyClaimed *claimed, int count)
+{
+    int code = 0;
+    Batch *batch = read_batch(self, claimed, count);
+    for (int i = 0; !code && i < count; i++) code = hand_over(self, &claimed[i], batch);
+    pthread_mutex_lock(&self->mutex);
+    drop_batch(batch);
+    pthread_mutex_unlock(&self->mutex);
+    return code;
 }
 
 /* Forgets runs that the last reading of the session's runs did not have. */
@@ -291,19 +336,21 @@ static int find_lost_claims(HubCluster *self)
 {
     TfyClaimed owned[CLAIMS_MOST];
     int64_t after = 0;
-    int count = CLAIMS_MOST, code = 0;
+    int count = CLAIMS_MOST, lost = 0, code = 0;
     self->readings++;
     while (!code && count == CLAIMS_MOST) {
         count = self->cluster->ops->see_owned(self->cluster, self->hub.session, after, owned, CLAIMS_MOST);
         if (count < 0) return count;
-        for (int i = 0; !code && i < count; i++) {
+        lost = 0;
+        for (int i = 0; i < count; i++) {
             Held *held = TABLE_ITEM(tfy__table_find(&self->held, hash_of(owned[i].run)), Held, by_run);
             after = owned[i].run;
             if (held && held->claims == owned[i].claims)
                 held->listed = self->readings;
             else
-                code = hand_over(self, &owned[i]);
+                owned[lost++] = owned[i];
         }
+        code = hand_over_all(self, owned, lost);
     }
     if (!code) forget_left(self);
     return code;
@@ -345,7 +392,7 @@ static int64_t claim_runs(HubCluster *self)
     self->claim_lost = count == TFY_STORE_UNKNOWN;
     if (count < 0) return count;
     self->claim_lost = count > 0; /* until all of them were handed over */
-    for (int i = 0; !code && i < count; i++) code = hand_over(self, &claimed[i]);
+    code = hand_over_all(self, claimed, count);
     if (code) return code;
     self->claim_lost = false;
     return count == (int)room ? 0 : jittered(self, POLL_MS);
@@ -557,6 +604,8 @@ static bool claimed(TfyHub *hub, TfyClaim *claim)
     HubCluster *self = inside(hub);
     pthread_mutex_lock(&self->mutex);
     Claim *taken = LIST_TAKE(&self->claims, next);
+    drop_batch(self->batch);
+    self->batch = taken ? taken->batch : NULL;
     if (taken) {
         *claim = taken->claim;
         self->claim_count--;
@@ -632,7 +681,11 @@ static const TfyHubOps ops = {.join = join,
 
 static void free_hub(HubCluster *self)
 {
-    for (Claim *claim; (claim = LIST_TAKE(&self->claims, next));) free(claim);
+    drop_batch(self->batch);
+    for (Claim *claim; (claim = LIST_TAKE(&self->claims, next));) {
+        drop_batch(claim->batch);
+        free(claim);
+    }
     while (self->boxes.first) drop_box(self, self->boxes.first);
     tfy__table_free(&self->by_run);
     self->readings++;

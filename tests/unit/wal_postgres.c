@@ -308,6 +308,7 @@ static void test_a_look_is_one_view(void **state)
     assert_int_equal(store->ops->get_record(store, world->run, 1, &record), 0);
     /* A view is lost with its connection; the next look has another one. */
     assert_int_equal(store->ops->look(store), 0);
+    assert_int_equal(store->ops->get_run(store, world->run, &run), 0);
     postgres_do(&server,
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'tfy/%%'");
     assert_int_equal(store->ops->get_run(store, world->run, &run), TFY_STORE_AWAY);
@@ -316,6 +317,114 @@ static void test_a_look_is_one_view(void **state)
     assert_int_equal(store->ops->look(store), 0);
     assert_int_equal(store->ops->get_run(store, world->run, &run), 0);
     store->ops->look_away(store);
+}
+
+/* ---- what was read ahead ---- */
+
+typedef struct Walked {
+    int64_t first, last;
+    int old; /* records as they were when they were read ahead */
+} Walked;
+
+static int walk_record(void *state, const TfyLogRecord *record)
+{
+    Walked *walked = state;
+    if (!walked->first) walked->first = record->lsn, walked->last = record->lsn - 1;
+    assert_int_equal(record->lsn, walked->last + 1);
+    walked->last = record->lsn;
+    walked->old += record->payload[0] == 'o';
+    return 0;
+}
+
+static void walks(World *world, int64_t from, int64_t first, int64_t last, int old)
+{
+    Walked walked = {0};
+    assert_int_equal(world->store->ops->see_records(world->store, world->run, from, walk_record, &walked), 0);
+    assert_int_equal(walked.first, first);
+    assert_int_equal(walked.last, last);
+    assert_int_equal(walked.old, old);
+}
+
+static int count_task(void *state, const TfyStoreTask *task)
+{
+    assert_string_equal(task->path, "1");
+    return ++*(int *)state, 0;
+}
+
+/* So many records of so many bytes and the root task, read ahead from the snapshot on, and then all records change. */
+static TfyAhead *read_ahead(World *world, int count, size_t bytes, int64_t snap)
+{
+    char *payload = malloc(bytes);
+    TfyAhead *ahead;
+    assert_non_null(payload);
+    memset(payload, 'o', bytes);
+    begin(world);
+    for (int i = 0; i < count; i++) put(world, payload, bytes);
+    const TfyStoreTask root = {.run = world->run, .tid = 1, .path = "1", .program = 1, .born = 1, .head = 1};
+    assert_int_equal(world->store->ops->put_task(world->store, &root, true), 0);
+    commits(world);
+    free(payload);
+    postgres_do(&server, "UPDATE tfy.run SET snap = %lld", (long long)snap);
+    if (world->cluster->ops->read_ahead(world->cluster, &world->run, 1, &ahead)) fail_msg("%s", world->cluster->error);
+    postgres_do(&server, "UPDATE tfy.record SET payload = 'new'");
+    world->store->ops->use_ahead(world->store, ahead);
+    return ahead;
+}
+
+static void test_rows_that_were_read_ahead(void **state)
+{
+    World *world = *state;
+    TfyStore *store = world->store;
+    TfyLogRecord record;
+    TfyLogRun run;
+    TfyStoreTask task;
+    int64_t last = 0;
+    int tasks = 0;
+    TfyAhead *ahead = read_ahead(world, 6, 10, 4);
+    postgres_do(&server, "UPDATE tfy.task SET head = 5");
+    postgres_do(&server, "UPDATE tfy.run SET lsn = 77");
+    for (int64_t lsn = 1; lsn <= 6; lsn++) { /* the birth of the root, and from the snapshot on */
+        assert_int_equal(store->ops->get_record(store, world->run, lsn, &record), 0);
+        assert_int_equal(record.payload[0], lsn == 1 || lsn >= 4 ? 'o' : 'n');
+    }
+    assert_int_equal(store->ops->get_record(store, world->run, 7, &record), TFY_E_ABSENT);
+    assert_int_equal(store->ops->get_run(store, world->run, &run), 0);
+    assert_true(run.lsn != 77 && run.snap == 4 && run.owner == world->hold.session);
+    assert_int_equal(store->ops->get_run(store, world->run + 1, &run), TFY_E_ABSENT);
+    assert_int_equal(store->ops->get_task(store, world->run, 1, &task), 0);
+    assert_int_equal(task.head, 1);
+    assert_int_equal(store->ops->get_task(store, world->run, 2, &task), TFY_E_ABSENT);
+    assert_int_equal(store->ops->see_tasks(store, world->run, count_task, &tasks), 0);
+    assert_int_equal(tasks, 1);
+    assert_int_equal(store->ops->last_task(store, world->run, &last), 0);
+    assert_int_equal(last, 1);
+    walks(world, 4, 4, 6, 3);
+    walks(world, 5, 5, 6, 2);
+    walks(world, 7, 0, 0, 0);
+    walks(world, 3, 3, 6, 0); /* what is before the snapshot was not read */
+    store->ops->use_ahead(store, NULL);
+    ahead->free(ahead);
+    walks(world, 4, 4, 6, 0);
+    assert_int_equal(store->ops->get_run(store, world->run, &run), 0);
+    assert_int_equal(run.lsn, 77);
+}
+
+static void test_of_a_long_run_the_rest_is_read_later(void **state)
+{
+    TfyAhead *ahead = read_ahead(*state, 700, 10, 3);
+    walks(*state, 3, 3, 700, 512);
+    walks(*state, 600, 600, 700, 0);
+    ((World *)*state)->store->ops->use_ahead(((World *)*state)->store, NULL);
+    ahead->free(ahead);
+}
+
+static void test_of_large_records_the_rest_is_read_later(void **state)
+{
+    TfyAhead *ahead = read_ahead(*state, 6, 30000, 0);
+    walks(*state, 1, 1, 6, 3);
+    walks(*state, 5, 5, 6, 0);
+    ((World *)*state)->store->ops->use_ahead(((World *)*state)->store, NULL);
+    ahead->free(ahead);
 }
 
 /* ---- saved tables ---- */
@@ -608,6 +717,9 @@ static void test_nobody_answers(void **state)
     X(test_the_last_of_several_rows_counts)                                                                            \
     X(test_history_for_people)                                                                                         \
     X(test_damage_shows)                                                                                               \
+    X(test_rows_that_were_read_ahead)                                                                                  \
+    X(test_of_a_long_run_the_rest_is_read_later)                                                                       \
+    X(test_of_large_records_the_rest_is_read_later)                                                                    \
     X(test_a_look_is_one_view)                                                                                         \
     X(test_saved_tables)                                                                                               \
     X(test_another_database)

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { CLAIMS_PER_TURN = 64, NEWS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3, LOOK_MS = 1000 };
+enum { CLAIMS_PER_TURN = 256, NEWS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3, LOOK_MS = 1000 };
 
 /* ---- the lease ---- */
 
@@ -133,7 +133,9 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)id);
     loop->claim = claim;
+    tfy__log_ahead(loop->log, is->ahead);
     const int code = tfy__resume(loop, which, text);
+    tfy__log_ahead(loop->log, NULL);
     loop->claim = NULL;
     if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
     if (code < 0) return false;
@@ -184,7 +186,7 @@ uint32_t tfy__claims_take(TfyLoop *loop)
     }
     uint32_t taken = tfy__log_stayed(loop->log, stayed, CLAIMS_PER_TURN);
     for (uint32_t i = 0; i < taken; i++)
-        if (!take_up(loop, &(TfyClaim){stayed[i].run, stayed[i].claims, stayed[i].mail}, NULL)) return taken;
+        if (!take_up(loop, &(TfyClaim){stayed[i].run, stayed[i].claims, stayed[i].mail, NULL}, NULL)) return taken;
     taken += take_news(loop);
     const uint32_t room = loop->runs_live < RUNS_MOST ? RUNS_MOST - (uint32_t)loop->runs_live : 0;
     const int64_t program = program_row(loop);

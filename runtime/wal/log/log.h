@@ -21,6 +21,7 @@
 #include "wal/rows/record.h"
 #include "wal/rows/row.h"
 
+struct TfyAhead;
 struct TfyStoreLeaving;
 struct TfyStoreVerdict;
 
@@ -97,6 +98,8 @@ uint32_t tfy__log_stayed(TfyLog *log, struct TfyStoreLeaving *stayed, uint32_t r
  * turns, so that a loop that hangs loses the lease. */
 void tfy__log_beat(TfyLog *log);
 bool tfy__log_shared(const TfyLog *log);
+/* Lets readings be answered from these rows; NULL: no more. */
+void tfy__log_ahead(TfyLog *log, const struct TfyAhead *ahead);
 /* A task's number in the store. */
 int64_t tfy__log_stored_tid(const TfyLog *log, int64_t tid);
 

@@ -50,6 +50,14 @@ uint32_t tfy__log_stayed(TfyLog *log, TfyStoreLeaving *stayed, uint32_t room)
     return count;
 }
 
+void tfy__log_ahead(TfyLog *log, const TfyAhead *ahead)
+{
+    if (!log->store->ops->use_ahead) return;
+    pthread_mutex_lock(&log->store_mutex);
+    log->store->ops->use_ahead(log->store, ahead);
+    pthread_mutex_unlock(&log->store_mutex);
+}
+
 void tfy__log_beat(TfyLog *log)
 {
     CHECK(log->shared);

@@ -83,6 +83,9 @@ typedef struct TfyClusterOps {
     int (*claim)(TfyCluster *cluster, int64_t session, int64_t queue, TfyClaimed *claimed, uint32_t room);
     /* The runs that a session owns and whose ids are above `after`, by their ids, at most `room`; how many. */
     int (*see_owned)(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room);
+    /* Reads what is needed to take up runs that this session owns and has not taken up; free it. NULL in place of the function:
+     * reading ahead gains nothing. */
+    int (*read_ahead)(TfyCluster *cluster, const int64_t *runs, uint32_t count, TfyAhead **ahead);
     /* Makes runs ready that are due by the database's clock, at most so many; how many. */
     int (*wake_due)(TfyCluster *cluster, uint32_t most);
     /* Sends something to a run, which becomes ready if nobody owns it; its number. *owner: the session that is to see it; 0:

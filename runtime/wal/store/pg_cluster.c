@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "wal/store/birth.h"
+#include "wal/store/pg_ahead.h"
 #include "wal/store/pg_link.h"
 #include "wal/store/pg_schema.h"
 
@@ -63,8 +64,10 @@ static const TfyPgStatement statements[C_COUNT] = {
     [C_LIVING] = {.text = "SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id",
                   .what = "read sessions"},
     [C_HURRY] = {.text = "SELECT set_config('lock_timeout', '500ms', true)", .what = "set up a transaction"},
+    /* Waits for commits and claims of the session that are under way. */
     [C_END] = {.text = "UPDATE tfy.session SET state = 9, ended = " NOW_MS ", ended_by = nullif($3::int8, 0), why = $4"
-                       " WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
+                       " WHERE id = ANY(ARRAY(SELECT id FROM tfy.session WHERE id = $1 AND state = 0 AND beat = $2"
+                       " FOR UPDATE)) RETURNING 1",
                .what = "end a session"},
     [C_CUT] = {.text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
                        " AND pid <> pg_backend_pid()",
@@ -118,8 +121,9 @@ static const TfyPgStatement statements[C_COUNT] = {
              "INSERT INTO tfy.task(run, task, path, program, born, base, base_chain, head, chain, step, state, wait,"
              " sum) VALUES ($1, $2::int8, $3, $4::int8, $5, $6, $7, $8, $9, $10, $11::int8, $12::int8, $13)",
          .what = "add a run's root"},
-    [C_LIVES] = {.text =
-                     "SELECT 1/count(*) FROM (SELECT 1 FROM tfy.session WHERE id = $1 AND state = 0 FOR SHARE) AS s",
+    /* Keeps the session from being ended meanwhile, and does not wait for its commits. */
+    [C_LIVES] = {.text = "SELECT 1/count(*) FROM (SELECT 1 FROM tfy.session WHERE id = $1 AND state = 0"
+                         " FOR KEY SHARE) AS s",
                  .what = "find the session"},
     [C_CLAIM] =
         {.text = "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE"
@@ -590,6 +594,13 @@ static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyCla
     return code ? code : take_claimed(self, result, owned, room);
 }
 
+static int read_ahead(TfyCluster *cluster, const int64_t *runs, uint32_t count, TfyAhead **ahead)
+{
+    PgCluster *self = inside(cluster);
+    const int code = tfy__pg_read_ahead(&self->link, runs, count, ahead);
+    return told(self, code == TFY_PG_AGAIN || code == TFY_STORE_UNKNOWN ? TFY_STORE_AWAY : code);
+}
+
 static int wake_due(TfyCluster *cluster, uint32_t most)
 {
     PgCluster *self = inside(cluster);
@@ -711,6 +722,7 @@ static const TfyClusterOps ops = {
     .number = number,
     .claim = claim,
     .see_owned = see_owned,
+    .read_ahead = read_ahead,
     .wake_due = wake_due,
     .mail = put_mail,
     .see_mail = see_mail,

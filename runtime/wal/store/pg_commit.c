@@ -117,6 +117,10 @@ int tfy__pg_commit(TfyStore *store)
     int code = send(self);
     for (int i = 1; code == TFY_PG_AGAIN && i < TRIES && is_clear(self); i++) code = send(self);
     if (code == TFY_PG_AGAIN) code = TFY_STORE_AWAY;
+    if (code)
+        tfy__pg_forget_tails(self);
+    else
+        tfy__pg_note_tails(self);
     if (code != TFY_STORE_AWAY && code != TFY_STORE_FULL) tfy__pg_rollback(store);
     return code;
 }

@@ -1,9 +1,10 @@
 /* pg_read.c: look-ups and walks in a database of PostgreSQL.
  *
- * Between look and look_away all of them are in one read-only snapshot. If the connection is lost there, the snapshot is, and
- * the rest of the reads fail; the next look connects again. A walk fetches rows by hundreds, so that a visitor may look up
+ * Between look and look_away all of them are in one read-only snapshot, which begins with the first that needs the database. If
+ * the connection is lost there, the snapshot is, and the rest of the reads fail; the next look connects again. A walk fetches rows by hundreds, so that a visitor may look up
  * other rows, and so that a long history is not in memory as a whole. */
 #include "base/check.h"
+#include "wal/store/pg_ahead.h"
 #include "wal/store/store_pg.h"
 
 #include <stdio.h>
@@ -11,22 +12,15 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { WALK_ROWS = 512 };
-
-#define RECORD_COLUMNS "run, lsn, task, prev, v, ts, type, step, point, payload, chain"
-#define TASK_COLUMNS   "run, task, path, program, born, base, base_chain, head, chain, step, state, wait, sum"
-#define RUN_COLUMNS                                                                                                    \
-    "id, uuid, program, root, state, started, ended, imported, sum, origin, parked, moved, base, parked_at, options,"  \
-    " lsn, snap, owner, due, held IS NOT NULL"
 #define PROGRAM_COLUMNS "id, hash, tfyc, source, layout, sum"
 
 const TfyPgStatement tfy__pg_reads[R_COUNT] = {
-    [R_GET_RECORD] = {.text = "SELECT " RECORD_COLUMNS " FROM tfy.record WHERE run = $1 AND lsn = $2",
+    [R_GET_RECORD] = {.text = "SELECT " TFY_PG_RECORD_COLUMNS " FROM tfy.record WHERE run = $1 AND lsn = $2",
                       .what = "read a record"},
-    [R_GET_TASK] = {.text = "SELECT " TASK_COLUMNS " FROM tfy.task WHERE run = $1 AND task = $2::int8",
+    [R_GET_TASK] = {.text = "SELECT " TFY_PG_TASK_COLUMNS " FROM tfy.task WHERE run = $1 AND task = $2::int8",
                     .what = "read a task"},
-    [R_GET_RUN] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE id = $1", .what = "read a run"},
-    [R_FIND_RUN] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE uuid = $1", .what = "find a run"},
+    [R_GET_RUN] = {.text = "SELECT " TFY_PG_RUN_COLUMNS " FROM tfy.run WHERE id = $1", .what = "read a run"},
+    [R_FIND_RUN] = {.text = "SELECT " TFY_PG_RUN_COLUMNS " FROM tfy.run WHERE uuid = $1", .what = "find a run"},
     [R_GET_GAP] = {.text = "SELECT below, chain FROM tfy.gap WHERE run = $1 AND lsn = $2", .what = "read a gap"},
     [R_GET_PROGRAM] = {.text = "SELECT " PROGRAM_COLUMNS " FROM tfy.program WHERE id = $1::int8",
                        .what = "read a program"},
@@ -34,16 +28,17 @@ const TfyPgStatement tfy__pg_reads[R_COUNT] = {
                         .what = "find a program"},
     [R_PIECES] = {.text = "SELECT bytes FROM tfy.piece WHERE run = $1 AND lsn = $2 ORDER BY n",
                   .what = "read pieces of a record"},
-    [R_SEE_RECORDS] = {.text = "SELECT " RECORD_COLUMNS
+    [R_SEE_RECORDS] = {.text = "SELECT " TFY_PG_RECORD_COLUMNS
                                " FROM tfy.record WHERE run = $1 AND lsn >= $2 ORDER BY lsn LIMIT 512",
                        .what = "read records"},
-    [R_SEE_TASKS] = {.text = "SELECT " TASK_COLUMNS
+    [R_SEE_TASKS] = {.text = "SELECT " TFY_PG_TASK_COLUMNS
                              " FROM tfy.task WHERE run = $1 AND task >= $2::int8 ORDER BY task LIMIT 512",
                      .what = "read tasks"},
-    [R_SEE_RUNS] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE id >= $1 ORDER BY id LIMIT 512",
+    [R_SEE_RUNS] = {.text = "SELECT " TFY_PG_RUN_COLUMNS " FROM tfy.run WHERE id >= $1 ORDER BY id LIMIT 512",
                     .what = "read runs"},
-    [R_SEE_UNFINISHED] = {.text = "SELECT " RUN_COLUMNS " FROM tfy.run WHERE id >= $1 AND state < 12 AND parked = 0"
-                                  " ORDER BY id LIMIT 512",
+    [R_SEE_UNFINISHED] = {.text =
+                              "SELECT " TFY_PG_RUN_COLUMNS " FROM tfy.run WHERE id >= $1 AND state < 12 AND parked = 0"
+                              " ORDER BY id LIMIT 512",
                           .what = "read unfinished runs"},
     [R_LAST_IDS] = {.text = "SELECT (SELECT max(id) FROM tfy.run), (SELECT max(id) FROM tfy.program)",
                     .what = "read the last numbers"},
@@ -72,13 +67,9 @@ static void forget(PgStore *self)
 int tfy__pg_look(TfyStore *store)
 {
     PgStore *self = tfy__pg_inside(store);
-    TfyPgLink *link = &self->reading;
-    CHECK(!self->looking);
-    int code = tfy__pg_link_open(link);
-    if (!code) code = tfy__pg_queue_begin(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    if (!code) code = tfy__pg_sync(link, NULL, NULL);
-    self->looking = !code;
-    return as_read(self, code);
+    CHECK(self->view == NO_VIEW);
+    self->view = VIEW_ASKED;
+    return 0;
 }
 
 /* If that fails, the view is gone with its connection. What a call before has said stays said. */
@@ -87,21 +78,57 @@ void tfy__pg_look_away(TfyStore *store)
     PgStore *self = tfy__pg_inside(store);
     TfyPgLink *link = &self->reading;
     forget(self);
-    self->looking = false;
+    self->view = NO_VIEW;
     if (!tfy__pg_in_transaction(link)) return;
     int code = tfy__pg_queue_text(link, "COMMIT", "end a view");
     if (!code) code = tfy__pg_sync(link, NULL, NULL);
     if (code) tfy__pg_link_drop(link);
 }
 
+typedef struct First {
+    int number;
+    TfyPgResult **result;
+} First;
+
+static int keep_first(void *state, int number, TfyPgResult *result, bool *kept)
+{
+    const First *first = state;
+    if (number != first->number) return 0;
+    *first->result = result;
+    return *kept = true, 0;
+}
+
+/* The first read of a view, in the same round trip as its beginning. */
+static int read_first(PgStore *self, const TfyPgAsk *ask, TfyPgResult **result)
+{
+    TfyPgLink *link = &self->reading;
+    First first = {.result = result};
+    int code = tfy__pg_link_open(link);
+    if (!code) code = tfy__pg_queue_begin(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    first.number = link->queued;
+    if (!code) code = tfy__pg_queue(link, ask);
+    if (!code) code = tfy__pg_sync(link, keep_first, &first);
+    tfy__pg_unqueue(link);
+    self->view = VIEW_BEGUN;
+    if (!code || !*result) return code;
+    link->api->clear(*result);
+    return *result = NULL, code;
+}
+
 int tfy__pg_read(PgStore *self, const TfyPgAsk *ask, TfyPgResult **result)
 {
     TfyPgLink *link = &self->reading;
     *result = NULL;
-    if (self->looking && !tfy__pg_in_transaction(link)) return tfy__pg_told(self, link, TFY_STORE_AWAY);
-    int code = self->looking ? 0 : tfy__pg_link_open(link);
+    if (self->view == VIEW_ASKED) return as_read(self, read_first(self, ask, result));
+    if (self->view == VIEW_BEGUN && !tfy__pg_in_transaction(link)) return tfy__pg_told(self, link, TFY_STORE_AWAY);
+    int code = self->view ? 0 : tfy__pg_link_open(link);
     if (!code) code = tfy__pg_one(link, ask, result);
     return as_read(self, code);
+}
+
+void tfy__pg_use_ahead(TfyStore *store, const TfyAhead *ahead)
+{
+    tfy__pg_inside(store)->ahead = ahead;
 }
 
 /* ---- rows ---- */
@@ -260,6 +287,12 @@ static int look_up_words(PgStore *self, PgRead which, const int64_t *words, int 
     look_up_words(self_, which_, (const int64_t[]){__VA_ARGS__},                                                       \
                   (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), row_)
 
+static bool was_ahead(const TfyPgFound *found, Row *row)
+{
+    *row = (Row){.api = found->api, .result = found->rows, .row = found->first};
+    return found->rows;
+}
+
 /* What a file has more of, a shared database has none. */
 int tfy__pg_get_meta(TfyStore *store, TfyStoreMeta *meta)
 {
@@ -273,7 +306,8 @@ int tfy__pg_get_record(TfyStore *store, int64_t run, int64_t lsn, TfyLogRecord *
 {
     PgStore *self = tfy__pg_inside(store);
     Row row;
-    const int code = LOOK_UP(self, R_GET_RECORD, &row, run, lsn);
+    const TfyPgFound found = tfy__pg_ahead_record(self->ahead, run, lsn);
+    const int code = was_ahead(&found, &row) ? 0 : LOOK_UP(self, R_GET_RECORD, &row, run, lsn);
     return code ? code : read_record(self, &row, record, &self->payload);
 }
 
@@ -281,7 +315,8 @@ int tfy__pg_get_task(TfyStore *store, int64_t run, int64_t tid, TfyStoreTask *ta
 {
     PgStore *self = tfy__pg_inside(store);
     Row row;
-    const int code = LOOK_UP(self, R_GET_TASK, &row, run, tid);
+    const TfyPgFound found = tfy__pg_ahead_task(self->ahead, run, tid);
+    const int code = was_ahead(&found, &row) ? 0 : LOOK_UP(self, R_GET_TASK, &row, run, tid);
     return code ? code : read_task(self, &row, task);
 }
 
@@ -289,7 +324,8 @@ int tfy__pg_get_run(TfyStore *store, int64_t id, TfyLogRun *run)
 {
     PgStore *self = tfy__pg_inside(store);
     Row row;
-    const int code = LOOK_UP(self, R_GET_RUN, &row, id);
+    const TfyPgFound found = tfy__pg_ahead_run(self->ahead, id);
+    const int code = was_ahead(&found, &row) ? 0 : LOOK_UP(self, R_GET_RUN, &row, id);
     return code ? code : read_run(self, &row, run);
 }
 
@@ -313,15 +349,28 @@ int tfy__pg_find_run(TfyStore *store, const uint8_t uuid[16], TfyLogRun *run)
     return code ? code : read_run(self, &row, run);
 }
 
+/* The same one is asked for again and again; a program that is kept does not change. */
+static int get_program(PgStore *self, int64_t id, TfyStoreProgram *program)
+{
+    Row row;
+    if (!self->program_rows || self->program.id != id) {
+        int code = LOOK_UP(self, R_GET_PROGRAM, &row, id);
+        if (!code) code = read_program(self, &row, program);
+        if (code) return code;
+        if (self->program_rows) self->reading.api->clear(self->program_rows);
+        self->program = *program;
+        self->program_rows = self->kept[R_GET_PROGRAM];
+        self->kept[R_GET_PROGRAM] = NULL;
+    }
+    return *program = self->program, 0;
+}
+
 int tfy__pg_get_program(TfyStore *store, int64_t id, const uint8_t hash[16], TfyStoreProgram *program)
 {
     PgStore *self = tfy__pg_inside(store);
     TfyPgAsk ask;
     Row row;
-    if (!hash) {
-        const int code = LOOK_UP(self, R_GET_PROGRAM, &row, id);
-        return code ? code : read_program(self, &row, program);
-    }
+    if (!hash) return get_program(self, id, program);
     tfy__pg_ask(&self->reading, &ask, R_FIND_PROGRAM);
     tfy__pg_ask_bytes(&ask, hash, 16, TFY_PG_BYTES);
     const int code = look_up(self, R_FIND_PROGRAM, &ask, &row);
@@ -345,7 +394,11 @@ int tfy__pg_last_ids(TfyStore *store, int64_t *run, int64_t *program, int64_t *t
 int tfy__pg_last_task(TfyStore *store, int64_t run, int64_t *tid)
 {
     Row row;
-    const int code = LOOK_UP(tfy__pg_inside(store), R_LAST_TASK, &row, run);
+    PgStore *self = tfy__pg_inside(store);
+    const TfyPgFound found = tfy__pg_ahead_tasks(self->ahead, run, 0);
+    if (found.count && found.whole)
+        return *tid = tfy__pg_word(found.api, found.rows, found.first + found.count - 1, 1), 0;
+    const int code = LOOK_UP(self, R_LAST_TASK, &row, run);
     *tid = code ? 0 : word_at(&row, 0);
     return code;
 }
@@ -373,21 +426,31 @@ static int fetch(PgStore *self, const Walk *walk, TfyPgResult **result)
     return tfy__pg_read(self, &ask, result);
 }
 
-static int go(PgStore *self, Walk *walk)
+static int show_rows(PgStore *self, Walk *walk, const TfyPgFound *rows)
+{
+    int code = 0;
+    for (int i = 0; !code && i < rows->count; i++) {
+        const Row row = {.api = rows->api, .result = rows->rows, .row = rows->first + i};
+        code = walk->show(self, &row, walk->see, walk->state, &walk->from);
+    }
+    return code;
+}
+
+/* ahead: those that were read ahead; NULL: none. */
+static int go(PgStore *self, Walk *walk, const TfyPgFound *ahead)
 {
     const TfyPgApi *api = self->reading.api;
-    for (;;) {
+    int code = ahead ? show_rows(self, walk, ahead) : 0;
+    bool whole = ahead && ahead->whole;
+    while (!code && !whole) {
         TfyPgResult *result;
-        int code = fetch(self, walk, &result);
-        if (code) return code;
-        const int count = api->ntuples(result);
-        for (int i = 0; !code && i < count; i++) {
-            const Row row = {.api = api, .result = result, .row = i};
-            code = walk->show(self, &row, walk->see, walk->state, &walk->from);
-        }
+        if ((code = fetch(self, walk, &result)) != 0) return code;
+        const TfyPgFound rows = {.api = api, .rows = result, .count = api->ntuples(result)};
+        code = show_rows(self, walk, &rows);
         api->clear(result);
-        if (code || count < WALK_ROWS) return code;
+        whole = rows.count < TFY_PG_WALK_ROWS;
     }
+    return code;
 }
 
 static int show_record(PgStore *self, const Row *row, const void *see, void *state, int64_t *next)
@@ -420,17 +483,19 @@ static int show_run(PgStore *self, const Row *row, const void *see, void *state,
 int tfy__pg_see_records(TfyStore *store, int64_t run, int64_t from, TfyStoreSeeRecord *see, void *state)
 {
     Walk walk = {.which = R_SEE_RECORDS, .run = run, .from = from, .show = show_record, .see = &see, .state = state};
-    return run ? go(tfy__pg_inside(store), &walk) : 0;
+    const TfyPgFound ahead = tfy__pg_ahead_records(tfy__pg_inside(store)->ahead, run, from);
+    return run ? go(tfy__pg_inside(store), &walk, &ahead) : 0;
 }
 
 int tfy__pg_see_tasks(TfyStore *store, int64_t run, TfyStoreSeeTask *see, void *state)
 {
     Walk walk = {.which = R_SEE_TASKS, .run = run, .show = show_task, .see = &see, .state = state};
-    return run ? go(tfy__pg_inside(store), &walk) : 0;
+    const TfyPgFound ahead = tfy__pg_ahead_tasks(tfy__pg_inside(store)->ahead, run, 0);
+    return run ? go(tfy__pg_inside(store), &walk, &ahead) : 0;
 }
 
 int tfy__pg_see_runs(TfyStore *store, bool unfinished, TfyStoreSeeRun *see, void *state)
 {
     Walk walk = {.which = unfinished ? R_SEE_UNFINISHED : R_SEE_RUNS, .show = show_run, .see = &see, .state = state};
-    return go(tfy__pg_inside(store), &walk);
+    return go(tfy__pg_inside(store), &walk, NULL);
 }

@@ -281,8 +281,8 @@ static int queue_changed(PgStore *self)
     return queue_pack(self, W_CHANGED, request->hold.session);
 }
 
-/* Each run once that gets rows, and the record that has to be there for them; 0: none. Holes within the transaction are found
- * here, TFY_E_DATA. */
+/* Each run once that gets rows, unless it is known, and the record that has to be there for them; 0: none. Holes within the
+ * transaction are found here, TFY_E_DATA. */
 static int queue_appended(PgStore *self)
 {
     static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8};
@@ -310,7 +310,8 @@ static int queue_appended(PgStore *self)
         while (b < request->births.count && request->births.items[b].row.run == id) b++;
         while (t < request->tasks.count && request->tasks.items[t].row.run == id) t++;
         while (g < request->gaps.count && request->gaps.items[g].row.run == id) g++;
-        WORDS(&self->pack, id, below);
+        const int64_t tail = tfy__pg_tail(self, id);
+        if (!tail || (lsn && below != tail)) WORDS(&self->pack, id, below);
     }
     return queue_pack(self, W_APPENDED, request->hold.session);
 }

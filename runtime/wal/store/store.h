@@ -19,6 +19,7 @@
 
 #include "wal/rows/record.h"
 #include "wal/rows/row.h"
+#include "wal/store/ahead.h"
 #include "wal/store/page_vfs.h"
 #include "tfy_program.h"
 
@@ -185,6 +186,9 @@ typedef struct TfyStoreOps {
     /* Starts a consistent view for several reads; not nested. */
     int (*look)(TfyStore *store);
     void (*look_away)(TfyStore *store);
+    /* Shared databases alone; NULL: this one reads nothing ahead. Look-ups and walks are answered from these rows until the next
+     * call; ahead NULL: from none. */
+    void (*use_ahead)(TfyStore *store, const TfyAhead *ahead);
     int (*get_meta)(TfyStore *store, TfyStoreMeta *meta);
     int (*get_mark)(TfyStore *store, int64_t below, TfyStoreMark *mark); /* the newest with lsn < below */
     int (*get_record)(TfyStore *store, int64_t run, int64_t lsn, TfyLogRecord *record);

@@ -31,12 +31,14 @@ static void close_store(TfyStore *store, bool clean)
     (void)clean;
     if (self->reading.api) {
         tfy__pg_look_away(store);
+        if (self->program_rows) self->reading.api->clear(self->program_rows);
         tfy__pg_link_free(&self->reading);
         tfy__pg_link_free(&self->writing);
     }
     tfy__pg_request_free(&self->request);
     for (int i = 0; i < PG_COLUMNS; i++) tfy__pg_column_free(&self->pack.columns[i]);
     tfy__pg_address_free(&self->address);
+    tfy__pg_forget_tails(self);
     free(self->leaving);
     free(self->stayed);
     free(self);
@@ -59,6 +61,7 @@ static const TfyStoreOps ops = {
     .checkpoint_due = checkpoint_due,
     .look = tfy__pg_look,
     .look_away = tfy__pg_look_away,
+    .use_ahead = tfy__pg_use_ahead,
     .get_meta = tfy__pg_get_meta,
     .get_record = tfy__pg_get_record,
     .get_task = tfy__pg_get_task,

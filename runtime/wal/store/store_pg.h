@@ -3,11 +3,15 @@
  *   pg_put.c          gathers what a transaction puts
  *   pg_statements.c   makes statements of it
  *   pg_commit.c       sends them, and finds out what became of them
+ *   pg_tails.c        remembers where the session's runs end
  *   pg_read.c         look-ups and walks
+ *   pg_ahead.c        rows that were read ahead of them
  *   pg_saved.c        saved tables */
 #ifndef WAL_STORE_STORE_PG_H
 #define WAL_STORE_STORE_PG_H
 
+#include "base/table.h"
+#include "wal/store/ahead.h"
 #include "wal/store/pg.h"
 #include "wal/store/pg_link.h"
 #include "wal/store/pg_schema.h"
@@ -133,8 +137,24 @@ typedef enum PgRead {
     R_COUNT
 } PgRead;
 
+/* The columns of rows, as pg_read.c takes them apart. */
+#define TFY_PG_RECORD_COLUMNS "run, lsn, task, prev, v, ts, type, step, point, payload, chain"
+#define TFY_PG_TASK_COLUMNS   "run, task, path, program, born, base, base_chain, head, chain, step, state, wait, sum"
+#define TFY_PG_RUN_COLUMNS                                                                                             \
+    "id, uuid, program, root, state, started, ended, imported, sum, origin, parked, moved, base, parked_at, options,"  \
+    " lsn, snap, owner, due, held IS NOT NULL"
+enum {
+    TFY_PG_RUN_SNAP = 16,
+    TFY_PG_RECORD_PAYLOAD = 9,
+    TFY_PG_RECORD_BEFORE = 11, /* of those that were read ahead: bytes of payload before it */
+    TFY_PG_WALK_ROWS = 512     /* how many a walk fetches at once */
+};
+
 extern const TfyPgStatement tfy__pg_writes[W_COUNT];
 extern const TfyPgStatement tfy__pg_reads[R_COUNT];
+
+/* The snapshot that reads between look and look_away share begins with the first of them. */
+typedef enum PgView { NO_VIEW, VIEW_ASKED, VIEW_BEGUN } PgView;
 
 typedef struct PgStore {
     TfyStore base; /* must be first */
@@ -143,11 +163,15 @@ typedef struct PgStore {
     int64_t session;
     PgRequest request;
     PgPack pack;
+    TfyTable tails;
     TfyStoreLeaving *leaving, *stayed; /* of the last commit that was sent */
     uint32_t leaving_count, leaving_room, stayed_room;
-    bool looking;
+    PgView view;
+    const TfyAhead *ahead;      /* NULL: nothing was read ahead */
     TfyPgResult *kept[R_COUNT]; /* of look-ups */
-    TfyBuffer payload;          /* of the last record that was looked up, if it was in pieces */
+    TfyPgResult *program_rows;  /* of the last program that was looked up by its number, which cannot change */
+    TfyStoreProgram program;
+    TfyBuffer payload; /* of the last record that was looked up, if it was in pieces */
 } PgStore;
 
 static inline PgStore *tfy__pg_inside(TfyStore *store)
@@ -183,9 +207,19 @@ int tfy__pg_ask_owned(PgStore *store, TfyPgAsk *ask, int64_t session);
 int tfy__pg_commit(TfyStore *store);
 int tfy__pg_settle(TfyStore *store, const TfyStoreHold *hold, bool *happened);
 
+/* pg_tails.c: runs that an acknowledged commit of this session has written and that have not left it since. They are the session's
+ * while it lives, which the fence sees to, and nobody else writes them. So their owner and their newest record are looked for in
+ * the database only once in each claim. After a commit of another outcome nothing is remembered. */
+/* The lsn of the run's newest record; 0: unknown. */
+int64_t tfy__pg_tail(const PgStore *store, int64_t run);
+/* After an acknowledged commit, whose rows are still in the request. */
+void tfy__pg_note_tails(PgStore *store);
+void tfy__pg_forget_tails(PgStore *store);
+
 /* pg_read.c */
 int tfy__pg_look(TfyStore *store);
 void tfy__pg_look_away(TfyStore *store);
+void tfy__pg_use_ahead(TfyStore *store, const TfyAhead *ahead);
 int tfy__pg_get_meta(TfyStore *store, TfyStoreMeta *meta);
 int tfy__pg_get_record(TfyStore *store, int64_t run, int64_t lsn, TfyLogRecord *record);
 int tfy__pg_get_task(TfyStore *store, int64_t run, int64_t tid, TfyStoreTask *task);
