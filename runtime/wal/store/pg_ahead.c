@@ -20,10 +20,11 @@ typedef struct PgAhead {
 static const TfyPgStatement statements[PARTS] = {
     [RUNS] = {.text = "SELECT " TFY_PG_RUN_COLUMNS " FROM tfy.run WHERE id = ANY($1::int8[]) ORDER BY id",
               .what = "read runs"},
-    [BIRTHS] = {.text = "SELECT w.run, w.lsn, w.task, prev, v, ts, type, w.step, point, payload, w.chain FROM tfy.run r"
-                        " JOIN tfy.task t ON t.run = r.id AND t.task = r.root"
-                        " JOIN tfy.record w ON w.run = r.id AND w.lsn = t.born AND w.lsn < r.snap"
-                        " WHERE r.id = ANY($1::int8[]) ORDER BY w.run",
+    /* Of a run without a snapshot it is among the records. */
+    [BIRTHS] = {.text = "SELECT w.* FROM unnest($1::int8[]) AS a(id) JOIN tfy.run r ON r.id = a.id AND r.snap > 0"
+                        " CROSS JOIN LATERAL (SELECT born FROM tfy.task WHERE run = r.id AND task = r.root) AS t"
+                        " CROSS JOIN LATERAL (SELECT " TFY_PG_RECORD_COLUMNS
+                        " FROM tfy.record WHERE run = r.id AND lsn = t.born) AS w WHERE w.lsn < r.snap ORDER BY w.run",
                 .what = "read births of runs"},
     [RECORDS] = {.text = "SELECT w.* FROM unnest($1::int8[]) AS a(id) JOIN tfy.run r ON r.id = a.id CROSS JOIN LATERAL"
                          " (SELECT " TFY_PG_RECORD_COLUMNS ", sum(octet_length(payload)) OVER (ORDER BY lsn"

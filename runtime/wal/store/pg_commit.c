@@ -14,23 +14,33 @@ enum { TRIES = 3 };
 /* The answers that matter. */
 typedef struct Answers {
     PgStore *self;
-    int leaving, commit; /* numbers of these statements; -1: it is not among them */
+    int commit; /* number of this statement */
     bool committed;
 } Answers;
 
-/* Those that left are named in any order; the others stayed. */
-static int note_stayed(PgStore *self, const TfyPgResult *result, bool named_stayed)
+static int by_run(const void *run, const void *item)
+{
+    const int64_t one = *(const int64_t *)run, other = ((const PgLeft *)item)->row.run;
+    return (one > other) - (one < other);
+}
+
+/* Rows name runs, and whether nobody owns them. */
+static void note_left(PgStore *self, const TfyPgResult *result)
 {
     const TfyPgApi *api = self->writing.api;
-    const int count = api->ntuples(result);
-    self->base.stayed_count = 0;
-    if (!named_stayed && count == (int)self->leaving_count) return 0;
-    if (!GROW(self->stayed, self->stayed_room, self->leaving_count, 16)) return TFY_E_NOMEM;
-    for (uint32_t i = 0; i < self->leaving_count; i++) {
-        bool named = false;
-        for (int j = 0; !named && j < count; j++) named = tfy__pg_word(api, result, j, 0) == self->leaving[i].run;
-        if (named == named_stayed) self->stayed[self->base.stayed_count++] = self->leaving[i];
+    for (int i = 0; self->leaving.count && i < api->ntuples(result); i++) {
+        const int64_t run = tfy__pg_word(api, result, i, 0);
+        PgLeft *left = bsearch(&run, self->leaving.items, self->leaving.count, sizeof *left, by_run);
+        if (left) left->left = tfy__pg_word(api, result, i, 1) != 0;
     }
+}
+
+static int note_stayed(PgStore *self)
+{
+    self->base.stayed_count = 0;
+    if (!GROW(self->stayed, self->stayed_room, self->leaving.count, 16)) return TFY_E_NOMEM;
+    for (uint32_t i = 0; i < self->leaving.count; i++)
+        if (!self->leaving.items[i].left) self->stayed[self->base.stayed_count++] = self->leaving.items[i].row;
     self->base.stayed = self->stayed;
     return 0;
 }
@@ -38,18 +48,17 @@ static int note_stayed(PgStore *self, const TfyPgResult *result, bool named_stay
 static int see_answer(void *state, int number, TfyPgResult *result, bool *is_kept)
 {
     Answers *answers = state;
+    PgStore *self = answers->self;
     (void)is_kept;
-    if (number == answers->commit)
-        answers->committed = strcmp(answers->self->writing.api->cmdStatus(result), "COMMIT") == 0;
-    return number == answers->leaving ? note_stayed(answers->self, result, false) : 0;
+    if (number == answers->commit) answers->committed = strcmp(self->writing.api->cmdStatus(result), "COMMIT") == 0;
+    if (number == self->leaving_at[0] || number == self->leaving_at[1]) note_left(self, result);
+    return 0;
 }
 
 static int queue_all(PgStore *self, Answers *answers)
 {
     int code = tfy__pg_queue_begin(&self->writing, TFY_PG_BEGIN);
     if (!code) code = tfy__pg_queue_rows(self);
-    if (!code && self->request.leaving.count) answers->leaving = self->writing.queued;
-    if (!code) code = tfy__pg_queue_leaving(self);
     answers->commit = self->writing.queued;
     return code ? code : tfy__pg_queue_commit(&self->writing);
 }
@@ -85,7 +94,7 @@ static int not_as_expected(PgStore *self)
 static int send(PgStore *self)
 {
     TfyPgLink *link = &self->writing;
-    Answers answers = {.self = self, .leaving = -1, .commit = -1};
+    Answers answers = {.self = self, .commit = -1};
     int code = tfy__pg_link_open(link);
     if (code) return tfy__pg_told(self, link, code);
     self->base.error[0] = '\0';
@@ -98,8 +107,8 @@ static int send(PgStore *self)
     if (code == TFY_E_DATA && is_fenced(self)) return fenced(self, &self->request.hold);
     if (code == TFY_E_DATA && strcmp(link->state, "22012") == 0) return not_as_expected(self);
     if (code) return tfy__pg_told(self, link, code);
-    if (link->warned) return tfy__pg_told(self, link, TFY_STORE_UNKNOWN);
-    return answers.committed ? 0 : tfy__pg_told(self, link, TFY_STORE_UNKNOWN);
+    if (link->warned || !answers.committed) return tfy__pg_told(self, link, TFY_STORE_UNKNOWN);
+    return note_stayed(self);
 }
 
 /* Whether the same may succeed at once. Who has waited for a lock in vain goes on only if a lost connection of its own had it. */
@@ -178,17 +187,24 @@ static int confirm(PgStore *self, const TfyStoreHold *hold)
     return link->warned || !confirmed.found || !confirmed.committed ? TFY_STORE_UNKNOWN : 0;
 }
 
+/* Those that the session owns have stayed. */
 static int read_stayed(PgStore *self, const TfyStoreHold *hold)
 {
     TfyPgAsk ask;
     TfyPgResult *result = NULL;
-    if (!self->leaving_count) return 0;
+    const TfyPgApi *api = self->writing.api;
+    if (!self->leaving.count) return 0;
     int code = tfy__pg_ask_owned(self, &ask, hold->session);
     if (!code) code = tfy__pg_one(&self->writing, &ask, &result);
     if (code) return code;
-    code = note_stayed(self, result, true);
-    self->writing.api->clear(result);
-    return code;
+    for (uint32_t i = 0; i < self->leaving.count; i++) self->leaving.items[i].left = true;
+    for (int i = 0; i < api->ntuples(result); i++) {
+        const int64_t run = tfy__pg_word(api, result, i, 0);
+        PgLeft *left = bsearch(&run, self->leaving.items, self->leaving.count, sizeof *left, by_run);
+        if (left) left->left = false;
+    }
+    api->clear(result);
+    return note_stayed(self);
 }
 
 static int lost_commits(PgStore *self, const TfyStoreHold *hold, int64_t beat)

@@ -55,7 +55,7 @@ int tfy__pg_begin(TfyStore *store, const TfyStoreHold *hold)
     CHECK(!self->request.open);
     self->request.open = true;
     self->request.hold = *hold;
-    self->leaving_count = store->stayed_count = 0;
+    self->leaving.count = store->stayed_count = 0;
     return 0;
 }
 

@@ -15,6 +15,10 @@ enum { CHUNK_ROWS = 8192, CHUNK_BYTES = 8 << 20 /* of one statement */ };
 /* The statements find as many rows as they have to, or divide by zero. */
 #define ALL_OF(rows_, list_) "SELECT 1/(count(*) = cardinality(" list_ "))::int4 FROM " rows_
 
+/* Whether a run leaves: in any case, if its owner has seen all that was sent to it, or not at all. */
+#define LEAVES "(w.mail = -1 OR w.mail = r.mail)"
+enum { STAYS = -2 };
+
 const TfyPgStatement tfy__pg_writes[W_COUNT] = {
     [W_FENCE] = {.text = "WITH u AS (UPDATE tfy.session SET beat = $2::int8"
                          " WHERE id = $1 AND state = 0 AND beat = $2::int8 - 1 RETURNING 1)"
@@ -79,11 +83,13 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
     [W_RUNS] =
         {.text =
              "UPDATE tfy.run r SET (program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn,"
-             " snap) = (w.program, w.state, w.ended, w.imported, w.sum, w.parked, w.moved, w.base, w.parked_at,"
-             " w.options, w.lsn, w.snap) FROM unnest($1::int8[], $2::int4[], $3::int2[], $4::int8[], $5::int8[],"
-             " $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::int8[])"
-             " AS w(id, program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn, snap)"
-             " WHERE r.id = w.id",
+             " snap, owner, due) = (w.program, w.state, w.ended, w.imported, w.sum, w.parked, w.moved, w.base,"
+             " w.parked_at, w.options, w.lsn, w.snap, CASE WHEN " LEAVES " THEN NULL ELSE r.owner END,"
+             " CASE WHEN " LEAVES " THEN w.due ELSE r.due END) FROM unnest($1::int8[], $2::int4[], $3::int2[],"
+             " $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::int8[],"
+             " $12::int8[], $13::int8[], $14::int8[], $15::int8[])"
+             " AS w(id, program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn, snap,"
+             " mail, due) WHERE r.id = w.id RETURNING r.id, r.owner IS NULL",
          .what = "change runs",
          .planned_anew = true},
     [W_VERDICTS] = {.text = "WITH u AS (UPDATE tfy.inbox i SET verdict = w.text, code = w.code FROM"
@@ -98,7 +104,7 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                  .what = "end mail"},
     [W_LEAVING] = {.text =
                        "UPDATE tfy.run r SET owner = NULL, due = w.due FROM unnest($1::int8[], $2::int8[], $3::int8[])"
-                       " AS w(id, mail, due) WHERE r.id = w.id AND (w.mail < 0 OR r.mail = w.mail) RETURNING r.id",
+                       " AS w(id, mail, due) WHERE r.id = w.id AND " LEAVES " RETURNING r.id, true",
                    .what = "let runs go",
                    .planned_anew = true},
     [W_SESSION] = {.text = "SELECT state, beat FROM tfy.session WHERE id = $1", .what = "read a session"},
@@ -428,9 +434,11 @@ static int queue_gaps(PgStore *self)
 
 static int queue_runs(PgStore *self)
 {
-    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4, TFY_PG_I2, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8,
-                                     TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4, TFY_PG_I2, TFY_PG_I8, TFY_PG_I8,
+                                     TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8,
+                                     TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
     const PgRequest *request = &self->request;
+    uint32_t j = 0;
     START(&self->pack, types);
     for (uint32_t i = 0; i < request->runs.count; i++) {
         const TfyLogRun *run = &request->runs.items[i].row;
@@ -438,7 +446,13 @@ static int queue_runs(PgStore *self)
         WORDS(&self->pack, run->id, run->program, run->state, run->ended_ms, run->imported,
               (int64_t)tfy__store_sum_run(run), run->parked_ms, run->moved_lsn, run->base_lsn, run->parked_at_ms,
               run->options_lsn, run->lsn, run->snap);
+        while (j < self->leaving.count && self->leaving.items[j].row.run < run->id) j++;
+        PgLeft *left = &self->leaving.items[j];
+        const bool leaves = j < self->leaving.count && left->row.run == run->id;
+        if (leaves) left->written = true;
+        WORDS(&self->pack, leaves ? left->row.mail : STAYS, leaves ? left->row.due_ms : 0);
     }
+    if (self->pack.rows) self->leaving_at[0] = self->writing.queued;
     return queue_pack(self, W_RUNS, 0);
 }
 
@@ -495,27 +509,38 @@ static int queue_ended(PgStore *self)
     return queue_pack(self, W_ENDED, 0);
 }
 
-int tfy__pg_queue_leaving(PgStore *self)
+static int gather_leaving(PgStore *self)
+{
+    const PgRequest *request = &self->request;
+    self->leaving.count = 0;
+    self->leaving_at[0] = self->leaving_at[1] = -1;
+    if (!GROW(self->leaving.items, self->leaving.room, request->leaving.count, 16)) return TFY_E_NOMEM;
+    for (uint32_t i = 0; i < request->leaving.count; i++)
+        if (!REPLACED(request->leaving, i, row.run, row.run))
+            self->leaving.items[self->leaving.count++] = (PgLeft){.row = request->leaving.items[i].row};
+    return 0;
+}
+
+/* Those of which the row does not change otherwise. */
+static int queue_leaving(PgStore *self)
 {
     static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
-    const PgRequest *request = &self->request;
     START(&self->pack, types);
-    if (!GROW(self->leaving, self->leaving_room, request->leaving.count, 16)) return TFY_E_NOMEM;
-    self->leaving_count = 0;
-    for (uint32_t i = 0; i < request->leaving.count; i++) {
-        const TfyStoreLeaving *row = &request->leaving.items[i].row;
-        if (REPLACED(request->leaving, i, row.run, row.run)) continue;
-        WORDS(&self->pack, row->run, row->mail, row->due_ms);
-        self->leaving[self->leaving_count++] = *row;
+    for (uint32_t i = 0; i < self->leaving.count; i++) {
+        const PgLeft *left = &self->leaving.items[i];
+        if (!left->written) WORDS(&self->pack, left->row.run, left->row.mail, left->row.due_ms);
     }
+    if (self->pack.rows) self->leaving_at[1] = self->writing.queued;
     return queue_pack(self, W_LEAVING, 0);
 }
 
 int tfy__pg_queue_rows(PgStore *self)
 {
-    static int (*const parts[])(PgStore *) = {
-        queue_fence,  queue_programs, queue_begun, queue_changed, queue_appended, queue_records, queue_pieces,
-        queue_births, queue_tasks,    queue_gaps,  queue_runs,    queue_verdicts, queue_ended,   queue_saved};
+    /* What the owner alone may do comes before runs lose him. */
+    static int (*const parts[])(PgStore *) = {gather_leaving, queue_fence,    queue_programs, queue_begun,
+                                              queue_changed,  queue_appended, queue_records,  queue_pieces,
+                                              queue_births,   queue_tasks,    queue_gaps,     queue_saved,
+                                              queue_verdicts, queue_ended,    queue_runs,     queue_leaving};
     int code = 0;
     for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++) code = parts[i](self);
     return code;
@@ -525,8 +550,8 @@ int tfy__pg_ask_owned(PgStore *self, TfyPgAsk *ask, int64_t session)
 {
     static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8};
     START(&self->pack, types);
-    for (uint32_t i = 0; i < self->leaving_count; i++)
-        WORDS(&self->pack, self->leaving[i].run, self->leaving[i].claims);
+    for (uint32_t i = 0; i < self->leaving.count; i++)
+        WORDS(&self->pack, self->leaving.items[i].row.run, self->leaving.items[i].row.claims);
     tfy__pg_ask(&self->writing, ask, W_OWNED);
     tfy__pg_ask_word(ask, session);
     for (int i = 0; i < self->pack.width; i++)

@@ -51,6 +51,13 @@ typedef struct PgLeaving {
     uint32_t order;
 } PgLeaving;
 
+/* A run that a commit which was sent is to let go. */
+typedef struct PgLeft {
+    TfyStoreLeaving row;
+    bool written; /* its row changes, which lets it go, too */
+    bool left;
+} PgLeft;
+
 typedef struct PgVerdict {
     TfyStoreVerdict row;
     size_t text_at;
@@ -164,8 +171,11 @@ typedef struct PgStore {
     PgRequest request;
     PgPack pack;
     TfyTable tails;
-    TfyStoreLeaving *leaving, *stayed; /* of the last commit that was sent */
-    uint32_t leaving_count, leaving_room, stayed_room;
+    /* Of the last commit that was sent. */
+    PG_LIST(PgLeft) leaving; /* by the run */
+    int leaving_at[2];       /* which statements let runs go; -1: none */
+    TfyStoreLeaving *stayed;
+    uint32_t stayed_room;
     PgView view;
     const TfyAhead *ahead;      /* NULL: nothing was read ahead */
     TfyPgResult *kept[R_COUNT]; /* of look-ups */
@@ -197,9 +207,8 @@ void tfy__pg_request_free(PgRequest *request);
 
 /* pg_statements.c */
 void tfy__pg_sort_rows(PgRequest *request);
-/* Queues the fence and all rows; runs leave behind them. */
+/* Queues the fence and all rows; then runs leave. */
 int tfy__pg_queue_rows(PgStore *store);
-int tfy__pg_queue_leaving(PgStore *store);
 /* Which of the runs that were to leave the session owns. */
 int tfy__pg_ask_owned(PgStore *store, TfyPgAsk *ask, int64_t session);
 
