@@ -37,12 +37,6 @@ typedef struct Batch {
     TfyAhead *ahead;
 } Batch;
 
-typedef struct Claim {
-    struct Claim *next;
-    TfyClaim claim;
-    Batch *batch; /* NULL: nothing was read */
-} Claim;
-
 typedef struct Letter {
     struct Letter *next;
     TfyMail mail; /* strings owned */
@@ -52,6 +46,13 @@ typedef struct Letters {
     Letter *first, *last;
     int64_t newest; /* number of the newest one that was ever put */
 } Letters;
+
+typedef struct Claim {
+    struct Claim *next;
+    TfyClaim claim;
+    Batch *batch;    /* NULL: nothing was read */
+    Letters letters; /* what was sent to the run before; until it is handed over */
+} Claim;
 
 /* What was sent to a run and the loop has not asked past. */
 typedef struct Box {
@@ -248,21 +249,6 @@ static int put_box(HubCluster *self, int64_t run, Letters *letters)
     return 0;
 }
 
-/* What was sent to the run before the session owned it. *seen: what had been taken by then. */
-static int read_first_mail(HubCluster *self, const TfyClaimed *claimed, int64_t *seen)
-{
-    Letters letters = {0};
-    int code = 0;
-    if (claimed->mail)
-        code = self->cluster->ops->see_mail(self->cluster, claimed->run, 0, true, take_first_mail, &letters);
-    *seen = letters.first ? letters.first->mail.n - 1 : claimed->mail;
-    pthread_mutex_lock(&self->mutex);
-    if (!code) code = put_box(self, claimed->run, &letters);
-    pthread_mutex_unlock(&self->mutex);
-    while (letters.first) drop_letter(&letters);
-    return code;
-}
-
 /* With the mutex. */
 static void drop_batch(Batch *batch)
 {
@@ -271,24 +257,46 @@ static void drop_batch(Batch *batch)
     free(batch);
 }
 
-static int hand_over(HubCluster *self, const TfyClaimed *claimed, Batch *batch)
+/* With the mutex if the claim has a batch. */
+static void free_claim(Claim *claim)
 {
-    Claim *claim = malloc(sizeof *claim);
+    while (claim->letters.first) drop_letter(&claim->letters);
+    drop_batch(claim->batch);
+    free(claim);
+}
+
+/* Also reads what was sent to the run before the session owned it. */
+static int make_claim(HubCluster *self, const TfyClaimed *claimed, Claim **made)
+{
+    int code = 0;
+    Claim *claim = calloc(1, sizeof *claim);
     if (!claim) return TFY_E_NOMEM;
-    *claim = (Claim){.claim = {.run = claimed->run, .claims = claimed->claims}, .batch = batch};
-    if (batch) claim->claim.ahead = batch->ahead;
-    int code = read_first_mail(self, claimed, &claim->claim.seen);
+    if (claimed->mail)
+        code = self->cluster->ops->see_mail(self->cluster, claimed->run, 0, true, take_first_mail, &claim->letters);
+    const Letter *first = claim->letters.first;
+    claim->claim =
+        (TfyClaim){.run = claimed->run, .claims = claimed->claims, .seen = first ? first->mail.n - 1 : claimed->mail};
     if (!code) code = remember(self, claimed);
-    if (code) {
-        free(claim);
-        return code;
+    if (code)
+        free_claim(claim);
+    else
+        *made = claim;
+    return code;
+}
+
+/* With the mutex. */
+static int hand_over(HubCluster *self, Claim *claim, Batch *batch)
+{
+    if (put_box(self, claim->claim.run, &claim->letters) != 0) {
+        free_claim(claim);
+        return TFY_E_NOMEM;
     }
-    pthread_mutex_lock(&self->mutex);
+    if ((claim->batch = batch) != NULL) {
+        claim->claim.ahead = batch->ahead;
+        batch->users++;
+    }
     LIST_APPEND(&self->claims, claim, next);
     self->claim_count++;
-    if (batch) batch->users++;
-    wake(self);
-    pthread_mutex_unlock(&self->mutex);
     return 0;
 }
 
@@ -308,13 +316,21 @@ static Batch *read_batch(HubCluster *self, const TfyClaimed *claimed, int count)
     return batch;
 }
 
+/* All of them at once, so that the loop is not in the way of each. */
 static int hand_over_all(HubCluster *self, const TfyClaimed *claimed, int count)
 {
+    LIST(Claim) made = {0};
     int code = 0;
     Batch *batch = read_batch(self, claimed, count);
-    for (int i = 0; !code && i < count; i++) code = hand_over(self, &claimed[i], batch);
+    for (int i = 0; !code && i < count; i++) {
+        Claim *claim = NULL;
+        code = make_claim(self, &claimed[i], &claim);
+        if (claim) LIST_APPEND(&made, claim, next);
+    }
     pthread_mutex_lock(&self->mutex);
+    for (Claim *claim; (claim = LIST_TAKE(&made, next));) code = hand_over(self, claim, batch) ?: code;
     drop_batch(batch);
+    if (count) wake(self);
     pthread_mutex_unlock(&self->mutex);
     return code;
 }
@@ -682,10 +698,7 @@ static const TfyHubOps ops = {.join = join,
 static void free_hub(HubCluster *self)
 {
     drop_batch(self->batch);
-    for (Claim *claim; (claim = LIST_TAKE(&self->claims, next));) {
-        drop_batch(claim->batch);
-        free(claim);
-    }
+    for (Claim *claim; (claim = LIST_TAKE(&self->claims, next));) free_claim(claim);
     while (self->boxes.first) drop_box(self, self->boxes.first);
     tfy__table_free(&self->by_run);
     self->readings++;

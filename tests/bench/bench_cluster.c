@@ -268,17 +268,26 @@ static void measure_claims(void)
     end();
 }
 
-int main(void)
+/* bench_cluster [NAME…]: only these. */
+int main(int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        void (*measure)(void);
+    } figures[] = {{"append", measure_append},
+                   {"sequence", measure_sequence},
+                   {"crowd", measure_crowd},
+                   {"claims", measure_claims}};
     postgres.syncs = true;
     if (!postgres_make(&postgres)) {
         fprintf(stderr, "bench: PostgreSQL is not installed; its figures are left out\n");
         return 0;
     }
-    measure_append();
-    measure_sequence();
-    measure_crowd();
-    measure_claims();
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        bool wanted = argc == 1;
+        for (int j = 1; j < argc; j++) wanted |= strcmp(argv[j], figures[i].name) == 0;
+        if (wanted) figures[i].measure();
+    }
     postgres_remove(&postgres);
     return 0;
 }
