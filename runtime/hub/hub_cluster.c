@@ -1,11 +1,14 @@
 /* hub_cluster.c: see hub_cluster.h. */
 #include "hub/hub_cluster.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +23,7 @@
 
 enum {
     POLL_MS = 1000,      /* how often claims and mail are asked for while there are none */
+    NOTICE_MS = 20,      /* how soon again because of a notice */
     DUE_MS = 250,        /* how often due runs are looked for */
     ORPHANS_MS = 30000,  /* how often runs are looked for that nobody knows of */
     STANDBYS_MS = 60000, /* how often it is made sure that standbys are waited for */
@@ -86,7 +90,7 @@ typedef struct HubCluster {
     /* The thread's alone. */
     TfyCluster *cluster;
     TfyObserver observer;
-    int64_t due_ms[DUTIES];
+    int64_t due_ms[DUTIES], done_ms[DUTIES];
     int64_t away_ms, back_ms;     /* it did not answer: asked again after, at */
     int64_t queue, queue_program; /* where runs of that program wait */
     TfyTable held;
@@ -98,7 +102,7 @@ typedef struct HubCluster {
     Batch *batch;  /* of the last claim */
     /* With the mutex. */
     pthread_mutex_t mutex;
-    pthread_cond_t kick;
+    int kick_fd; /* wakes the thread */
     bool ends, kicked;
     int64_t program;
     uint32_t room;
@@ -545,6 +549,7 @@ static int64_t work_once(HubCluster *self, int64_t now_ms)
                 return self->back_ms; /* nor would the others be answered */
             }
             self->away_ms = self->back_ms = 0;
+            self->done_ms[i] = now_ms;
             self->due_ms[i] = now_ms + pause_ms;
         }
         if (self->due_ms[i] < next_ms) next_ms = self->due_ms[i];
@@ -552,26 +557,53 @@ static int64_t work_once(HubCluster *self, int64_t now_ms)
     return next_ms;
 }
 
+static void hasten(HubCluster *self, int duty)
+{
+    const int64_t soon_ms = self->done_ms[duty] + NOTICE_MS;
+    if (soon_ms < self->due_ms[duty]) self->due_ms[duty] = soon_ms;
+}
+
+static void take_notices(HubCluster *self)
+{
+    TfyNotice notice;
+    while (self->cluster->ops->notice(self->cluster, &notice)) {
+        if (notice.kind == TFY_NOTICE_MAIL && notice.id == self->hub.session) hasten(self, INBOX);
+        if (notice.kind == TFY_NOTICE_READY && notice.id == self->queue) hasten(self, CLAIM);
+    }
+}
+
+/* Until then, or until the loop or a notice wakes the thread; one that has given up waits for the loop alone. */
+static void rest(HubCluster *self, int64_t next_ms)
+{
+    const bool listens = !self->code && self->cluster->ops->listen;
+    struct pollfd on[] = {{.fd = self->kick_fd, .events = POLLIN},
+                          {.fd = listens ? self->cluster->ops->listen(self->cluster) : -1, .events = POLLIN}};
+    if (listens) take_notices(self); /* those that came with other answers */
+    for (int i = 0; listens && i < DUTIES; i++)
+        if (self->due_ms[i] < next_ms && self->back_ms <= monotonic_ms()) next_ms = self->due_ms[i];
+    const int64_t left_ms = next_ms - monotonic_ms();
+    const int timeout = self->code ? -1 : left_ms <= 0 ? 0 : left_ms < POLL_MS ? (int)left_ms : POLL_MS;
+    if (poll(on, 2, timeout) > 0 && on[0].revents) (void)!read(self->kick_fd, &(uint64_t){0}, sizeof(uint64_t));
+}
+
+static void kick(HubCluster *self)
+{
+    (void)!write(self->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
+}
+
 static void *work(void *arg)
 {
     HubCluster *self = arg;
+    bool ends = false;
     pthread_setname_np(pthread_self(), "tfy database");
-    pthread_mutex_lock(&self->mutex);
-    while (!self->ends) {
+    while (!ends) {
+        pthread_mutex_lock(&self->mutex);
         if (self->kicked) self->due_ms[CLAIM] = 0;
         self->kicked = false;
+        ends = self->ends;
         pthread_mutex_unlock(&self->mutex);
-        const int64_t next_ms = work_once(self, clock_ms(self));
-        pthread_mutex_lock(&self->mutex);
-        const struct timespec until = {.tv_sec = next_ms / 1000, .tv_nsec = next_ms % 1000 * 1000000};
-        while (!self->ends && !self->kicked && (self->code || monotonic_ms() < next_ms)) {
-            if (self->code)
-                pthread_cond_wait(&self->kick, &self->mutex);
-            else
-                pthread_cond_timedwait(&self->kick, &self->mutex, &until);
-        }
+        if (!ends) rest(self, work_once(self, clock_ms(self)));
     }
-    pthread_mutex_unlock(&self->mutex);
     return NULL;
 }
 
@@ -611,7 +643,7 @@ static void want(TfyHub *hub, int64_t program, uint32_t room)
     self->program = program;
     self->room = room;
     self->kicked |= more;
-    if (more) pthread_cond_signal(&self->kick);
+    if (more) kick(self);
     pthread_mutex_unlock(&self->mutex);
 }
 
@@ -707,7 +739,7 @@ static void free_hub(HubCluster *self)
     tfy__observer_free(&self->observer);
     free_mail(&self->given);
     self->cluster->ops->close(self->cluster);
-    pthread_cond_destroy(&self->kick);
+    if (self->kick_fd >= 0) close(self->kick_fd);
     pthread_mutex_destroy(&self->mutex);
     free(self);
 }
@@ -731,7 +763,6 @@ static int begin(HubCluster *self, char *error_text)
 
 int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text)
 {
-    pthread_condattr_t monotonic;
     HubCluster *self = calloc(1, sizeof *self);
     *hub = NULL;
     if (!self) {
@@ -741,11 +772,10 @@ int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text
     *self = (HubCluster){.hub = {.ops = &ops, .worker = open->session.worker}, .open = *open, .cluster = open->cluster};
     self->round = 1;
     pthread_mutex_init(&self->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&self->kick, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    const int code = begin(self, error_text);
+    self->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const int code = self->kick_fd < 0
+                         ? tfy__log_refuse(error_text, TFY_E_IO, "no descriptor for a session: %s", strerror(errno))
+                         : begin(self, error_text);
     if (code)
         free_hub(self);
     else
@@ -759,7 +789,7 @@ void tfy__hub_cluster_close(TfyHub *hub, bool done)
     HubCluster *self = inside(hub);
     pthread_mutex_lock(&self->mutex);
     self->ends = true;
-    pthread_cond_signal(&self->kick);
+    kick(self);
     pthread_mutex_unlock(&self->mutex);
     if (self->started) pthread_join(self->thread, NULL);
     if (done) tfy__end_finished(self->cluster, hub->session, hub->session, "it is done");

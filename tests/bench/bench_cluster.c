@@ -12,7 +12,7 @@
 #include "hub/hub_cluster.h"
 #include "wal/store/pg_cluster.h"
 
-enum { STEPS = 4000, RUNS = 10000, CLAIMS = 50000, AT_A_TIME = 256, BY = 1000, LEASE_MS = 30000 };
+enum { STEPS = 4000, RUNS = 10000, CLAIMS = 50000, AT_A_TIME = 256, BY = 1000, MAILS = 200, LEASE_MS = 30000 };
 
 static Postgres postgres;
 static TfyCluster *sender;
@@ -43,7 +43,7 @@ static void end(void)
     sender->ops->close(sender);
 }
 
-static void submit(const char *workflow, int steps)
+static int64_t submit(const char *workflow, int steps)
 {
     static uint32_t number;
     char birth[300], uuid[37];
@@ -56,6 +56,7 @@ static void submit(const char *workflow, int steps)
              "\"fuel\":%d}",
              uuid, workflow, steps, number, (int)TFY_FUEL_SLICE);
     if (sender->ops->submit(sender, queue, &row, birth) <= 0) bench_die("%s", sender->error);
+    return row.id;
 }
 
 /* ---- ours ---- */
@@ -247,6 +248,68 @@ static void measure_crowd(void)
                  bench_median(ratios), ">=", 0.35);
 }
 
+/* A loop in a thread of its own, until it is drained. */
+static void *run_loop(void *loop)
+{
+    if (tfy_run(loop) != TFY_E_STATE) bench_die("the run failed");
+    return NULL;
+}
+
+static int see_verdict(void *given, const TfyMail *mail)
+{
+    *(bool *)given = mail->verdict;
+    return 0;
+}
+
+/* Milliseconds from when something is sent to a run until its owner's verdict is in the database. */
+static double mail_ms(int64_t run)
+{
+    bool given = false;
+    int64_t owner;
+    const TfyMail mail = {.run = run, .body = "{\"do\":\"signal\",\"name\":\"none\"}", .sender = "bench"};
+    const double begun = bench_seconds();
+    const int64_t n = sender->ops->mail(sender, &mail, &owner);
+    if (n <= 0) bench_die("%s", sender->error);
+    sender->ops->notify(sender, run);
+    while (!given) sender->ops->see_mail(sender, run, n - 1, false, see_verdict, &given);
+    return (bench_seconds() - begun) * 1e3;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+static void measure_mail(void)
+{
+    static double took[MAILS];
+    TfyHub *hub;
+    TfyLoop *loop;
+    pthread_t thread;
+    char error[TFY_ERROR_TEXT] = "";
+    begin();
+    const int64_t run = submit("stay", 1000000);
+    const TfyHubOpen open = {.cluster = reach(), .join = join, .session = {.worker = "bench"}};
+    if (tfy__hub_cluster_open(&hub, &open, error) < 0) bench_die("%s", error);
+    if (tfy_open(&loop, &tfyg_program, &(TfyOptions){.hub = hub, .quiet = true, .stay = true}, error) < 0)
+        bench_die("%s", error);
+    if (pthread_create(&thread, NULL, run_loop, loop) != 0) bench_die("no thread");
+    while (!postgres_number(&postgres, "select count(*) from tfy.run where owner is not null")) usleep(10000);
+    for (int i = 0; i < MAILS; i++) {
+        took[i] = mail_ms(run);
+        usleep((useconds_t)(i * 7919 % 50000)); /* at any time between two looks */
+    }
+    tfy_drain(loop, 0);
+    pthread_join(thread, NULL);
+    tfy_close(loop);
+    tfy__hub_cluster_close(hub, true);
+    end();
+    qsort(took, MAILS, sizeof *took, by_size);
+    bench_report("milliseconds from sending to a run to its owner's verdict (half of them)", took[MAILS / 2], "<=", 20);
+    bench_report("milliseconds from sending to a run to its owner's verdict (99 of 100)", took[MAILS * 99 / 100],
+                 "<=", 1200);
+}
+
 static void measure_claims(void)
 {
     TfyClaimed claimed[AT_A_TIME];
@@ -277,7 +340,8 @@ int main(int argc, char **argv)
     } figures[] = {{"append", measure_append},
                    {"sequence", measure_sequence},
                    {"crowd", measure_crowd},
-                   {"claims", measure_claims}};
+                   {"claims", measure_claims},
+                   {"mail", measure_mail}};
     postgres.syncs = true;
     if (!postgres_make(&postgres)) {
         fprintf(stderr, "bench: PostgreSQL is not installed; its figures are left out\n");

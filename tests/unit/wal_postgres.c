@@ -427,6 +427,61 @@ static void test_of_large_records_the_rest_is_read_later(void **state)
     ahead->free(ahead);
 }
 
+/* ---- notices ---- */
+
+/* The next notice that arrives within some seconds. */
+static void hears(TfyCluster *cluster, char kind, int64_t id)
+{
+    TfyNotice notice = {0};
+    struct pollfd on = {.fd = cluster->ops->listen(cluster), .events = POLLIN};
+    assert_true(on.fd >= 0);
+    for (int i = 0; i < 20 && !cluster->ops->notice(cluster, &notice); i++) poll(&on, 1, 500);
+    assert_int_equal(notice.kind, kind);
+    assert_int_equal(notice.id, id);
+    assert_false(cluster->ops->notice(cluster, &notice));
+}
+
+static void test_notices(void **state)
+{
+    World *world = *state;
+    TfyCluster *cluster = world->cluster, *sender;
+    char error[TFY_ERROR_TEXT], address[300];
+    TfyLogRun row = {.uuid = "another of them", .root = 1, .program = 1};
+    assert_true(cluster->ops->listen(cluster) >= 0);
+    if (tfy__pg_cluster_open(&sender, &(TfyPgOpen){.address = server.address}, error)) fail_msg("%s", error);
+    sender->ops->notify(sender, world->run);
+    hears(cluster, TFY_NOTICE_MAIL, world->hold.session);
+    const int64_t queue = sender->ops->queue(sender, "default", 1),
+                  run = sender->ops->submit(sender, queue, &row, NULL);
+    sender->ops->notify(sender, run);
+    hears(cluster, TFY_NOTICE_READY, queue);
+    sender->ops->notify(sender, run + 1); /* there is none */
+    postgres_do(&server, "SELECT pg_notify('tfy', t) FROM unnest('{s,q,x1,s1x,\"\",\"q 1 \",-}'::text[]) AS t");
+    postgres_do(&server, "NOTIFY other, 's1'");
+    postgres_do(&server, "UPDATE tfy.run SET due = 1 WHERE id = %lld", (long long)run);
+    assert_int_equal(sender->ops->wake_due(sender, 10), 1);
+    hears(cluster, TFY_NOTICE_READY, queue);
+    /* Another connection listens anew. */
+    postgres_do(&server,
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'tfy/%lld'",
+                (long long)world->hold.session);
+    assert_false(cluster->ops->notice(cluster, &(TfyNotice){0}));
+    assert_int_equal(cluster->ops->listen(cluster), -1);
+    assert_int_equal(cluster->ops->wake_due(cluster, 10), 0);
+    assert_true(cluster->ops->listen(cluster) >= 0);
+    /* Runs of an ended session are told of when they are freed. */
+    assert_true(sender->ops->listen(sender) >= 0);
+    assert_int_equal(sender->ops->end_session(sender, world->hold.session, world->hold.commit, 0, "a test"), 1);
+    assert_int_equal(sender->ops->free_runs(sender, world->hold.session, 10), 1);
+    hears(sender, TFY_NOTICE_READY, queue);
+    sender->ops->close(sender);
+    /* Nothing is left in a connection that others use, too. */
+    snprintf(address, sizeof address, "%s&tfy_prepare=0", server.address);
+    if (tfy__pg_cluster_open(&sender, &(TfyPgOpen){.address = address}, error)) fail_msg("%s", error);
+    assert_int_equal(sender->ops->listen(sender), -1);
+    sender->ops->close(sender);
+}
+
 /* ---- saved tables ---- */
 
 typedef struct SavedSeen {
@@ -720,6 +775,7 @@ static void test_nobody_answers(void **state)
     X(test_rows_that_were_read_ahead)                                                                                  \
     X(test_of_a_long_run_the_rest_is_read_later)                                                                       \
     X(test_of_large_records_the_rest_is_read_later)                                                                    \
+    X(test_notices)                                                                                                    \
     X(test_a_look_is_one_view)                                                                                         \
     X(test_saved_tables)                                                                                               \
     X(test_another_database)

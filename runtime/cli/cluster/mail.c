@@ -119,6 +119,7 @@ static int put(Sending *sending)
     int64_t owner, n = ops->mail(sending->cluster, &sending->mail, &owner);
     while (may_repeat(sending, n) && pause_between(sending)) n = ops->mail(sending->cluster, &sending->mail, &owner);
     if (n <= 0) return refuse_sending(sending, n);
+    ops->notify(sending->cluster, sending->mail.run);
     sending->mail.n = n;
     sending->pause_ms = PAUSE_FIRST_MS;
     return TFY_OK;

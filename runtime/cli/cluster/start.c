@@ -174,7 +174,7 @@ static int put(Start *start)
 {
     start->birth.row.program = start->program;
     const int64_t id = submit(start);
-    if (id > 0) return EXIT_DONE;
+    if (id > 0) return start->cluster->ops->notify(start->cluster, id), EXIT_DONE;
     if (id == TFY_STORE_UNKNOWN)
         tfy__say("the answer got lost, and run %s may have started; with --id NAME a start can be repeated",
                  start->run);

@@ -47,6 +47,13 @@ typedef struct TfyMail {
     int code;            /* … and then 0: it was taken, or TFY_E_…: why not */
 } TfyMail;
 
+/* A hint: something was sent to runs of session `id`, or runs of queue `id` are ready. */
+typedef struct TfyNotice {
+    char kind;
+    int64_t id;
+} TfyNotice;
+enum { TFY_NOTICE_MAIL = 's', TFY_NOTICE_READY = 'q' };
+
 typedef int TfySeeLiving(void *state, const TfyLiving *living);
 typedef int TfySeeMail(void *state, const TfyMail *mail);
 typedef int TfySeeProgram(void *state, const TfyStoreProgram *program); /* valid during the call */
@@ -96,6 +103,13 @@ typedef struct TfyClusterOps {
     int (*see_mail)(TfyCluster *cluster, int64_t run, int64_t after, bool open, TfySeeMail *see, void *state);
     /* What was sent to runs while this session owned them and has no verdict yet, by the runs' ids, then in its order. */
     int (*see_inbox)(TfyCluster *cluster, int64_t session, TfySeeMail *see, void *state);
+    /* Tells a run's owner, or those who may claim it, that there is something new; nobody is told if that fails. The calls that
+     * make runs ready tell by themselves. NULL in place of these three: there are no notices, and all of them are hints. */
+    void (*notify)(TfyCluster *cluster, int64_t run);
+    /* A descriptor that is readable when there may be notices; -1: there is none now. It may change with each call. */
+    int (*listen)(TfyCluster *cluster);
+    /* The next notice, to whomever it is; false: none for now. */
+    bool (*notice)(TfyCluster *cluster, TfyNotice *notice);
     void (*close)(TfyCluster *cluster);
 } TfyClusterOps;
 

@@ -22,6 +22,14 @@ typedef struct TfyPgSetting {
     int dispsize;
 } TfyPgSetting;
 
+/* What NOTIFY has said. */
+typedef struct TfyPgNotify {
+    char *channel;
+    int pid;
+    char *text;
+    struct TfyPgNotify *next;
+} TfyPgNotify;
+
 typedef void TfyPgNotice(void *state, const TfyPgResult *notice);
 
 enum { TFY_PG_CONNECTED = 0 }; /* ConnStatusType */
@@ -78,6 +86,7 @@ enum { TFY_PG_SEVERITY = 'V', TFY_PG_STATE = 'C', TFY_PG_MESSAGE = 'M', TFY_PG_T
     X(void, clear, (TfyPgResult * result), (result), )                                                                 \
     X(TfyPgSetting *, conninfoParse, (const char *text, char **error), (text, error), NULL)                            \
     X(void, conninfoFree, (TfyPgSetting * settings), (settings), )                                                     \
+    X(TfyPgNotify *, notifies, (TfyPgConn * conn), (conn), NULL)                                                       \
     X(void, freemem, (void *memory), (memory), )
 
 typedef struct TfyPgApi {

@@ -5,13 +5,14 @@
 #include "wal/store/birth.h"
 #include "wal/store/pg_ahead.h"
 #include "wal/store/pg_link.h"
+#include "wal/store/pg_notice.h"
 #include "wal/store/pg_schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 3, CLAIM_MOST = 256, ASKS = 6, PATIENCE_MS = 10000 };
+enum { TRIES = 3, CLAIM_MOST = 256, ASKS = 6, PATIENCE_MS = 10000, QUEUES_TOLD = 32 };
 
 typedef enum Call {
     C_OPEN,
@@ -76,11 +77,11 @@ static const TfyPgStatement statements[C_COUNT] = {
     [C_FREE] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r "
                         "WHERE r.owner = $1"
                         " AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = $1 AND s.state <> 0)"
-                        " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED)) RETURNING 1",
+                        " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED)) RETURNING queue",
                 .what = "free runs"},
     [C_FREE_ALL] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r"
                             " WHERE r.owner IS NOT NULL AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = r.owner"
-                            " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED)) RETURNING 1",
+                            " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED)) RETURNING queue",
                     .what = "free runs"},
     [C_PROGRAM_NUMBER] = {.text = "SELECT coalesce((SELECT id FROM tfy.program WHERE hash = $1),"
                                   " nextval(pg_get_serial_sequence('tfy.program', 'id')))::int8,"
@@ -135,7 +136,7 @@ static const TfyPgStatement statements[C_COUNT] = {
     [C_DUE] =
         {.text =
              "UPDATE tfy.run SET due = 0 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE due > 0 AND due <= " NOW_MS
-             " AND " NOBODY_S " ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING 1",
+             " AND " NOBODY_S " ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING queue",
          .what = "wake runs"},
     [C_KNOWN] = {.text =
                      "SELECT i.n, coalesce(r.owner, 0), r.state FROM tfy.run r LEFT JOIN tfy.inbox i ON i.run = r.id"
@@ -260,6 +261,27 @@ static int call_count(PgCluster *self)
     return code;
 }
 
+/* The same, and who may claim these runs is told; the rows are their queues. */
+static int call_ready(PgCluster *self)
+{
+    TfyPgResult *result;
+    const TfyPgApi *api = self->link.api;
+    int64_t queues[QUEUES_TOLD];
+    uint32_t told_count = 0;
+    const int code = call(self, true, &result);
+    if (code) return code;
+    const int count = api->ntuples(result);
+    for (int i = 0; i < count && told_count < QUEUES_TOLD; i++) {
+        const int64_t queue = tfy__pg_word(api, result, i, 0);
+        uint32_t at = 0;
+        while (at < told_count && queues[at] != queue) at++;
+        if (at == told_count && queue) queues[told_count++] = queue;
+    }
+    api->clear(result);
+    tfy__pg_notify_queues(&self->link, queues, told_count);
+    return count;
+}
+
 /* The first value of the last statement's row; TFY_E_ABSENT: it has none. */
 static int64_t call_word(PgCluster *self, bool writes)
 {
@@ -376,7 +398,7 @@ static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
         WORDS(add(self, C_FREE), session, most);
     else
         WORDS(add(self, C_FREE_ALL), most);
-    return call_count(self);
+    return call_ready(self);
 }
 
 /* ---- programs ---- */
@@ -605,7 +627,7 @@ static int wake_due(TfyCluster *cluster, uint32_t most)
 {
     PgCluster *self = inside(cluster);
     WORDS(add(self, C_DUE), most);
-    return call_count(self);
+    return call_ready(self);
 }
 
 /* ---- mail ---- */
@@ -698,6 +720,23 @@ static int see_inbox(TfyCluster *cluster, int64_t session, TfySeeMail *see, void
     return see_all(self, see, state);
 }
 
+/* ---- notices ---- */
+
+static void notify(TfyCluster *cluster, int64_t run)
+{
+    tfy__pg_notify_run(&inside(cluster)->link, run);
+}
+
+static int listen(TfyCluster *cluster)
+{
+    return tfy__pg_listen(&inside(cluster)->link);
+}
+
+static bool notice(TfyCluster *cluster, TfyNotice *out)
+{
+    return tfy__pg_next_notice(&inside(cluster)->link, out);
+}
+
 /* ---- opening ---- */
 
 static void close_cluster(TfyCluster *cluster)
@@ -727,6 +766,9 @@ static const TfyClusterOps ops = {
     .mail = put_mail,
     .see_mail = see_mail,
     .see_inbox = see_inbox,
+    .notify = notify,
+    .listen = listen,
+    .notice = notice,
     .close = close_cluster,
 };
 

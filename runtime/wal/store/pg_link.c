@@ -55,6 +55,7 @@ void tfy__pg_link_drop(TfyPgLink *link)
     link->api->finish(link->conn);
     link->conn = NULL;
     link->queued = 0;
+    link->listens = PG_LISTENS_NOT;
 }
 
 /* The connection cannot be used any more; `why`: NULL: libpq knows. */
@@ -433,8 +434,8 @@ static int set_up(TfyPgLink *link)
     return code;
 }
 
-/* Whether the server has said good-bye, or the connection broke, since it was last used: its last words come before its end. */
-static bool still_there(TfyPgLink *link)
+/* The server's last words come before its end. */
+bool tfy__pg_link_lives(TfyPgLink *link)
 {
     if (!link->conn) return false;
     for (int i = 0; i < 4; i++) {
@@ -483,7 +484,7 @@ static int connect_now(TfyPgLink *link)
 int tfy__pg_link_open(TfyPgLink *link)
 {
     CHECK(!link->queued);
-    if (still_there(link)) return 0;
+    if (tfy__pg_link_lives(link)) return 0;
     if (tfy__steady_ms() < link->again_ms) return TFY_STORE_AWAY;
     const int code = connect_now(link);
     if (code)

@@ -49,7 +49,8 @@ typedef struct TfyPgLink {
     int64_t lease_ms;    /* of new sessions, as meta has it */
     const char **whats;  /* of the queued statements */
     int queued, room;
-    bool warned;                    /* the server has warned since the last sending */
+    enum { PG_LISTENS_NOT, PG_LISTENS, PG_LISTENS_REFUSED } listens; /* pg_notice.h */
+    bool warned;                                                     /* the server has warned since the last sending */
     int failed_at;                  /* of the statements sent together, the one that failed; -1: none */
     char state[TFY_PG_STATE_BYTES]; /* SQLSTATE of the last error; "" of one that is not the server's */
     int64_t again_ms, pause_ms;     /* no attempt to connect before; the next pause */
@@ -66,6 +67,8 @@ typedef int TfyPgSee(void *state, int number, TfyPgResult *result, bool *kept);
 int tfy__pg_link_open(TfyPgLink *link);
 /* The same for people: with a message that names the database (TFY_ERROR_TEXT bytes), and TFY_E_IO if it does not answer. */
 int tfy__pg_link_first(TfyPgLink *link, char *error_text);
+/* Whether there is a connection, and it has not ended since it was last used. */
+bool tfy__pg_link_lives(TfyPgLink *link);
 /* Without an answer of any kind. */
 void tfy__pg_link_drop(TfyPgLink *link);
 void tfy__pg_link_free(TfyPgLink *link);
