@@ -27,6 +27,7 @@ enum {
     DUE_MS = 250,        /* how often due runs are looked for */
     ORPHANS_MS = 30000,  /* how often runs are looked for that nobody knows of */
     STANDBYS_MS = 60000, /* how often it is made sure that standbys are waited for */
+    ROOM_MS = 60000,     /* how often it is made sure that more runs fit */
     AWAY_MS = 50,        /* how soon a database that did not answer is asked again … */
     AWAY_MOST_MS = 2000,
     CLAIMS_MOST = 256,
@@ -80,7 +81,7 @@ struct HubCluster;
 /* Something that the thread does again and again. Returns the milliseconds until the next time, or a negative code. */
 typedef int64_t (*Duty)(struct HubCluster *self);
 
-enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, DUTIES };
+enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, DUTIES };
 
 typedef struct HubCluster {
     TfyHub hub; /* must be first */
@@ -511,10 +512,19 @@ static int64_t check_standbys(HubCluster *self)
     return code ? code : jittered(self, STANDBYS_MS);
 }
 
+/* Who may not change tables leaves it to others; `tfy db check` says when it is time. */
+static int64_t make_room(HubCluster *self)
+{
+    int (*const make)(TfyCluster *) = self->cluster->ops->make_room;
+    const int code = make && is_eldest(self) ? make(self->cluster) : 0;
+    return code < 0 && code != TFY_E_STATE ? code : jittered(self, ROOM_MS);
+}
+
 /* ---- the thread ---- */
 
-static const Duty duties[DUTIES] = {[OBSERVE] = observe, [CLAIM] = claim_runs,     [INBOX] = read_inbox,
-                                    [DUE] = wake_due,    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys};
+static const Duty duties[DUTIES] = {
+    [OBSERVE] = observe,      [CLAIM] = claim_runs,        [INBOX] = read_inbox, [DUE] = wake_due,
+    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys, [ROOM] = make_room};
 
 static bool may_pass(int64_t code)
 {

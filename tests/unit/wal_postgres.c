@@ -427,6 +427,32 @@ static void test_of_large_records_the_rest_is_read_later(void **state)
     ahead->free(ahead);
 }
 
+/* ---- partitions ---- */
+
+#define PARTITIONS "SELECT count(*) FROM pg_class WHERE relname ~ '^record_[0-9]+$' AND relkind = 'r'"
+
+static void test_partitions_are_made_ahead(void **state)
+{
+    World *world = *state;
+    TfyCluster *cluster = world->cluster;
+    TfyLogRun row = {.uuid = "another of them", .root = 1, .program = 1};
+    assert_int_equal(postgres_number(&server, PARTITIONS), 2);
+    assert_int_equal(cluster->ops->make_room(cluster), 0);
+    postgres_do(&server, "SELECT setval('tfy.run_id_seq', 10000000)");
+    assert_int_equal(cluster->ops->make_room(cluster), 0); /* as many fit as into one */
+    postgres_do(&server, "SELECT setval('tfy.run_id_seq', 19999999)");
+    assert_int_equal(cluster->ops->make_room(cluster), 1);
+    assert_int_equal(cluster->ops->make_room(cluster), 0);
+    assert_int_equal(postgres_number(&server, PARTITIONS), 3);
+    const int64_t queue = cluster->ops->queue(cluster, "default", 1);
+    assert_int_equal(cluster->ops->submit(cluster, queue, &row, "{}"), 20000000);
+    assert_int_equal(postgres_number(&server, "SELECT count(*) FROM tfy.record_2"), 1);
+    /* The same constraints as the others: a record is there once. */
+    assert_int_equal(postgres_number(&server, "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid"
+                                              " WHERE c.relname = 'record_2' AND indisprimary"),
+                     1);
+}
+
 /* ---- notices ---- */
 
 /* The next notice that arrives within some seconds. */
@@ -775,6 +801,7 @@ static void test_nobody_answers(void **state)
     X(test_rows_that_were_read_ahead)                                                                                  \
     X(test_of_a_long_run_the_rest_is_read_later)                                                                       \
     X(test_of_large_records_the_rest_is_read_later)                                                                    \
+    X(test_partitions_are_made_ahead)                                                                                  \
     X(test_notices)                                                                                                    \
     X(test_a_look_is_one_view)                                                                                         \
     X(test_saved_tables)                                                                                               \

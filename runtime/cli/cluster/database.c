@@ -15,6 +15,8 @@
 #include "wal/store/pg_about.h"
 #include "wal/store/pg_schema.h"
 
+enum { ROOM_LEAST = 1000000 /* of runs that still fit, before a warning */ };
+
 /* ---- create ---- */
 
 /* EXIT_DONE, or the exit status after a message. */
@@ -123,6 +125,11 @@ static void warn(const TfyPgAbout *about)
     if (!about->cleaned)
         tfy__say("autovacuum is turned off, in the server or for a table of schema tfy: tables grow, and claims become "
                  "slow; turn autovacuum and track_counts on");
+    if (about->room < ROOM_LEAST)
+        tfy__say("only %" PRId64
+                 " more runs fit into the partitions of table tfy.record: a worker that owns the tables makes "
+                 "the next one",
+                 about->room);
     if (!about->synced)
         tfy__say("fsync is turned off: acknowledged steps are lost if the server's machine stops; turn it on");
 }

@@ -148,7 +148,7 @@
         "remove runs that have ended, by age, number or size, and the beginnings of long ones",                        \
         OPT(DB) | OPT(OLDER_THAN) | OPT(KEEP) | OPT(MAX_SIZE) | OPT(ARCHIVE) | OPT(COMPACT) | OPT(DRY_RUN) |           \
             OPT(JSON),                                                                                                 \
-        0, -1)                                                                                                         \
+        0, -1, .shared = true)                                                                                         \
     ROW(salvage, "salvage", "FROM TO", "copy what can be read of a damaged database into a new one", OPT(JSON), 2, 2)  \
     ROW(verify, "verify", "", "check a whole database: pages, records, marks, rows", OPT(DB) | OPT(JSON), 0, 0)
 

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "cli/cluster/gc.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/make/compile.h"
@@ -244,6 +245,7 @@ static int collect(const TfyArgs *args)
     Judge judge = {.args = args};
     const int status = read_options(args, &options);
     if (status != EXIT_DONE) return status;
+    if (tfy__db_is_shared(args)) return tfy__cluster_gc(args, &options);
     options.check = can_do_without;
     options.check_state = &judge;
     int code = tfy__gc(tfy__db_path(args), &options, tfy__progress, &progress, &result, error);

@@ -103,6 +103,8 @@ typedef struct TfyClusterOps {
     int (*see_mail)(TfyCluster *cluster, int64_t run, int64_t after, bool open, TfySeeMail *see, void *state);
     /* What was sent to runs while this session owned them and has no verdict yet, by the runs' ids, then in its order. */
     int (*see_inbox)(TfyCluster *cluster, int64_t session, TfySeeMail *see, void *state);
+    /* Makes room for the records of more runs, if it gets short; 1: it did, 0: there is enough. NULL: there always is. */
+    int (*make_room)(TfyCluster *cluster);
     /* Tells a run's owner, or those who may claim it, that there is something new; nobody is told if that fails. The calls that
      * make runs ready tell by themselves. NULL in place of these three: there are no notices, and all of them are hints. */
     void (*notify)(TfyCluster *cluster, int64_t run);

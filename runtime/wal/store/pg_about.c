@@ -16,7 +16,9 @@ static const char about_text[] =
     " current_setting('autovacuum')::bool AND current_setting('track_counts')::bool AND NOT EXISTS"
     " (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, unnest(c.reloptions) AS o"
     " WHERE n.nspname = 'tfy' AND o ILIKE 'autovacuum_enabled=%' AND NOT split_part(o, '=', 2)::bool),"
-    " current_setting('fsync')::bool FROM tfy.meta m WHERE m.id = 1";
+    " current_setting('fsync')::bool, (SELECT (max(substr(relname, 8)::int8) + 1) * 10000000 FROM pg_class WHERE"
+    " relnamespace = 'tfy'::regnamespace AND relkind = 'r' AND relname ~ '^record_[0-9]+$')"
+    " - (SELECT last_value FROM tfy.run_id_seq) FROM tfy.meta m WHERE m.id = 1";
 
 static int take(const TfyPgApi *api, const TfyPgResult *result, TfyPgAbout *about)
 {
@@ -30,6 +32,7 @@ static int take(const TfyPgApi *api, const TfyPgResult *result, TfyPgAbout *abou
     about->waits = tfy__pg_word(api, result, 0, 7) != 0;
     about->cleaned = tfy__pg_word(api, result, 0, 8) != 0;
     about->synced = tfy__pg_word(api, result, 0, 9) != 0;
+    about->room = tfy__pg_word(api, result, 0, 10);
     return 0;
 }
 

@@ -16,6 +16,7 @@ typedef struct TfyPgAbout {
     int64_t standbys; /* that follow now, as far as the role may see */
     bool waits;       /* synchronous_standby_names is not empty */
     bool cleaned;     /* autovacuum is on, and not turned off for one of our tables */
+    int64_t room;     /* how many more runs fit into the partitions */
     bool synced;      /* fsync is on: what is acknowledged survives the machine */
 } TfyPgAbout;
 

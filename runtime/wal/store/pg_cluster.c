@@ -6,6 +6,7 @@
 #include "wal/store/pg_ahead.h"
 #include "wal/store/pg_link.h"
 #include "wal/store/pg_notice.h"
+#include "wal/store/pg_partition.h"
 #include "wal/store/pg_schema.h"
 
 #include <stdio.h>
@@ -221,7 +222,7 @@ static int queue_asks(PgCluster *self, bool writes, Answer *answer)
 
 static int told(PgCluster *self, int code)
 {
-    if (code) snprintf(self->base.error, sizeof self->base.error, "%s", self->link.error);
+    if (code < 0) snprintf(self->base.error, sizeof self->base.error, "%s", self->link.error);
     return code;
 }
 
@@ -720,6 +721,13 @@ static int see_inbox(TfyCluster *cluster, int64_t session, TfySeeMail *see, void
     return see_all(self, see, state);
 }
 
+static int make_room(TfyCluster *cluster)
+{
+    PgCluster *self = inside(cluster);
+    const int code = tfy__pg_make_partition(&self->link);
+    return told(self, code == TFY_PG_AGAIN || code == TFY_STORE_UNKNOWN ? TFY_STORE_AWAY : code);
+}
+
 /* ---- notices ---- */
 
 static void notify(TfyCluster *cluster, int64_t run)
@@ -766,6 +774,7 @@ static const TfyClusterOps ops = {
     .mail = put_mail,
     .see_mail = see_mail,
     .see_inbox = see_inbox,
+    .make_room = make_room,
     .notify = notify,
     .listen = listen,
     .notice = notice,
