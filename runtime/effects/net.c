@@ -514,6 +514,14 @@ static void raise_lost(TfyCall *call)
         tfy__call_panicked(call);
 }
 
+/* Whether this process has given out the number. In a shared database it need not have, even if the epoch is its own: that is the
+ * session there, and an imported run has numbers of a file's epochs. */
+static bool is_ours(const TfyNet *net, int64_t handle)
+{
+    const int64_t serial = handle & ((INT64_C(1) << SERIAL_BITS) - 1);
+    return handle >> SERIAL_BITS == tfy__epoch(net->loop) && serial <= net->serial;
+}
+
 static void start(TfyCall *call)
 {
     TfyHeap *heap = call->task->heap;
@@ -530,9 +538,10 @@ static void start(TfyCall *call)
     } else {
         int64_t handle = call->args[0].i;
         TfyDescriptor *d = by_handle(net, handle);
-        if (d && !d->closing)
+        const bool own = d && memcmp(d->run, tfy__run_uuid(call->task), 36) == 0;
+        if (own && !d->closing)
             begin(d, call);
-        else if (handle >> SERIAL_BITS != tfy__epoch(call->loop))
+        else if ((d && !own) || !is_ours(net, handle))
             raise_lost(call);
         else
             tfy__call_tool_error(call, EBADF, "cannot %s: the descriptor is closed", call->tool->name);

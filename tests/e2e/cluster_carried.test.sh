@@ -109,6 +109,51 @@ check "... having begun once" [ "$(wc -l <charged)" = 1 ]
 kill "$worker"
 wait "$worker"
 
+# ---- a descriptor, of which another run has the number ----
+
+cat >mixed.tfy <<'EOF'
+workflow opens() -> string {
+    let on = yield listen("127.0.0.1:0")
+    yield sleep(5s)
+    try {
+        let _other = yield accept(on) timeout 1s
+    } catch _: Lost {
+        return "lost"
+    }
+    return "kept"
+}
+workflow later() -> string {
+    let on = yield listen("127.0.0.1:0")
+    yield sleep(7s)
+    close(on)
+    return "closed"
+}
+EOF
+tfy deploy mixed.tfy --db "$cluster" >/dev/null
+tfy run mixed.tfy --workflow opens --db mixed.db >out 2>err &
+pid=$!
+sleeps() { tfy inspect last --db mixed.db | grep -q "waits until"; }
+within 20 sleeps
+kill -KILL $pid
+wait $pid 2>/dev/null
+tfy wal export last -o mixed --db mixed.db >/dev/null
+tfy wal import mixed/*.run --db "$cluster" >/dev/null
+tfy start mixed.later --db "$cluster" >later
+# The session has the number that the epoch had in the file.
+sql "select setval('tfy.session_id_seq', $(sqlite3 mixed.db "select epoch from meta"), false); delete from tfy.session where state <> 0" >/dev/null
+tfy worker mixed.tfy --db "$cluster" >worker.out 2>&1 &
+worker=$!
+within 30 stands "$(uuid mixed)" completed
+run tfy result "$(uuid mixed)" --db "$cluster"
+check "a descriptor of a file's run is lost, and not that of another run" printed_exactly '"lost"'
+within 30 stands "$(cat later)" completed
+run tfy result "$(cat later)" --db "$cluster"
+check "... which keeps its own" printed_exactly '"closed"'
+number() { tfy history "$1" --db "$cluster" | sed -n 's/.*listen -> //p'; }
+check "... of the same number" [ "$(number "$(uuid mixed)")" = "$(number "$(cat later)")" ]
+kill "$worker"
+wait "$worker"
+
 # ---- and back ----
 
 for run in ended waiting compacted paying; do
