@@ -46,6 +46,10 @@ struct TfyHub {
     int64_t session;
     int64_t lease_ms;
     const char *worker; /* the name of its machine's worker; NULL: it has none */
+    uint32_t most;      /* how many runs the loop works on at once; 0: as many as it has room for */
+    /* Where the loop writes the row id of the run that it executes, and 0 between two of them, for those who find out why the
+     * process has died; NULL: nobody does. */
+    volatile int64_t *executes;
 };
 
 #endif

@@ -47,7 +47,7 @@ static int make_world(void **state)
     if (tfy__pg_open(&world.store, &open, error)) fail_msg("%s", error);
     const int64_t queue = world.cluster->ops->queue(world.cluster, "default", 1);
     world.run = world.cluster->ops->submit(world.cluster, queue, &world.row, NULL);
-    assert_int_equal(world.cluster->ops->claim(world.cluster, world.hold.session, queue, &claimed, 1), 1);
+    assert_int_equal(world.cluster->ops->claim(world.cluster, world.hold.session, queue, false, &claimed, 1), 1);
     assert_int_equal(claimed.run, world.run);
     *state = &world;
     return 0;

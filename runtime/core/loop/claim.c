@@ -66,6 +66,35 @@ void tfy__claims_end(TfyLoop *loop)
     if (loop->options.hub) loop->options.hub->ops->wake_by(loop->options.hub, NULL, NULL);
 }
 
+/* ---- what is executed ---- */
+
+int64_t tfy__claims_execute(TfyLoop *loop, int64_t run)
+{
+    const TfyHub *hub = loop->options.hub;
+    if (!hub || !hub->executes) return 0;
+    const int64_t before = *hub->executes;
+    *hub->executes = run;
+    return before;
+}
+
+/* The one that fails the loop stays the one that is executed. */
+static void executed(TfyLoop *loop)
+{
+    if (!tfy__loop_starved(loop)) tfy__claims_execute(loop, 0);
+}
+
+uint32_t tfy__claims_run(TfyLoop *loop, uint32_t count)
+{
+    uint32_t ran = 0;
+    for (; ran < count && !tfy__loop_starved(loop); ran++) {
+        const TfyTask *task = task_at(loop, loop->ring[loop->ring_head & loop->ring_mask]);
+        tfy__claims_execute(loop, rest_of(task)->run->log.id);
+        tfy__sched_run_ready(loop, 1);
+    }
+    executed(loop);
+    return ran;
+}
+
 /* ---- mail ---- */
 
 /* 0: a sender's request was taken; any other code: text (TFY_ERROR_TEXT bytes) says why not. */
@@ -133,15 +162,18 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)id);
     loop->claim = claim;
+    tfy__claims_execute(loop, id);
     const int code = tfy__resume(loop, which, text);
     loop->claim = NULL;
     if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
     if (code < 0) return false;
     Run *run = tfy__run_by_id(loop, id);
+    if (!run) executed(loop);
     if (!run) return true; /* its end was in its records */
     run->log.owned.claims = is->claims;
     run->mail = is->seen;
     take_mail(run);
+    executed(loop);
     return true;
 }
 
@@ -186,7 +218,8 @@ uint32_t tfy__claims_take(TfyLoop *loop)
     for (uint32_t i = 0; i < taken; i++)
         if (!take_up(loop, &(TfyClaim){stayed[i].run, stayed[i].claims, stayed[i].mail}, NULL)) return taken;
     taken += take_news(loop);
-    const uint32_t room = loop->runs_live < RUNS_MOST ? RUNS_MOST - (uint32_t)loop->runs_live : 0;
+    const uint32_t most = hub->most ? hub->most : RUNS_MOST;
+    const uint32_t room = loop->runs_live < most ? most - loop->runs_live : 0;
     const int64_t program = program_row(loop);
     if (!program) return taken;
     hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);

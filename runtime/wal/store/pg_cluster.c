@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 3, CLAIM_MOST = 256, ASKS = 6, PATIENCE_MS = 10000 };
+enum { TRIES = 3, CLAIM_MOST = 256, ASKS = 6, PATIENCE_MS = 10000, STATE_DONE = 8, STATE_ENDED = 9 };
 
 typedef enum Call {
     C_OPEN,
@@ -36,6 +36,8 @@ typedef enum Call {
     C_ROOT,
     C_LIVES,
     C_CLAIM,
+    C_CLAIM_SOLO,
+    C_SOLO,
     C_OWNED,
     C_DUE,
     C_KNOWN,
@@ -50,6 +52,34 @@ typedef enum Call {
 #define MAIL_OF  "SELECT run, n, body, id, sender, verdict, code FROM tfy.inbox"
 #define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
 
+/* A subquery that locks is an array, so that it is done once whatever the plan. */
+#define CLAIM(which_)                                                                                                  \
+    {                                                                                                                  \
+        .text = "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE" \
+                " queue = $2::int8 AND due = 0 AND " NOBODY_S " AND " which_                                           \
+                " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"                                                     \
+                " RETURNING id, claims, mail",                                                                         \
+        .what = "claim runs"                                                                                           \
+    }
+
+/* Runs of ended sessions become free. A run counts how often in a row nothing was recorded of it since it was claimed: its newest
+ * record is as old as when it was freed last, or a Claimed (40) is all that came since. */
+#define FREE(which_, limit_)                                                                                           \
+    {                                                                                                                  \
+        .text =                                                                                                        \
+            "UPDATE tfy.run r SET owner = NULL, due = 0, vain = n.vain, freed = n.lsn, solo = r.crashes > 0 OR "       \
+            "n.vain >= 5,"                                                                                             \
+            " held = CASE WHEN n.vain >= 20 THEN coalesce(r.held, 'poison') ELSE r.held END"                           \
+            " FROM (SELECT q.id, q.owner, coalesce(l.lsn, 0) AS lsn, CASE WHEN s.state = 8 THEN q.vain"                \
+            " WHEN coalesce(l.lsn - (l.type = 40)::int4, 0) <= q.freed THEN q.vain + 1 ELSE 0 END AS vain"             \
+            " FROM tfy.run q JOIN tfy.session s ON s.id = q.owner LEFT JOIN LATERAL (SELECT lsn, type FROM tfy.record" \
+            " WHERE run = q.id ORDER BY lsn DESC LIMIT 1) l ON true WHERE q.id = ANY(ARRAY(SELECT o.id FROM tfy.run o" \
+            " WHERE " which_ " AND EXISTS (SELECT 1 FROM tfy.session e WHERE e.id = o.owner AND e.state <> 0)"         \
+            " ORDER BY o.id LIMIT " limit_ " FOR UPDATE OF o SKIP LOCKED))) n WHERE r.id = n.id AND r.owner = n.owner" \
+            " RETURNING r.id, r.uuid, r.crashes::int8, r.vain::int8, (r.vain = 20 AND r.held = 'poison')::int4",       \
+        .what = "free runs"                                                                                            \
+    }
+
 static const TfyPgStatement statements[C_COUNT] = {
     [C_OPEN] = {.text = "INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3,"
                         " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ")"
@@ -63,22 +93,20 @@ static const TfyPgStatement statements[C_COUNT] = {
     [C_LIVING] = {.text = "SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id",
                   .what = "read sessions"},
     [C_HURRY] = {.text = "SELECT set_config('lock_timeout', '500ms', true)", .what = "set up a transaction"},
-    [C_END] = {.text = "UPDATE tfy.session SET state = 9, ended = " NOW_MS ", ended_by = nullif($3::int8, 0), why = $4"
-                       " WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
+    [C_END] = {.text =
+                   "WITH e AS (UPDATE tfy.session SET state = $5::int8, ended = " NOW_MS ","
+                   " ended_by = nullif($3::int8, 0), why = $4 WHERE id = $1 AND state = 0 AND beat = $2 RETURNING id),"
+                   " b AS (UPDATE tfy.run SET owner = NULL, due = 0, crashes = crashes + 1, solo = true,"
+                   " held = CASE WHEN crashes + 1 >= 3 THEN coalesce(held, 'poison') ELSE held END"
+                   " WHERE id = $6 AND owner = (SELECT id FROM e)"
+                   " RETURNING id, uuid, crashes, vain, held IS NOT NULL AS is_held)"
+                   " SELECT b.id, b.uuid, b.crashes::int8, b.vain::int8, b.is_held::int4 FROM e LEFT JOIN b ON true",
                .what = "end a session"},
     [C_CUT] = {.text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
                        " AND pid <> pg_backend_pid()",
                .what = "end the connections of a session"},
-    /* A subquery that locks is an array, so that it is done once whatever the plan. */
-    [C_FREE] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r "
-                        "WHERE r.owner = $1"
-                        " AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = $1 AND s.state <> 0)"
-                        " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED)) RETURNING 1",
-                .what = "free runs"},
-    [C_FREE_ALL] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r"
-                            " WHERE r.owner IS NOT NULL AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = r.owner"
-                            " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED)) RETURNING 1",
-                    .what = "free runs"},
+    [C_FREE] = FREE("o.owner = $1", "$2"),
+    [C_FREE_ALL] = FREE("o.owner IS NOT NULL", "$1"),
     [C_PROGRAM_NUMBER] = {.text = "SELECT coalesce((SELECT id FROM tfy.program WHERE hash = $1),"
                                   " nextval(pg_get_serial_sequence('tfy.program', 'id')))::int8,"
                                   " EXISTS (SELECT 1 FROM tfy.program WHERE hash = $1)",
@@ -121,11 +149,10 @@ static const TfyPgStatement statements[C_COUNT] = {
     [C_LIVES] = {.text =
                      "SELECT 1/count(*) FROM (SELECT 1 FROM tfy.session WHERE id = $1 AND state = 0 FOR SHARE) AS s",
                  .what = "find the session"},
-    [C_CLAIM] =
-        {.text = "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE"
-                 " queue = $2::int8 AND due = 0 AND " NOBODY_S " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"
-                 " RETURNING id, claims, mail",
-         .what = "claim runs"},
+    [C_CLAIM] = CLAIM("NOT solo"),
+    [C_CLAIM_SOLO] = CLAIM("solo"),
+    [C_SOLO] = {.text = "SELECT 1 FROM tfy.run WHERE queue = $1::int8 AND due = 0 AND " NOBODY_S " AND solo LIMIT 1",
+                .what = "look for runs that need a process of their own"},
     [C_OWNED] = {.text = "SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
                  .what = "read a session's runs"},
     [C_DUE] =
@@ -337,28 +364,42 @@ static int cut(PgCluster *self, int64_t session)
     return (int)call_word(self, false);
 }
 
-static int end_once(PgCluster *self, int64_t session, int64_t beat, int64_t by, const char *why)
+/* A row of a run that has something to blame, or NULL in its place. */
+static void tell_blame(const PgCluster *self, const TfyPgResult *result, int row)
+{
+    const TfyPgApi *api = self->link.api;
+    TfyBlame blame = {.run = tfy__pg_word(api, result, row, 0),
+                      .crashes = tfy__pg_word(api, result, row, 2),
+                      .vain = tfy__pg_word(api, result, row, 3),
+                      .held = tfy__pg_word(api, result, row, 4)};
+    if (self->base.blame && tfy__pg_id(api, result, row, 1, blame.uuid))
+        self->base.blame(self->base.blame_state, &blame);
+}
+
+static int end_once(PgCluster *self, const TfySessionEnd *end)
 {
     TfyPgResult *result;
     add(self, C_HURRY);
     TfyPgAsk *ask = add(self, C_END);
-    WORDS(ask, session, beat, by);
-    ask_text(ask, why);
+    WORDS(ask, end->session, end->beat, end->by);
+    ask_text(ask, end->why);
+    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed);
     const int code = send(self, true, &result);
     self->count = 0;
     if (code) return told(self, code);
     const int found = self->link.api->ntuples(result);
+    if (found) tell_blame(self, result, 0);
     self->link.api->clear(result);
     return found;
 }
 
-static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+static int end_session(TfyCluster *cluster, const TfySessionEnd *end)
 {
     PgCluster *self = inside(cluster);
     int code = TFY_PG_AGAIN;
     for (int i = 0; code == TFY_PG_AGAIN && i < TRIES; i++) {
-        code = end_once(self, session, beat, by, why);
-        if (code == TFY_PG_AGAIN || code == 1) cut(self, session);
+        code = end_once(self, end);
+        if (code == TFY_PG_AGAIN || code == 1) cut(self, end->session);
     }
     return code == TFY_PG_AGAIN ? TFY_STORE_AWAY : code;
 }
@@ -368,11 +409,19 @@ static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64
 static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
 {
     PgCluster *self = inside(cluster);
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
     if (session)
         WORDS(add(self, C_FREE), session, most);
     else
         WORDS(add(self, C_FREE_ALL), most);
-    return call_count(self);
+    const int code = call(self, true, &result);
+    if (code) return code;
+    const int count = api->ntuples(result);
+    for (int i = 0; i < count; i++)
+        if (tfy__pg_word(api, result, i, 4)) tell_blame(self, result, i);
+    api->clear(result);
+    return count;
 }
 
 /* ---- programs ---- */
@@ -569,16 +618,24 @@ static int fenced(PgCluster *self, int64_t session)
     return TFY_STORE_FENCED;
 }
 
-static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, bool solo, TfyClaimed *claimed, uint32_t room)
 {
     PgCluster *self = inside(cluster);
     TfyPgResult *result;
     if (room > CLAIM_MOST) room = CLAIM_MOST;
     WORDS(add(self, C_LIVES), session);
-    WORDS(add(self, C_CLAIM), session, queue_id, room);
+    WORDS(add(self, solo ? C_CLAIM_SOLO : C_CLAIM), session, queue_id, room);
     const int code = call(self, true, &result);
     if (code == TFY_E_DATA && strcmp(self->link.state, "22012") == 0) return fenced(self, session);
     return code ? code : take_claimed(self, result, claimed, room);
+}
+
+static int solo_waits(TfyCluster *cluster, int64_t queue_id)
+{
+    PgCluster *self = inside(cluster);
+    WORDS(add(self, C_SOLO), queue_id);
+    const int64_t found = call_word(self, false);
+    return found == TFY_E_ABSENT ? 0 : (int)found;
 }
 
 static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
@@ -710,6 +767,7 @@ static const TfyClusterOps ops = {
     .submit = submit,
     .number = number,
     .claim = claim,
+    .solo_waits = solo_waits,
     .see_owned = see_owned,
     .wake_due = wake_due,
     .mail = put_mail,

@@ -96,9 +96,9 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                          "', code = ($2::int4[])[1] WHERE run = ANY($1::int8[])"
                          " AND verdict IS NULL",
                  .what = "end mail"},
-    [W_LEAVING] = {.text =
-                       "UPDATE tfy.run r SET owner = NULL, due = w.due FROM unnest($1::int8[], $2::int8[], $3::int8[])"
-                       " AS w(id, mail, due) WHERE r.id = w.id AND (w.mail < 0 OR r.mail = w.mail) RETURNING r.id",
+    [W_LEAVING] = {.text = "UPDATE tfy.run r SET owner = NULL, due = w.due, vain = 0, solo = r.crashes > 0 FROM "
+                           "unnest($1::int8[], $2::int8[], $3::int8[])"
+                           " AS w(id, mail, due) WHERE r.id = w.id AND (w.mail < 0 OR r.mail = w.mail) RETURNING r.id",
                    .what = "let runs go",
                    .planned_anew = true},
     [W_SESSION] = {.text = "SELECT state, beat FROM tfy.session WHERE id = $1", .what = "read a session"},
