@@ -119,7 +119,9 @@ static int open_session(Child *child)
 static void on_diverged(void *state, const char *run, const char *why)
 {
     (void)state, (void)run;
-    if (why) tfy__worker_say("set aside: %s", why);
+    if (why)
+        tfy__worker_say(
+            "set aside: %s. It is held: when the cause is mended, 'tfy release RUN' lets workers take it again", why);
 }
 
 static void on_notice(void *state, const char *text)

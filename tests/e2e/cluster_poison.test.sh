@@ -10,6 +10,7 @@ workflow calls(how: string) -> string {
     let said = yield fragile(how)
     return said
 }
+workflow naps() { yield sleep(4s) }
 workflow sound(n: int) -> int {
     yield sleep(300ms)
     yield sleep(300ms)
@@ -77,9 +78,65 @@ child=$(pgrep -P $worker | head -1)
 check "a process that is killed blames no run" within 20 sh -c '[ "$(psql -h "$0" -U tfy -d tfy -qAtc "select crashes from tfy.run where claims > 2 and held is null and state < 12")" = 0 ]' "$pg"
 rm leaves
 check "... which is done when nothing kills it" within 40 sh -c 'tfy result "$(cat left)" | grep -q leaves'
+# ---- people ----
+
+first=$(sed -n 1p bad) second=$(sed -n 2p bad)
+run tfy inspect "$first"
+check "inspect says that a run is held, why, and what to do" sh -c 'grep -q "^held  *poison: processes have died" out && grep -q "tfy .*release $0" out' "$first"
+run tfy ps --state held --json
+check "so does ps" [ "$(grep -c '"held":"poison"' out)" = 3 ]
+run tfy ps --state held
+check "... in its table" [ "$(grep -c ' (held: poison)' out)" = 3 ]
+run tfy kill "$second"
+check "what is sent to a held run is kept, and says so" ended 75 "run $second is held (poison): nobody takes it before"
+rm aborts
+run tfy release "$first" "$second"
+check "a person releases runs" printed "$first: released (it was held: poison)"
+check "... which are done then" within 20 sh -c 'tfy result "$0" | grep -q aborts' "$first"
+check "... and hear what was sent meanwhile" within 20 sh -c 'tfy ps --state cancelled | grep -q " calls"'
+check "... and are to blame for nothing any more" [ "$(sql "select crashes from tfy.run where uuid = '$first'")" = 0 ]
+run tfy release "$first"
+check "a run that has ended is not released" ended 1 "already ended"
+tfy start shop.calls --how later --pool later >later
+run tfy hold "$(cat later)"
+check "a person holds a run" printed_exactly "$(cat later): held"
+run tfy hold "$(cat later)"
+check "... once" printed_exactly "$(cat later): is held already (person)"
+run tfy release "$(cat later)"
+check "... and lets it go" printed_exactly "$(cat later): released (it was held: person)"
+run tfy release "$(cat later)"
+check "... once" printed_exactly "$(cat later): is not held"
+tfy start shop.naps >napping
+owned() { [ -n "$(sql "select owner from tfy.run where uuid = '$(cat napping)'")" ]; }
+check "a run is executed" within 10 owned
+run tfy hold "$(cat napping)"
+check "... and is held when its session leaves it" printed "held as soon as session"
+run tfy inspect "$(cat napping)"
+check "... as inspect says" printed "person, as soon as its session leaves it"
+run tfy hold "$(cat napping)" none
+check "a run that is not there" ended 69 "none"
+run tfy hold "$(cat napping)" --db runs.db
+check "a file has no such runs" ended 64 "PostgreSQL"
 kill -TERM $worker
 wait $worker
 check "the worker ends in order" [ $? = 0 ]
+check "... and what it left is held" sh -c 'tfy ps --state held | grep -q " naps (held: person)"'
+
+# ---- records that are damaged ----
+
+tfy start shop.sound --n 1 >damaged
+tfy start shop.sound --n 2 >whole
+sql "update tfy.record set payload = replace(payload, '\"n\":1', '\"n\":7') where run = (select id from tfy.run where uuid = '$(cat damaged)')"
+begin three
+check "a run whose records are damaged is held" within 20 sh -c 'tfy ps --state held | grep -q " sound (held: damaged)"'
+check "... as the worker says" grep -q "set aside: .*tfy release" three.log
+check "... whose process stays" sh -c '! grep -q "started again" three.log'
+check "... with the others" within 20 sh -c 'test "$(tfy result "$(cat whole)")" = 3'
+sql "update tfy.record set payload = replace(payload, '\"n\":7', '\"n\":1') where run = (select id from tfy.run where uuid = '$(cat damaged)')"
+tfy release "$(cat damaged)" >/dev/null
+check "... and which is done when it is mended and released" within 20 sh -c 'test "$(tfy result "$(cat damaged)")" = 2'
+kill -TERM $worker
+wait $worker
 
 # ---- memory ----
 
@@ -96,7 +153,7 @@ tfy start heap --until 40 >much
 tfy start heap --until 4 >little
 (ulimit -v 1500000; exec tfy worker heap.tfy --name two --drain 5s) 2>>two.log &
 worker=$!
-check "a run that takes all memory is held" within 60 held 4
+check "a run that takes all memory is held" within 60 held 2
 check "... and the others of its program are done" within 20 sh -c 'test "$(tfy result "$(cat little)")" = 16'
 check "... once more with words" grep -q "run $(cat much) is held: 3 processes" two.log
 kill -TERM $worker

@@ -810,12 +810,53 @@ static void test_claims_in_vain(void **state)
     assert_int_equal(claim_as_new(world, true) + claim_as_new(world, false), 0);
 }
 
+static void test_held_runs(void **state)
+{
+    World *world = *state;
+    TfyClaimed claimed[ROOM];
+    TfyLogRun row;
+    int64_t owner = -1;
+    const int64_t run = submit(world, 1), other = submit(world, 2);
+    assert_int_equal(CALL(world, 1, hold, run, &owner), 1);
+    assert_int_equal(owner, 0);
+    assert_int_equal(CALL(world, 1, hold, run, &owner), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 1);
+    assert_int_equal(claimed[0].run, other);
+    assert_int_equal(CALL(world, 1, release, run, &owner), 1);
+    assert_int_equal(CALL(world, 1, release, run, &owner), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 1);
+    assert_int_equal(claimed[0].run, run);
+    /* One that a session owns is held when it leaves. */
+    assert_int_equal(CALL(world, 1, hold, run, &owner), 1);
+    assert_int_equal(owner, world->sessions[0]);
+    assert_int_equal(world->store->ops->get_run(world->store, run, &row), 0);
+    assert_int_equal(row.turn, TFY_RUN_OWNED);
+    assert_int_equal(row.held, TFY_HELD_PERSON);
+    leave(world, run, 0, now_ms(NULL) - 1000);
+    assert_int_equal(CALL(world, 1, wake_due, ROOM), 0);
+    assert_int_equal(world->store->ops->get_run(world->store, run, &row), 0);
+    assert_int_equal(row.turn, TFY_RUN_HELD);
+    assert_int_equal(CALL(world, 1, release, run, &owner), 1);
+    /* The owner says that it is damaged. */
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 1);
+    const TfyStoreLeaving leaving = {.run = run, .mail = -1, .damaged = true};
+    begin(world);
+    assert_int_equal(world->store->ops->put_leaving(world->store, &leaving, 1), 0);
+    assert_int_equal(commit(world), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 0);
+    assert_int_equal(world->store->ops->get_run(world->store, run, &row), 0);
+    assert_int_equal(row.held, TFY_HELD_DAMAGED);
+    assert_int_equal(CALL(world, 1, release, 12345, &owner), TFY_E_ABSENT);
+    assert_int_equal(CALL(world, 1, hold, 12345, &owner), TFY_E_ABSENT);
+}
+
 #define EACH_TEST(X)                                                                                                   \
     X(test_sessions)                                                                                                   \
     X(test_submitted_runs)                                                                                             \
     X(test_claims)                                                                                                     \
     X(test_deployments)                                                                                                \
     X(test_due)                                                                                                        \
+    X(test_held_runs)                                                                                                  \
     X(test_blamed_runs)                                                                                                \
     X(test_claims_in_vain)                                                                                             \
     X(test_mail) X(test_verdicts)

@@ -125,6 +125,9 @@
     ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__SENDING | OPT(TASK) | OPT(FORCE), 1, 1, .shared = true) \
     ROW(resolve, "resolve", "RUN STEP", "say what happened to a step that is in doubt",                                \
         TFY__SENDING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2, .shared = true)                           \
+    ROW(hold, "hold", "RUN ...", "keep workers from taking a run of a database of PostgreSQL", OPT(DB), 1, -1,         \
+        .shared = true)                                                                                                \
+    ROW(release, "release", "RUN ...", "let workers take a run again that is held", OPT(DB), 1, -1, .shared = true)    \
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
         TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \

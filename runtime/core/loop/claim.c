@@ -155,6 +155,18 @@ static uint32_t take_news(TfyLoop *loop)
 
 /* ---- claims ---- */
 
+/* Its records, or its program, do not let it be resumed: the others go on, and it is held until people have looked. */
+static bool set_aside(TfyLoop *loop, const TfyClaim *is, int code, const char *why)
+{
+    const bool may = loop->on_diverged && (code == TFY_E_DIVERGED || code == TFY_E_DATA);
+    if (!may || tfy__loop_starved(loop) || tfy__log_set_aside(loop->log, is->run, is->claims) < 0) return false;
+    if (code == TFY_E_DATA) loop->on_diverged(loop->diverged_state, "", why);
+    /* It may come back, as other runs do. */
+    if (code == TFY_E_DIVERGED) tfy__diverged_drop(loop, loop->diverged.last->uuid);
+    executed(loop);
+    return true;
+}
+
 /* is: which run, and what its owner knows of it. claim: NULL: the run has stayed, and this session has had it before. */
 static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
 {
@@ -165,6 +177,7 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     tfy__claims_execute(loop, id);
     const int code = tfy__resume(loop, which, text);
     loop->claim = NULL;
+    if (code < 0 && set_aside(loop, is, code, text)) return true;
     if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
     if (code < 0) return false;
     Run *run = tfy__run_by_id(loop, id);

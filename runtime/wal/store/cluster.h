@@ -50,7 +50,6 @@ typedef struct TfyBlame {
 
 /* When a run needs a process of its own, and when it is held. */
 enum { TFY_SOLO_CRASHES = 1, TFY_HELD_CRASHES = 3, TFY_SOLO_VAIN = 5, TFY_HELD_VAIN = 20 };
-#define TFY_HELD_POISON "poison"
 
 /* A run that a session owns. */
 typedef struct TfyClaimed {
@@ -112,6 +111,12 @@ typedef struct TfyClusterOps {
     int (*solo_waits)(TfyCluster *cluster, int64_t queue);
     /* The runs that a session owns and whose ids are above `after`, by their ids, at most `room`; how many. */
     int (*see_owned)(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room);
+    /* Holds a run, which nobody claims from then on. 1; 0: it was held already; TFY_E_ABSENT: no such run; TFY_E_STATE: it has
+     * ended. *owner: the session that has it, until it leaves; 0: none. */
+    int (*hold)(TfyCluster *cluster, int64_t run, int64_t *owner);
+    /* Lets a run be claimed again, whatever it was held for, together with others, and forgets what it is to blame for. The rest
+     * as for hold; 0: it was not held. */
+    int (*release)(TfyCluster *cluster, int64_t run, int64_t *owner);
     /* Makes runs ready that are due by the database's clock, at most so many; how many. */
     int (*wake_due)(TfyCluster *cluster, uint32_t most);
     /* Sends something to a run, which becomes ready if nobody owns it; its number. *owner: the session that is to see it; 0:

@@ -187,6 +187,35 @@ static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyCla
     return (int)count;
 }
 
+/* What hold and release say of a run before they change it; 1: they may. */
+static int may_change(const TfySharedRun *run, int64_t *owner)
+{
+    *owner = run ? run->owner : 0;
+    return !run ? TFY_E_ABSENT : run->row.state >= TFY_TASK_COMPLETED ? TFY_E_STATE : 1;
+}
+
+static int hold(TfyCluster *cluster, int64_t id, int64_t *owner)
+{
+    TfySharedRun *run = tfy__shared_run(inside(cluster)->shared, id);
+    const int code = may_change(run, owner);
+    if (code < 0 || run->held) return code < 0 ? code : 0;
+    run->held = TFY_HELD_PERSON;
+    return 1;
+}
+
+static int release(TfyCluster *cluster, int64_t id, int64_t *owner)
+{
+    TfySharedRun *run = tfy__shared_run(inside(cluster)->shared, id);
+    const int code = may_change(run, owner);
+    if (code < 0 || (!run->held && !run->solo)) return code < 0 ? code : 0;
+    run->held = TFY_HELD_NOT;
+    run->solo = false;
+    run->crashes = run->vain = 0;
+    run->freed = (int64_t)run->records.count;
+    if (!run->owner) run->due_ms = 0;
+    return 1;
+}
+
 static int wake_due(TfyCluster *cluster, uint32_t most)
 {
     MemoryCluster *self = inside(cluster);
@@ -253,6 +282,8 @@ static const TfyClusterOps ops = {
     .claim = claim,
     .solo_waits = solo_waits,
     .see_owned = see_owned,
+    .hold = hold,
+    .release = release,
     .wake_due = wake_due,
     .mail = put_mail,
     .see_mail = see_mail,

@@ -39,6 +39,8 @@ typedef enum Call {
     C_CLAIM_SOLO,
     C_SOLO,
     C_OWNED,
+    C_HOLD,
+    C_RELEASE,
     C_DUE,
     C_KNOWN,
     C_MAIL,
@@ -155,6 +157,16 @@ static const TfyPgStatement statements[C_COUNT] = {
                 .what = "look for runs that need a process of their own"},
     [C_OWNED] = {.text = "SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
                  .what = "read a session's runs"},
+    [C_HOLD] = {.text = "WITH u AS (UPDATE tfy.run SET held = 'person' WHERE id = $1 AND state < 12 AND held IS NULL"
+                        " RETURNING 1) SELECT state, coalesce(owner, 0), (SELECT count(*) FROM u) FROM tfy.run"
+                        " WHERE id = $1",
+                .what = "hold a run"},
+    [C_RELEASE] = {.text = "WITH u AS (UPDATE tfy.run r SET held = NULL, crashes = 0, vain = 0, solo = false,"
+                           " due = CASE WHEN owner IS NULL THEN 0 ELSE due END,"
+                           " freed = coalesce((SELECT max(lsn) FROM tfy.record WHERE run = r.id), 0)"
+                           " WHERE id = $1 AND state < 12 AND (held IS NOT NULL OR solo) RETURNING 1)"
+                           " SELECT state, coalesce(owner, 0), (SELECT count(*) FROM u) FROM tfy.run WHERE id = $1",
+                   .what = "release a run"},
     [C_DUE] =
         {.text =
              "UPDATE tfy.run SET due = 0 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE due > 0 AND due <= " NOW_MS
@@ -647,6 +659,36 @@ static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyCla
     return code ? code : take_claimed(self, result, owned, room);
 }
 
+/* Of C_HOLD and C_RELEASE. */
+static int change_held(PgCluster *self, Call which, int64_t run, int64_t *owner)
+{
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
+    WORDS(add(self, which), run);
+    int code = call(self, true, &result);
+    *owner = 0;
+    if (code) return code;
+    if (!api->ntuples(result))
+        code = TFY_E_ABSENT;
+    else if (tfy__pg_word(api, result, 0, 0) >= TFY_TASK_COMPLETED)
+        code = TFY_E_STATE;
+    else
+        code = (int)tfy__pg_word(api, result, 0, 2);
+    if (code >= 0) *owner = tfy__pg_word(api, result, 0, 1);
+    api->clear(result);
+    return code;
+}
+
+static int hold(TfyCluster *cluster, int64_t run, int64_t *owner)
+{
+    return change_held(inside(cluster), C_HOLD, run, owner);
+}
+
+static int release(TfyCluster *cluster, int64_t run, int64_t *owner)
+{
+    return change_held(inside(cluster), C_RELEASE, run, owner);
+}
+
 static int wake_due(TfyCluster *cluster, uint32_t most)
 {
     PgCluster *self = inside(cluster);
@@ -769,6 +811,8 @@ static const TfyClusterOps ops = {
     .claim = claim,
     .solo_waits = solo_waits,
     .see_owned = see_owned,
+    .hold = hold,
+    .release = release,
     .wake_due = wake_due,
     .mail = put_mail,
     .see_mail = see_mail,

@@ -17,7 +17,8 @@ enum { WALK_ROWS = 512 };
 #define TASK_COLUMNS   "run, task, path, program, born, base, base_chain, head, chain, step, state, wait, sum"
 #define RUN_COLUMNS                                                                                                    \
     "id, uuid, program, root, state, started, ended, imported, sum, origin, parked, moved, base, parked_at, options,"  \
-    " lsn, snap, owner, due, held IS NOT NULL"
+    " lsn, snap, owner, due, coalesce(array_position(ARRAY['person', 'poison', 'damaged', 'lost'], held),"             \
+    " (held IS NOT NULL)::int4)"
 #define PROGRAM_COLUMNS "id, hash, tfyc, source, layout, sum"
 
 const TfyPgStatement tfy__pg_reads[R_COUNT] = {
@@ -212,8 +213,9 @@ static int read_run(PgStore *self, const Row *row, TfyLogRun *run)
                        .options_lsn = word_at(row, 14),
                        .lsn = word_at(row, 15),
                        .snap = word_at(row, 16),
-                       .owner = word_at(row, 17)};
-    run->turn = tfy__run_turn(run->owner, word_at(row, 18), word_at(row, 19) != 0);
+                       .owner = word_at(row, 17),
+                       .held = (uint8_t)word_at(row, 19)};
+    run->turn = tfy__run_turn(run->owner, word_at(row, 18), run->held);
     const int origin = row->api->getlength(row->result, row->row, 9);
     if (tfy__pg_id(row->api, row->result, row->row, 1, run->uuid) &&
         tfy__store_origin_read(run, origin ? text_at(row, 9) : NULL, origin) &&

@@ -96,11 +96,13 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                          "', code = ($2::int4[])[1] WHERE run = ANY($1::int8[])"
                          " AND verdict IS NULL",
                  .what = "end mail"},
-    [W_LEAVING] = {.text = "UPDATE tfy.run r SET owner = NULL, due = w.due, vain = 0, solo = r.crashes > 0 FROM "
-                           "unnest($1::int8[], $2::int8[], $3::int8[])"
-                           " AS w(id, mail, due) WHERE r.id = w.id AND (w.mail < 0 OR r.mail = w.mail) RETURNING r.id",
-                   .what = "let runs go",
-                   .planned_anew = true},
+    [W_LEAVING] =
+        {.text = "UPDATE tfy.run r SET owner = NULL, due = w.due, vain = 0, solo = r.crashes > 0,"
+                 " held = CASE WHEN w.damaged > 0 THEN coalesce(r.held, 'damaged') ELSE r.held END"
+                 " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[])"
+                 " AS w(id, mail, due, damaged) WHERE r.id = w.id AND (w.mail < 0 OR r.mail = w.mail) RETURNING r.id",
+         .what = "let runs go",
+         .planned_anew = true},
     [W_SESSION] = {.text = "SELECT state, beat FROM tfy.session WHERE id = $1", .what = "read a session"},
     [W_CONFIRM] = {.text = "UPDATE tfy.session SET beat = beat WHERE id = $1 AND state = 0 AND beat = $2 RETURNING 1",
                    .what = "confirm a commit"},
@@ -496,7 +498,7 @@ static int queue_ended(PgStore *self)
 
 int tfy__pg_queue_leaving(PgStore *self)
 {
-    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
     const PgRequest *request = &self->request;
     START(&self->pack, types);
     if (!GROW(self->leaving, self->leaving_room, request->leaving.count, 16)) return TFY_E_NOMEM;
@@ -504,7 +506,7 @@ int tfy__pg_queue_leaving(PgStore *self)
     for (uint32_t i = 0; i < request->leaving.count; i++) {
         const TfyStoreLeaving *row = &request->leaving.items[i].row;
         if (REPLACED(request->leaving, i, row.run, row.run)) continue;
-        WORDS(&self->pack, row->run, row->mail, row->due_ms);
+        WORDS(&self->pack, row->run, row->mail, row->due_ms, row->damaged);
         self->leaving[self->leaving_count++] = *row;
     }
     return queue_pack(self, W_LEAVING, 0);

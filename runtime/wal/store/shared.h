@@ -39,7 +39,7 @@ typedef struct TfySharedRun {
     int64_t crashes, vain; /* as in TfyBlame */
     int64_t freed;         /* how many records it had when its last owner's end made it free */
     bool solo;             /* it needs a process of its own */
-    const char *held;      /* nobody may claim it, for this reason; NULL: anybody may */
+    TfyRunHeld held;       /* nobody may claim it */
     TfyMemoryRows records; /* TfyLogRecord, payload owned; index is lsn - 1 */
     TfyMemoryRows tasks;   /* TfyStoreTask, path owned, in the order of birth */
     TfyMemoryRows gaps;    /* TfyStoreGap, lsn ascending */

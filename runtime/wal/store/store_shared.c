@@ -308,6 +308,7 @@ static void leave(TfyShared *shared, const TfyStoreLeaving *leaving)
     run->due_ms = leaving->due_ms;
     run->solo = run->crashes > 0;
     run->vain = 0;
+    if (leaving->damaged && !run->held) run->held = TFY_HELD_DAMAGED;
 }
 
 static const char ended_verdict[] = TFY_VERDICT_ENDED;
@@ -530,6 +531,7 @@ static TfyLogRun row_of(const TfySharedRun *run)
 {
     TfyLogRun row = run->row;
     row.owner = run->owner;
+    row.held = (uint8_t)run->held;
     row.turn = tfy__run_turn(run->owner, run->due_ms, run->held);
     return row;
 }
