@@ -26,6 +26,7 @@ typedef struct Child {
     TfyHub *hub;
     TfyLoop *loop;
     TfyChildPage *page;
+    char name[100]; /* of the program */
     char error[TFY_ERROR_TEXT];
 } Child;
 
@@ -98,14 +99,21 @@ static int open_session(Child *child)
 {
     TfyHubOpen open = {.join = join,
                        .state = child,
-                       .session = {.worker = child->words->name, .version = tfy_version()},
+                       .session = {.worker = child->words->name,
+                                   .version = tfy_version(),
+                                   .pool = child->words->pool ? child->words->pool : "default",
+                                   .name = child->name,
+                                   .program = (const uint8_t *)tfy_shared_program(child->shared)->hash,
+                                   .capacity = child->words->solo ? 1 : TFY_RUNS_MOST},
                        .pool = child->words->pool,
                        .leased = true,
                        .solo = child->words->solo,
                        .solo_waits = on_solo_waits,
                        .solo_idle = child->words->solo ? on_solo_idle : NULL,
                        .blame = on_blame};
+    const char *program = child->words->programs[0];
     char line[32];
+    snprintf(child->name, sizeof child->name, "%.*s", tfy__worker_name_len(program), program);
     (void)fcntl(child->words->report, F_SETFD, FD_CLOEXEC); /* no tool inherits it */
     tfy__lease_tell(child->words->report);
     int code = tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = child->words->db}, child->error);

@@ -85,6 +85,8 @@
         "say who may come to a server, and with which roles; login prints an address for a browser",                   \
         OPT(DB) | OPT(ROLES) | OPT(ONLY) | OPT(EXPIRES) | OPT(RATE) | OPT(JSON), 1, 2)                                 \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
+    ROW(cluster, "cluster", "", "show the workers, queues and programs of a database of PostgreSQL",                   \
+        OPT(DB) | OPT(JSON), 0, 0, .shared = true)                                                                     \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(SERVER) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) |  \
         OPT(JSON), 0, 0, .shared = true)                                                                               \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { CLAIMS_PER_TURN = 64, NEWS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3, LOOK_MS = 1000 };
+enum { CLAIMS_PER_TURN = 64, NEWS_PER_TURN = 64, BEATS_PER_LEASE = 3, LOOK_MS = 1000 };
 
 /* ---- the lease ---- */
 
@@ -231,7 +231,7 @@ uint32_t tfy__claims_take(TfyLoop *loop)
     for (uint32_t i = 0; i < taken; i++)
         if (!take_up(loop, &(TfyClaim){stayed[i].run, stayed[i].claims, stayed[i].mail}, NULL)) return taken;
     taken += take_news(loop);
-    const uint32_t most = hub->most ? hub->most : RUNS_MOST;
+    const uint32_t most = hub->most ? hub->most : TFY_RUNS_MOST;
     const uint32_t room = loop->runs_live < most ? most - loop->runs_live : 0;
     const int64_t program = program_row(loop);
     if (!program) return taken;

@@ -20,6 +20,9 @@ typedef struct TfyCluster TfyCluster;
 typedef struct TfyNewSession {
     const char *worker, *address, *version; /* for people; NULL: unknown */
     int64_t lease_ms;                       /* how long its tools may work without news; 0: as the database says */
+    const char *pool, *name; /* from which it claims, and what its program is called; NULL: it claims none */
+    const uint8_t *program;  /* the program's hash; NULL: it has none */
+    int64_t capacity;        /* how many runs it works on at once */
 } TfyNewSession;
 
 /* A session that lives. */

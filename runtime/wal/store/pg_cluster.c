@@ -83,9 +83,11 @@ typedef enum Call {
     }
 
 static const TfyPgStatement statements[C_COUNT] = {
-    [C_OPEN] = {.text = "INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3,"
-                        " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ")"
-                        " RETURNING id, lease_ms",
+    [C_OPEN] = {.text =
+                    "INSERT INTO tfy.session(worker, address, version, pool, name, program, capacity, lease_ms, opened)"
+                    " VALUES ($1, $2, $3, $5, $6, $7, nullif($8::int8, 0),"
+                    " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ")"
+                    " RETURNING id, lease_ms",
                 .what = "open a session"},
     /* A role that may not look sees standbys without their state. */
     [C_STANDBYS] = {.text = "SELECT count(*) FROM tfy.meta, pg_stat_replication WHERE NOT lossy"
@@ -328,6 +330,10 @@ static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, i
     ask_text(ask, session->address);
     ask_text(ask, session->version);
     WORDS(ask, session->lease_ms);
+    ask_text(ask, session->pool);
+    ask_text(ask, session->name);
+    tfy__pg_ask_bytes(ask, session->program, session->program ? 16 : 0, TFY_PG_BYTES);
+    WORDS(ask, session->capacity);
     int code = call(self, true, &result);
     if (code) return code;
     const int64_t id = tfy__pg_word(api, result, 0, 0);

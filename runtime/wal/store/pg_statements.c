@@ -16,7 +16,8 @@ enum { CHUNK_ROWS = 8192, CHUNK_BYTES = 8 << 20 /* of one statement */ };
 #define ALL_OF(rows_, list_) "SELECT 1/(count(*) = cardinality(" list_ "))::int4 FROM " rows_
 
 const TfyPgStatement tfy__pg_writes[W_COUNT] = {
-    [W_FENCE] = {.text = "WITH u AS (UPDATE tfy.session SET beat = $2::int8"
+    [W_FENCE] = {.text = "WITH u AS (UPDATE tfy.session SET beat = $2::int8,"
+                         " at = (extract(epoch FROM clock_timestamp()) * 1000)::int8"
                          " WHERE id = $1 AND state = 0 AND beat = $2::int8 - 1 RETURNING 1)"
                          " SELECT 1/count(*) FROM u",
                  .what = "renew a session"},
