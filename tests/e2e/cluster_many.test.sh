@@ -5,6 +5,10 @@
 cat >shop.tfy <<'EOF'
 type Item { name: string, price: int }
 workflow order(item: Item, count: int = 1) -> int { return item.price * count }
+workflow hears() -> int {
+    let n: int = yield signal("go")
+    return n
+}
 workflow note(text: string) -> string {
     print(text)
     return text
@@ -59,5 +63,38 @@ ended_all() { [ "$(sql "select count(*) from tfy.run where state < 12")" = 0 ]; 
 check "workers execute them" within 60 ended_all
 check "... with their own parameters" [ "$(tfy result "$(sed -n 2000p june)")" = 4000 ]
 check "... and their database is whole" [ "$(sql "select count(*) from tfy.run where state <> 12")" = 0 ]
+
+# ---- one behind the other ----
+
+tfy start shop.hears >first
+tfy start shop.hears >second
+run tfy start shop.note --text a --after none
+check "a run that is not there is not waited for" ended 69 "none"
+tfy start shop.note --text third --after "$(cat first)" --after "$(cat second)" >third
+tfy start shop.note --text fourth --after "$(cat third)" >fourth
+tfy signal "$(cat first)" go 1
+done_as() { tfy result "$(cat "$1")" 2>/dev/null | grep -qx "\"$1\""; }
+is_waiting() { [ "$(sql "select count(*) from tfy.run where state < 12 and owner is null and due > 0 and waits > 0")" = 2 ]; }
+check "a run waits for the last one that it comes after" within 10 sh -c 'tfy result "$(cat first)" | grep -q 1'
+check "... and so do those behind it" is_waiting
+run tfy signal "$(cat third)" go 1 --timeout 100ms
+check "what is sent to it waits, too" ended 75
+check "... and does not let it begin" is_waiting
+tfy signal "$(cat second)" go 2
+check "it begins then" within 20 done_as third
+check "... and the next one behind it" within 20 done_as fourth
+tfy start shop.note --text fifth --after "$(cat third)" --after "$(cat first)" >fifth
+check "a run that has ended is not waited for" within 20 done_as fifth
+check "nothing is left of it" [ "$(sql "select count(*) from tfy.dep")" = 0 ]
+tfy worker shop.tfy --name two --drain 1s 2>>worker.log &
+other=$!
+head -60 lines >few
+for round in 1 2 3; do
+    tfy start shop.order --many few >before
+    tfy start shop.note --text last$round $(sed 's/^/--after /' before) >last$round
+    check "a run begins behind 60 others that end in two workers at once" within 60 done_as last$round
+done
+kill -TERM $other
+wait $other
 kill -TERM $worker
 wait $worker

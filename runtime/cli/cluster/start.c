@@ -19,10 +19,19 @@
 #include "core/served.h"
 #include "tfy.h"
 #include "wal/store/pg_submit.h"
+#include "wal/history/history.h"
 #include "wal/log/run_id.h"
 #include "wal/rows/payload.h"
 
-enum { WORD_BYTES = 256, TRIES = 5, TRY_MS = 200, POLL_MS = 300, TOGETHER = 1000, PRIORITY_MOST = 1000000 };
+enum {
+    WORD_BYTES = 256,
+    TRIES = 5,
+    TRY_MS = 200,
+    POLL_MS = 300,
+    TOGETHER = 1000,
+    PRIORITY_MOST = 1000000,
+    AFTER_MOST = 1000
+};
 
 /* A start on its way. */
 typedef struct Start {
@@ -35,10 +44,11 @@ typedef struct Start {
     const TfyWorkflow *workflow;
     TfyPgSubmitter *submitter; /* owned */
     TfyLoop *loop;             /* owned; without a log: it says what it would record */
-    int64_t priority;
-    TfyBirth birth; /* the payload is owned */
-    char run[37];   /* its uuid */
-    bool known;     /* it was there before */
+    TfyPgBegin begin;
+    int64_t after[AFTER_MOST]; /* of begin */
+    TfyBirth birth;            /* the payload is owned */
+    char run[37];              /* its uuid */
+    bool known;                /* it was there before */
 } Start;
 
 /* ---- what is to start ---- */
@@ -92,8 +102,8 @@ static int read_priority(Start *start)
     const char *text = start->args->option[OPT_PRIORITY];
     char *end = NULL;
     if (!text) return EXIT_DONE;
-    start->priority = strtoll(text, &end, 10);
-    if (end != text && !*end && llabs(start->priority) <= PRIORITY_MOST) return EXIT_DONE;
+    start->begin.priority = strtoll(text, &end, 10);
+    if (end != text && !*end && llabs(start->begin.priority) <= PRIORITY_MOST) return EXIT_DONE;
     return tfy__fail(EXIT_USAGE, "--priority takes a whole number from -%d to %d, not '%s'", PRIORITY_MOST,
                      PRIORITY_MOST, text);
 }
@@ -197,7 +207,8 @@ static int64_t submit(Start *start, TfyPgSubmit *runs, uint32_t count)
         if (i) poll(NULL, 0, TRY_MS);
         code = cluster->ops->queue(cluster, pool, start->program);
         const bool queue = code > 0;
-        if (queue) code = tfy__pg_submit(start->submitter, code, start->priority, runs, count);
+        start->begin.queue = code;
+        if (queue) code = tfy__pg_submit(start->submitter, &start->begin, runs, count);
         if (queue && code)
             snprintf(cluster->error, sizeof cluster->error, "%s", tfy__pg_submitter_error(start->submitter));
         unknown |= code == TFY_STORE_UNKNOWN;
@@ -231,6 +242,28 @@ static int open_log(const Start *start, TfyLog **log)
     char error[TFY_ERROR_TEXT] = "";
     const int code = tfy__shared_log_open(tfy__db_path(start->args), log, error);
     return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+/* The runs of --after. */
+static int find_after(Start *start)
+{
+    const TfyArgs *args = start->args;
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log = NULL;
+    TfyLogRun row;
+    int status = EXIT_DONE, code = 0;
+    start->begin.after = start->after;
+    for (int i = 0; i < args->given_count && status == EXIT_DONE; i++) {
+        if (args->given[i].option != OPT_START_AFTER) continue;
+        if (start->begin.after_count == AFTER_MOST)
+            return tfy__fail(EXIT_USAGE, "a run begins after %d others at most", AFTER_MOST);
+        if (!log) status = open_log(start, &log);
+        if (status == EXIT_DONE) code = tfy__history_find(log, args->given[i].value, &row, error);
+        if (code) status = tfy__fail(tfy__exit_status(code), "%s", error);
+        if (status == EXIT_DONE) start->after[start->begin.after_count++] = row.id;
+    }
+    if (log) tfy__log_close(log, false);
+    return status;
 }
 
 static bool same_args(const char *a, const char *b)
@@ -394,6 +427,7 @@ int tfy__cluster_start(const TfyArgs *args)
     if (status == EXIT_DONE) status = read_labels(&start);
     if (status == EXIT_DONE) status = tfy__db_cluster(args, &start.cluster);
     if (status == EXIT_DONE) status = find_workflow(&start, workflow);
+    if (status == EXIT_DONE) status = find_after(&start);
     if (status == EXIT_DONE) status = open_submitter(&start);
     if (status == EXIT_DONE) status = args->option[OPT_MANY] ? start_many(&start) : start_one(&start);
     if (start.loop) tfy_close(start.loop);

@@ -77,7 +77,7 @@
         1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL), .shared = true)                                          \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server or on PostgreSQL",          \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true,                \
-        .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY), .shared = true)                                              \
+        .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY) | MORE(START_AFTER), .shared = true)                          \
     ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server or on PostgreSQL have this version of a program",      \
         OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1, .shared = true)                                   \
     ROW(drain, "drain", "", "end a server once the tools under way have finished", OPT(DB) | OPT(SERVER), 0, 0)        \

@@ -184,6 +184,7 @@
     O(ISSUER, "issuer", "URL", "log in there alone, if the server names it (else at the first that it names)")              \
     O(POOL, "pool", "NAME", "the workers that may execute the run (else default)")                                     \
     O(MANY, "many", "FILE", "start a run for each line, which has its parameters as a JSON object; - reads standard input") \
+    O(START_AFTER, "after", "RUN", "begin when this run has ended; may be given several times")                          \
     O(PRIORITY, "priority", "N", "go before 64 times N runs that were started before (else 0; below 0: behind them)")  \
     O(WORKER_NAME, "name", "NAME", "what the worker is called in records and lists (else the machine's name)")         \
     O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")                \

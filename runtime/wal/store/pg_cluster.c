@@ -164,7 +164,7 @@ static const TfyPgStatement statements[C_COUNT] = {
                         " WHERE id = $1",
                 .what = "hold a run"},
     [C_RELEASE] = {.text = "WITH u AS (UPDATE tfy.run r SET held = NULL, crashes = 0, vain = 0, solo = false,"
-                           " due = CASE WHEN owner IS NULL THEN 0 ELSE due END,"
+                           " due = CASE WHEN owner IS NULL AND waits = 0 THEN 0 ELSE due END,"
                            " freed = coalesce((SELECT max(lsn) FROM tfy.record WHERE run = r.id), 0)"
                            " WHERE id = $1 AND state < 12 AND (held IS NOT NULL OR solo) RETURNING 1)"
                            " SELECT state, coalesce(owner, 0), (SELECT count(*) FROM u) FROM tfy.run WHERE id = $1",
@@ -179,7 +179,8 @@ static const TfyPgStatement statements[C_COUNT] = {
                      " AND i.id = $2 WHERE r.id = $1",
                  .what = "find mail"},
     [C_MAIL] =
-        {.text = "WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL THEN 0 ELSE due END"
+        {.text = "WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL AND waits = 0 THEN 0 "
+                 "ELSE due END"
                  " WHERE id = $1 AND state < 12 RETURNING id, mail, owner) INSERT INTO tfy.inbox(run, n, session, body,"
                  " id, sender, at) SELECT r.id, r.mail, r.owner, $2, $3, $4, " NOW_MS " FROM r"
                  " RETURNING n, coalesce(session, 0)",

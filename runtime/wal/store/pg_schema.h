@@ -17,7 +17,7 @@
  *   inbox     what is on its way to a run, until its owner has recorded it; then the verdict, for a day, and in `code`
  *             0 or the TFY_E_… that it means
  *   question  what runs ask people
- *   dep       a run that may begin when another has ended
+ *   dep       a run that may begin when another has ended; waits of its row counts these
  *   permit, duty   what sessions hold
  *
  * The tables of `save` are in schema saved. Its domains name the types that a saved table can have. */

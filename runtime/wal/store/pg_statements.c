@@ -97,6 +97,14 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                          "', code = ($2::int4[])[1] WHERE run = ANY($1::int8[])"
                          " AND verdict IS NULL",
                  .what = "end mail"},
+    /* Two that end at once: the count is that of the row as the first one left it. */
+    [W_AFTER] = {.text = "WITH d AS (DELETE FROM tfy.dep WHERE after = ANY($1::int8[]) RETURNING run),"
+                         " n AS (SELECT run, count(*)::int4 AS ended FROM d GROUP BY run)"
+                         " UPDATE tfy.run r SET waits = r.waits - n.ended,"
+                         " due = CASE WHEN r.waits <= n.ended AND r.owner IS NULL THEN 0 ELSE r.due END"
+                         " FROM n WHERE r.id = n.run",
+                 .what = "let runs begin that waited",
+                 .planned_anew = true},
     [W_LEAVING] =
         {.text = "UPDATE tfy.run r SET owner = NULL, due = w.due, vain = 0, solo = r.crashes > 0,"
                  " held = CASE WHEN w.damaged > 0 THEN coalesce(r.held, 'damaged') ELSE r.held END"
@@ -497,6 +505,17 @@ static int queue_ended(PgStore *self)
     return queue_pack(self, W_ENDED, 0);
 }
 
+/* Runs that were started to begin when these have ended. */
+static int queue_after(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8};
+    const PgRequest *request = &self->request;
+    START(&self->pack, types);
+    for (uint32_t i = 0; i < request->runs.count; i++)
+        if (request->runs.items[i].row.state >= TFY_TASK_COMPLETED) WORDS(&self->pack, request->runs.items[i].row.id);
+    return queue_pack(self, W_AFTER, 0);
+}
+
 int tfy__pg_queue_leaving(PgStore *self)
 {
     static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
@@ -515,9 +534,10 @@ int tfy__pg_queue_leaving(PgStore *self)
 
 int tfy__pg_queue_rows(PgStore *self)
 {
-    static int (*const parts[])(PgStore *) = {
-        queue_fence,  queue_programs, queue_begun, queue_changed, queue_appended, queue_records, queue_pieces,
-        queue_births, queue_tasks,    queue_gaps,  queue_runs,    queue_verdicts, queue_ended,   queue_saved};
+    static int (*const parts[])(PgStore *) = {queue_fence,    queue_programs, queue_begun,  queue_changed,
+                                              queue_appended, queue_records,  queue_pieces, queue_births,
+                                              queue_tasks,    queue_gaps,     queue_runs,   queue_verdicts,
+                                              queue_ended,    queue_after,    queue_saved};
     int code = 0;
     for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++) code = parts[i](self);
     return code;

@@ -16,14 +16,20 @@ enum { PATIENCE_MS = 30000, ARRAYS = 8 };
 static const char ids_text[] =
     "SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')) FROM generate_series(1, $1::int8)";
 
-/* One statement, so that a run is there with all that it has. */
+/* One statement, so that a run is there with all that it has. A run that it comes after is locked: that one either has ended, or ends
+ * behind this, and then its end finds the row of `dep`. */
 static const char submit_text[] =
     "WITH w AS (SELECT * FROM unnest($1::int8[], $2::uuid[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], "
     "$7::int8[],"
     " $8::text[]) AS w(id, uuid, started, sum, base_chain, chain, task_sum, payload)),"
-    " n AS (INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, sum, lsn, rank) SELECT w.id, w.uuid,"
-    " $9::int8, $10::int8, $11::int8, $12::int8, w.started, w.sum, 1, (w.id << 16) - (64 << 16) * $13::int8 FROM w"
-    " ORDER BY w.id ON CONFLICT (uuid) DO NOTHING RETURNING id),"
+    " a AS (SELECT id FROM tfy.run WHERE id = ANY($16::int8[]) AND state < 12 ORDER BY id FOR SHARE),"
+    " c AS (SELECT count(*)::int4 AS waits FROM a),"
+    " n AS (INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, sum, lsn, rank, waits, due) SELECT "
+    "w.id, w.uuid,"
+    " $9::int8, $10::int8, $11::int8, $12::int8, w.started, w.sum, 1, (w.id << 16) - (64 << 16) * $13::int8, c.waits,"
+    " CASE WHEN c.waits > 0 THEN 9223372036854775807 ELSE 0 END FROM w, c ORDER BY w.id"
+    " ON CONFLICT (uuid) DO NOTHING RETURNING id),"
+    " d AS (INSERT INTO tfy.dep(run, after) SELECT n.id, a.id FROM n, a),"
     " r AS (INSERT INTO tfy.record(run, ts, chain, step, lsn, prev, task, point, type, v, payload) SELECT w.id, "
     "w.started,"
     " w.chain, 0, 1, 0, $11::int8, 0, $14::int8, $15::int8, w.payload FROM w JOIN n USING (id)),"
@@ -35,7 +41,7 @@ static const char submit_text[] =
 struct TfyPgSubmitter {
     TfyPgAddress address;
     TfyPgLink link;
-    TfyPgColumn columns[ARRAYS];
+    TfyPgColumn columns[ARRAYS], after;
 };
 
 static const uint32_t types[ARRAYS] = {TFY_PG_I8, TFY_PG_UUID, TFY_PG_I8, TFY_PG_I8,
@@ -64,7 +70,7 @@ static void add_run(TfyPgSubmitter *self, const TfyPgSubmit *run)
     tfy__pg_column_bytes(&self->columns[7], run->birth, record.payload_len);
 }
 
-static int ask_for(TfyPgSubmitter *self, TfyPgAsk *ask, int64_t queue, int64_t priority, const TfyPgSubmit *runs,
+static int ask_for(TfyPgSubmitter *self, TfyPgAsk *ask, const TfyPgBegin *begin, const TfyPgSubmit *runs,
                    uint32_t count)
 {
     const TfyLogRun *first = &runs->row;
@@ -77,10 +83,12 @@ static int ask_for(TfyPgSubmitter *self, TfyPgAsk *ask, int64_t queue, int64_t p
     tfy__pg_ask_text(ask, submit_text, "submit runs");
     for (int i = 0; i < ARRAYS; i++)
         if (!tfy__pg_ask_column(ask, &self->columns[i])) return TFY_E_NOMEM;
-    const int64_t words[] = {first->program,          queue,       first->root, first->state, priority,
+    const int64_t words[] = {first->program,          begin->queue, first->root, first->state, begin->priority,
                              TFY_R_INSTRUCTION_START, TFY_RECORD_V};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) tfy__pg_ask_word(ask, words[i]);
-    return 0;
+    tfy__pg_column_start(&self->after, TFY_PG_I8);
+    for (uint32_t i = 0; i < begin->after_count; i++) tfy__pg_column_word(&self->after, TFY_PG_I8, begin->after[i]);
+    return tfy__pg_ask_column(ask, &self->after) ? 0 : TFY_E_NOMEM;
 }
 
 /* ---- the transaction ---- */
@@ -138,13 +146,13 @@ static int send(TfyPgSubmitter *self, const TfyPgAsk *ask, TfyPgSubmit *runs, ui
     return code == TFY_PG_AGAIN ? TFY_STORE_AWAY : code;
 }
 
-int tfy__pg_submit(TfyPgSubmitter *self, int64_t queue, int64_t priority, TfyPgSubmit *runs, uint32_t count)
+int tfy__pg_submit(TfyPgSubmitter *self, const TfyPgBegin *begin, TfyPgSubmit *runs, uint32_t count)
 {
     TfyPgAsk ask;
     if (!count) return 0;
     int code = tfy__pg_link_open(&self->link);
     if (!code) code = number(self, runs, count);
-    if (!code) code = ask_for(self, &ask, queue, priority, runs, count);
+    if (!code) code = ask_for(self, &ask, begin, runs, count);
     return code ? code : send(self, &ask, runs, count);
 }
 
@@ -160,6 +168,7 @@ void tfy__pg_submitter_close(TfyPgSubmitter *self)
     if (!self) return;
     if (self->link.api) tfy__pg_link_free(&self->link);
     for (int i = 0; i < ARRAYS; i++) tfy__pg_column_free(&self->columns[i]);
+    tfy__pg_column_free(&self->after);
     tfy__pg_address_free(&self->address);
     free(self);
 }

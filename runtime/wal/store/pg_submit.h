@@ -22,10 +22,17 @@ int tfy__pg_submitter_open(TfyPgSubmitter **submitter, const char *address, char
 /* NULL is ignored. */
 void tfy__pg_submitter_close(TfyPgSubmitter *submitter);
 
-/* Puts runs of one program into a queue, all of them or none; those that are known stay as they are. Each point of priority lets
- * them go before 64 runs that were there before. 0, or a code of cluster.h with a message (tfy__pg_submitter_error); again after
+/* Where and when runs begin. */
+typedef struct TfyPgBegin {
+    int64_t queue;
+    int64_t priority;     /* each point lets them go before 64 runs that were there before */
+    const int64_t *after; /* row ids of runs that have to end first; those that have ended do not count */
+    uint32_t after_count;
+} TfyPgBegin;
+
+/* Puts runs of one program into a queue, all of them or none; those that are known stay as they are. 0, or a code of cluster.h with a message (tfy__pg_submitter_error); again after
  * TFY_STORE_AWAY or _UNKNOWN it does no harm. */
-int tfy__pg_submit(TfyPgSubmitter *submitter, int64_t queue, int64_t priority, TfyPgSubmit *runs, uint32_t count);
+int tfy__pg_submit(TfyPgSubmitter *submitter, const TfyPgBegin *begin, TfyPgSubmit *runs, uint32_t count);
 const char *tfy__pg_submitter_error(const TfyPgSubmitter *submitter);
 
 #endif

@@ -108,6 +108,7 @@ typedef enum PgWrite {
     W_VERDICTS,
     W_LEAVING,
     W_ENDED,
+    W_AFTER,
     W_SESSION,
     W_CONFIRM,
     W_OWNED,
