@@ -57,6 +57,24 @@ EOF
 check "the same as JSON" [ ! -s said ]
 run tfy cluster
 check "a version that no worker has is named" sh -c 'grep -q "no worker of pool .default. has version [0-9a-f]\{12\} of shop, which has 1 run" err'
+
+# ---- queues that are paused ----
+
+run tfy pause none
+check "a program without queues is not paused" ended 69 "no queue of program none"
+run tfy pause shop --pool default
+check "queues are paused, of all versions of a program" sh -c '[ "$(grep -Ec "^default shop [0-9a-f]{12}: paused$" out)" = 2 ] && [ "$(wc -l <out)" = 2 ]'
+run tfy cluster
+check "... as cluster shows" [ "$(grep -c "  paused$" out)" = 2 ]
+tfy deploy shop.tfy --name shop >/dev/null
+tfy start shop.naps --n 7 >/dev/null
+sleep 3
+check "... and nobody claims their runs" [ "$(sql "select count(*) from tfy.run where claims = 0 and queue = (select min(id) from tfy.queue)")" = 1 ]
+run tfy unpause --pool default
+check "... until they are paused no longer" ended 0
+check "... which cluster says, too" [ "$(tfy cluster 2>/dev/null | grep -c "  paused$")" = 0 ]
+check "... and then they are executed" within 20 sh -c '[ "$(psql -h "$0" -U tfy -d tfy -qAtc "select count(*) from tfy.run where claims = 0 and queue = 1")" = 0 ]' "$pg"
+
 kill -TERM $worker
 wait $worker
 check "a worker that has ended is not shown" sh -c 'tfy cluster 2>/dev/null | grep -q "no worker is there"'

@@ -1,6 +1,8 @@
-/* overview.c: tfy cluster: the workers of a database of PostgreSQL, its queues, and its programs. */
+/* overview.c: tfy cluster: the workers of a database of PostgreSQL, its queues, and its programs; tfy pause and tfy unpause: queues
+ * of which nobody claims runs. */
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cluster/cluster.h"
@@ -149,4 +151,46 @@ int tfy__cmd_cluster(const TfyArgs *args)
     const int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : print(args, &overview);
     tfy__pg_overview_free(&overview);
     return status;
+}
+
+/* ---- pausing ---- */
+
+static int say_paused(const char *text, const TfyArgs *args, bool paused)
+{
+    size_t i;
+    const json_t *one;
+    json_t *queues = json_loads(text, 0, NULL);
+    const char *program = args->word_count ? args->words[0] : NULL, *pool = args->option[OPT_PAUSE_POOL];
+    int status = EXIT_DONE;
+    json_array_foreach(queues, i, one)
+        printf("%s %s %.*s: %s\n", tfy__json_text(one, "pool"), text_or(one, "program"), HASH_SHOWN,
+               tfy__json_text(one, "version"), paused ? "paused" : "not paused");
+    if (!json_array_size(queues))
+        status =
+            tfy__fail(EXIT_MISSING, "the database has no queue%s%s%s%s; 'tfy cluster' shows what it has",
+                      program ? " of program " : "", program ? program : "", pool ? " in pool " : "", pool ? pool : "");
+    json_decref(queues);
+    return tfy__flush_stdout(status);
+}
+
+static int pause_queues(const TfyArgs *args, bool paused)
+{
+    char error[TFY_ERROR_TEXT] = "", *queues;
+    const char *db = tfy__db_path(args), *program = args->word_count ? args->words[0] : NULL;
+    if (!tfy__pg_is_address(db))
+        return tfy__fail(EXIT_USAGE, "queues are of a database of PostgreSQL: --db postgresql://USER@HOST/NAME");
+    const int code = tfy__pg_pause(db, args->option[OPT_PAUSE_POOL], program, paused, &queues, error);
+    const int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : say_paused(queues, args, paused);
+    free(queues);
+    return status;
+}
+
+int tfy__cmd_pause(const TfyArgs *args)
+{
+    return pause_queues(args, true);
+}
+
+int tfy__cmd_unpause(const TfyArgs *args)
+{
+    return pause_queues(args, false);
 }

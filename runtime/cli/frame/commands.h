@@ -87,6 +87,10 @@
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
     ROW(cluster, "cluster", "", "show the workers, queues and programs of a database of PostgreSQL",                   \
         OPT(DB) | OPT(JSON), 0, 0, .shared = true)                                                                     \
+    ROW(pause, "pause", "[PROGRAM]", "let workers claim no more runs of a program, or of any",                         \
+        OPT(DB), 0, 1, .more = MORE(PAUSE_POOL), .shared = true)                                                       \
+    ROW(unpause, "unpause", "[PROGRAM]", "let workers claim runs again that were paused",                              \
+        OPT(DB), 0, 1, .more = MORE(PAUSE_POOL), .shared = true)                                                       \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(SERVER) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) |  \
         OPT(JSON), 0, 0, .shared = true)                                                                               \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \

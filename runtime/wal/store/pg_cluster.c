@@ -50,17 +50,18 @@ typedef enum Call {
     C_COUNT
 } Call;
 
-#define NOW_MS   "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
-#define MAIL_OF  "SELECT run, n, body, id, sender, verdict, code FROM tfy.inbox"
-#define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
+#define NOW_MS           "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define MAIL_OF          "SELECT run, n, body, id, sender, verdict, code FROM tfy.inbox"
+#define NOBODY_S         "owner IS NULL AND state < 12 AND held IS NULL"
+#define UNPAUSED(queue_) " AND NOT EXISTS (SELECT 1 FROM tfy.queue q WHERE q.id = " queue_ "::int8 AND q.paused)"
 
 /* A subquery that locks is an array, so that it is done once whatever the plan. */
 #define CLAIM(which_)                                                                                                  \
     {                                                                                                                  \
         .text = "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE" \
-                " queue = $2::int8 AND due = 0 AND " NOBODY_S " AND " which_                                           \
-                " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"                                                     \
-                " RETURNING id, claims, mail",                                                                         \
+                " queue = $2::int8 AND due = 0 AND " NOBODY_S UNPAUSED(                                                \
+                    "$2") " AND " which_ " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"                            \
+                          " RETURNING id, claims, mail",                                                               \
         .what = "claim runs"                                                                                           \
     }
 
@@ -155,7 +156,8 @@ static const TfyPgStatement statements[C_COUNT] = {
                  .what = "find the session"},
     [C_CLAIM] = CLAIM("NOT solo"),
     [C_CLAIM_SOLO] = CLAIM("solo"),
-    [C_SOLO] = {.text = "SELECT 1 FROM tfy.run WHERE queue = $1::int8 AND due = 0 AND " NOBODY_S " AND solo LIMIT 1",
+    [C_SOLO] = {.text = "SELECT 1 FROM tfy.run WHERE queue = $1::int8 AND due = 0 AND " NOBODY_S UNPAUSED(
+                    "$1") " AND solo LIMIT 1",
                 .what = "look for runs that need a process of their own"},
     [C_OWNED] = {.text = "SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
                  .what = "read a session's runs"},

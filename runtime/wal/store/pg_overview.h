@@ -6,6 +6,8 @@
 #ifndef WAL_STORE_PG_OVERVIEW_H
 #define WAL_STORE_PG_OVERVIEW_H
 
+#include <stdbool.h>
+
 typedef struct TfyPgOverview {
     char *workers, *queues, *programs; /* owned */
 } TfyPgOverview;
@@ -13,5 +15,10 @@ typedef struct TfyPgOverview {
 /* Connects, reads, and disconnects. 0, or a negative code with a message (TFY_ERROR_TEXT bytes), as tfy__pg_open. */
 int tfy__pg_overview(const char *address, TfyPgOverview *overview, char *error_text);
 void tfy__pg_overview_free(TfyPgOverview *overview);
+
+/* Lets nobody claim runs of these queues any more, or again: those of a pool, and of a program by its name; NULL: of all. *queues: a
+ * text of JSON, owned: an array of {"pool", "program", "version"}, of those that are so now. The rest as for tfy__pg_overview. */
+int tfy__pg_pause(const char *address, const char *pool, const char *program, bool paused, char **queues,
+                  char *error_text);
 
 #endif
