@@ -11,10 +11,10 @@ int tfy__free_runs(TfyCluster *cluster, int64_t session)
     return count < 0 ? count : 0;
 }
 
-int tfy__end_silent(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+int tfy__end_silent(TfyCluster *cluster, const TfySessionEnd *end)
 {
-    const int ended = cluster->ops->end_session(cluster, session, beat, by, why);
-    const int code = ended == 1 ? tfy__free_runs(cluster, session) : 0;
+    const int ended = cluster->ops->end_session(cluster, end);
+    const int code = ended == 1 ? tfy__free_runs(cluster, end->session) : 0;
     return code < 0 ? code : ended;
 }
 
@@ -29,9 +29,11 @@ static int find(void *state, const TfyLiving *living)
     return 0;
 }
 
-void tfy__end_finished(TfyCluster *cluster, int64_t session, int64_t by, const char *why)
+void tfy__end_finished(TfyCluster *cluster, const TfySessionEnd *end)
 {
-    Found found = {session, -1};
-    if (cluster->ops->see_living(cluster, find, &found) == 0 && found.beat >= 0)
-        (void)tfy__end_silent(cluster, session, found.beat, by, why);
+    Found found = {end->session, -1};
+    TfySessionEnd now = *end;
+    if (cluster->ops->see_living(cluster, find, &found) != 0 || found.beat < 0) return;
+    now.beat = found.beat;
+    (void)tfy__end_silent(cluster, &now);
 }

@@ -14,6 +14,8 @@ struct TfyMail;
 
 typedef struct TfyHub TfyHub;
 
+enum { TFY_RUNS_MOST = 1000 /* of a loop at once */ };
+
 /* A run that the session owns from now on. */
 typedef struct TfyClaim {
     int64_t run;    /* row id */
@@ -49,6 +51,10 @@ struct TfyHub {
     int64_t session;
     int64_t lease_ms;
     const char *worker; /* the name of its machine's worker; NULL: it has none */
+    uint32_t most;      /* how many runs the loop works on at once; 0: TFY_RUNS_MOST */
+    /* Where the loop writes the row id of the run that it executes, and 0 between two of them, for those who find out why the
+     * process has died; NULL: nobody does. */
+    volatile int64_t *executes;
 };
 
 #endif

@@ -28,6 +28,8 @@ enum {
     ORPHANS_MS = 30000,  /* how often runs are looked for that nobody knows of */
     STANDBYS_MS = 60000, /* how often it is made sure that standbys are waited for */
     ROOM_MS = 60000,     /* how often it is made sure that more runs fit */
+    SOLO_IDLE = 10,      /* claims in vain after which a solo hub is idle */
+    SOLO_MS = 5000,      /* how often runs are looked for that need a process of their own */
     AWAY_MS = 50,        /* how soon a database that did not answer is asked again … */
     AWAY_MOST_MS = 2000,
     CLAIMS_MOST = 256,
@@ -81,7 +83,7 @@ struct HubCluster;
 /* Something that the thread does again and again. Returns the milliseconds until the next time, or a negative code. */
 typedef int64_t (*Duty)(struct HubCluster *self);
 
-enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, DUTIES };
+enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, SOLO, DUTIES };
 
 typedef struct HubCluster {
     TfyHub hub; /* must be first */
@@ -97,6 +99,7 @@ typedef struct HubCluster {
     TfyTable held;
     bool claim_lost; /* the answer to a claim was */
     uint64_t readings;
+    uint32_t vain; /* claims in a row that found nothing */
     uint64_t seed;
     /* The loop's alone. */
     TfyMail given; /* strings owned */
@@ -409,13 +412,16 @@ static int64_t claim_runs(HubCluster *self)
     if (!room || !program) return jittered(self, POLL_MS);
     const int64_t queue = find_queue(self, program);
     if (queue < 0) return queue;
-    const int count = self->cluster->ops->claim(self->cluster, self->hub.session, queue, claimed, room);
+    const int count =
+        self->cluster->ops->claim(self->cluster, self->hub.session, queue, self->open.solo, claimed, room);
     self->claim_lost = count == TFY_STORE_UNKNOWN;
     if (count < 0) return count;
     self->claim_lost = count > 0; /* until all of them were handed over */
     code = hand_over_all(self, claimed, count);
     if (code) return code;
     self->claim_lost = false;
+    self->vain = count ? 0 : self->vain + 1;
+    if (self->vain == SOLO_IDLE && self->open.solo_idle) self->open.solo_idle(self->open.state);
     return count == (int)room ? 0 : jittered(self, POLL_MS);
 }
 
@@ -469,7 +475,8 @@ static int end_session(HubCluster *self, const TfyLiving *late)
 {
     char why[120];
     snprintf(why, sizeof why, "it committed nothing for %" PRId64 " ms", late->lease_ms + late->lease_ms / 10);
-    const int ended = tfy__end_silent(self->cluster, late->session, late->beat, self->hub.session, why);
+    const TfySessionEnd end = {.session = late->session, .beat = late->beat, .by = self->hub.session, .why = why};
+    const int ended = tfy__end_silent(self->cluster, &end);
     return ended < 0 ? ended : 0;
 }
 
@@ -520,11 +527,22 @@ static int64_t make_room(HubCluster *self)
     return code < 0 && code != TFY_E_STATE ? code : jittered(self, ROOM_MS);
 }
 
+static int64_t look_for_solo(HubCluster *self)
+{
+    int64_t program;
+    if (self->open.solo || !self->open.solo_waits) return STANDBYS_MS;
+    (void)room_for(self, &program);
+    const int64_t queue = program ? find_queue(self, program) : 0;
+    const int64_t waits = queue > 0 ? self->cluster->ops->solo_waits(self->cluster, queue) : queue;
+    if (waits > 0) self->open.solo_waits(self->open.state);
+    return waits < 0 ? waits : jittered(self, SOLO_MS);
+}
+
 /* ---- the thread ---- */
 
 static const Duty duties[DUTIES] = {
     [OBSERVE] = observe,      [CLAIM] = claim_runs,        [INBOX] = read_inbox, [DUE] = wake_due,
-    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys, [ROOM] = make_room};
+    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys, [ROOM] = make_room,   [SOLO] = look_for_solo};
 
 static bool may_pass(int64_t code)
 {
@@ -779,7 +797,11 @@ int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text
         open->cluster->ops->close(open->cluster);
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a session");
     }
-    *self = (HubCluster){.hub = {.ops = &ops, .worker = open->session.worker}, .open = *open, .cluster = open->cluster};
+    *self = (HubCluster){.hub = {.ops = &ops, .worker = open->session.worker, .most = open->solo ? 1 : 0},
+                         .open = *open,
+                         .cluster = open->cluster};
+    self->cluster->blame = open->blame;
+    self->cluster->blame_state = open->state;
     self->round = 1;
     pthread_mutex_init(&self->mutex, NULL);
     self->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -802,6 +824,9 @@ void tfy__hub_cluster_close(TfyHub *hub, bool done)
     kick(self);
     pthread_mutex_unlock(&self->mutex);
     if (self->started) pthread_join(self->thread, NULL);
-    if (done) tfy__end_finished(self->cluster, hub->session, hub->session, "it is done");
+    if (done)
+        tfy__end_finished(
+            self->cluster,
+            &(TfySessionEnd){.session = hub->session, .by = hub->session, .why = "it is done", .in_order = true});
     free_hub(self);
 }

@@ -5,7 +5,9 @@
  *   - reads what is sent to the session's runs meanwhile,
  *   - watches the other sessions and ends those that are silent (observe.h), whose runs it makes ready,
  *   - if no living session is older than its own, makes due runs ready. That is a hint, not an office: each of these calls
- *     finds nothing to do if another session was first.
+ *     finds nothing to do if another session was first,
+ *   - looks for runs that need a process of their own, since one has died of them (TfyBlame), and reports that to whoever starts
+ *     such processes. The hub of such a process claims only these, one at a time.
  *
  * Invariants
  *   - Nothing here is true for longer than the database says: a claim or mail that is handed over may be old, and the
@@ -29,6 +31,13 @@ typedef struct TfyHubOpen {
     TfyNewSession session;
     const char *pool; /* of the queues that it claims from; NULL: "default" */
     bool leased;      /* the process and its tools end at the deadline (base/lease.h) */
+    bool solo;        /* it works on runs that need a process of their own, one at a time */
+    /* A run of its program waits for such a process. In the thread; NULL: nobody wants to know. */
+    void (*solo_waits)(void *state);
+    /* A solo hub has found no such run for a while. In the thread. */
+    void (*solo_idle)(void *state);
+    /* A run was held. In the thread; NULL: nobody wants to know. */
+    void (*blame)(void *state, const TfyBlame *blame);
     /* Simulations: there is no thread, tfy__hub_cluster_work does its work, and this is the monotonic clock. */
     int64_t (*by_hand_ms)(void *state);
 } TfyHubOpen;

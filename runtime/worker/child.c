@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/lease.h"
@@ -23,6 +25,8 @@ typedef struct Child {
     TfyShared *shared;
     TfyHub *hub;
     TfyLoop *loop;
+    TfyChildPage *page;
+    char name[100]; /* of the program */
     char error[TFY_ERROR_TEXT];
 } Child;
 
@@ -57,20 +61,65 @@ static int join(void *state, int64_t session, int64_t lease_ms, struct TfyStore 
     return tfy__pg_open(store, &open, error_text);
 }
 
+static void on_solo_waits(void *state)
+{
+    const Child *child = state;
+    const char byte = TFY_CHILD_SOLO;
+    (void)!write(child->words->report, &byte, 1); /* if the pipe is full, it is said again */
+}
+
+/* The loop is there: it has asked for runs. */
+static void on_solo_idle(void *state)
+{
+    const Child *child = state;
+    tfy_drain(child->loop, 0);
+}
+
+static void on_blame(void *state, const TfyBlame *blame)
+{
+    (void)state;
+    tfy__worker_blame(blame);
+}
+
+static int map_page(Child *child)
+{
+    const int fd = child->words->page;
+    void *page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *child->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (page == MAP_FAILED) {
+        snprintf(child->error, sizeof child->error, "the page of the worker cannot be mapped: %s", strerror(errno));
+        return TFY_E_IO;
+    }
+    close(fd);
+    child->page = page;
+    return 0;
+}
+
 /* The worker knows the session before any tool of it can start. */
 static int open_session(Child *child)
 {
     TfyHubOpen open = {.join = join,
                        .state = child,
-                       .session = {.worker = child->words->name, .version = tfy_version()},
+                       .session = {.worker = child->words->name,
+                                   .version = tfy_version(),
+                                   .pool = child->words->pool ? child->words->pool : "default",
+                                   .name = child->name,
+                                   .program = (const uint8_t *)tfy_shared_program(child->shared)->hash,
+                                   .capacity = child->words->solo ? 1 : TFY_RUNS_MOST},
                        .pool = child->words->pool,
-                       .leased = true};
+                       .leased = true,
+                       .solo = child->words->solo,
+                       .solo_waits = on_solo_waits,
+                       .solo_idle = child->words->solo ? on_solo_idle : NULL,
+                       .blame = on_blame};
+    const char *program = child->words->programs[0];
     char line[32];
+    snprintf(child->name, sizeof child->name, "%.*s", tfy__worker_name_len(program), program);
     (void)fcntl(child->words->report, F_SETFD, FD_CLOEXEC); /* no tool inherits it */
     tfy__lease_tell(child->words->report);
     int code = tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = child->words->db}, child->error);
     if (!code) code = tfy__hub_cluster_open(&child->hub, &open, child->error);
     if (code) return code;
+    child->hub->executes = &child->page->executes;
     const int len = snprintf(line, sizeof line, "%lld\n", (long long)child->hub->session);
     return write(child->words->report, line, (size_t)len) == len ? 0 : TFY_E_IO;
 }
@@ -78,7 +127,9 @@ static int open_session(Child *child)
 static void on_diverged(void *state, const char *run, const char *why)
 {
     (void)state, (void)run;
-    if (why) tfy__worker_say("set aside: %s", why);
+    if (why)
+        tfy__worker_say(
+            "set aside: %s. It is held: when the cause is mended, 'tfy release RUN' lets workers take it again", why);
 }
 
 static void on_notice(void *state, const char *text)
@@ -109,9 +160,10 @@ static int open_loop(Child *child)
 /* How the process ends when its loop did. */
 static int status_of(Child *child, int code)
 {
+    if (code != TFY_E_NOMEM) child->page->executes = 0; /* no run is to blame */
     if (code != TFY_E_STATE && code != 0) {
         tfy__worker_say("%s", tfy__failure(child->loop));
-        return EXIT_WAITING;
+        return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : EXIT_WAITING;
     }
     char *calls = tfy__under_way(child->loop);
     if (calls) tfy__worker_say("%s did not finish in time and is ended", calls);
@@ -123,12 +175,14 @@ static int status_of(Child *child, int code)
 static int work(Child *child)
 {
     int code = tfy_shared_open(&child->shared, tfy__worker_file(child->words->programs[0]), child->error);
+    if (!code) code = map_page(child);
     if (!code) code = open_session(child);
     if (!code) code = open_loop(child);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", child->error);
     catch_signals(child);
-    tfy__worker_say("session %lld executes the runs of %.*s", (long long)child->hub->session,
-                    tfy__worker_name_len(child->words->programs[0]), child->words->programs[0]);
+    tfy__worker_say("session %lld executes the runs of %.*s%s", (long long)child->hub->session,
+                    tfy__worker_name_len(child->words->programs[0]), child->words->programs[0],
+                    child->words->solo ? " that need a process of their own" : "");
     return status_of(child, tfy_run(child->loop));
 }
 

@@ -57,19 +57,28 @@ static bool take_option(TfyWorkerWords *words, int option)
     case 'f': words->log_format = optarg; return true;
     case 'D': words->drain = optarg; return true;
     case 'c': words->report = atoi(optarg); return true;
+    case 'P': words->page = atoi(optarg); return true;
+    case 'o': words->solo = true; return true;
     default: return false;
     }
 }
 
 static bool take_words(TfyWorkerWords *words, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"db", required_argument, NULL, 'd'},           {"pool", required_argument, NULL, 'p'},
-        {"name", required_argument, NULL, 'n'},         {"llm", required_argument, NULL, 'L'},
-        {"models", required_argument, NULL, 'm'},       {"secrets", required_argument, NULL, 's'},
-        {"secrets-from", required_argument, NULL, 'S'}, {"log-level", required_argument, NULL, 'l'},
-        {"log-format", required_argument, NULL, 'f'},   {"drain", required_argument, NULL, 'D'},
-        {"child", required_argument, NULL, 'c'},        {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"db", required_argument, NULL, 'd'},
+                                            {"pool", required_argument, NULL, 'p'},
+                                            {"name", required_argument, NULL, 'n'},
+                                            {"llm", required_argument, NULL, 'L'},
+                                            {"models", required_argument, NULL, 'm'},
+                                            {"secrets", required_argument, NULL, 's'},
+                                            {"secrets-from", required_argument, NULL, 'S'},
+                                            {"log-level", required_argument, NULL, 'l'},
+                                            {"log-format", required_argument, NULL, 'f'},
+                                            {"drain", required_argument, NULL, 'D'},
+                                            {"child", required_argument, NULL, 'c'},
+                                            {"page", required_argument, NULL, 'P'},
+                                            {"solo", no_argument, NULL, 'o'},
+                                            {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (!take_option(words, option)) return false;
@@ -108,7 +117,7 @@ static int check_words(TfyWorkerWords *words)
 
 int main(int argc, char **argv)
 {
-    TfyWorkerWords words = {.self = argv[0], .db = getenv("TFY_DB"), .report = -1};
+    TfyWorkerWords words = {.self = argv[0], .db = getenv("TFY_DB"), .report = -1, .page = -1};
     tfy__set_program_name("tfy worker");
     tfy__standard_files();
     tfy_hide_secrets(false);

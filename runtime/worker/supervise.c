@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
@@ -28,9 +29,12 @@ enum {
     STEADY_MS = 60000, /* … until it has lived so long */
 };
 
-/* A program and its child. */
+/* A program and its child. The slots of children of runs that need one of their own stand behind those of all programs. */
 typedef struct Slot {
     const char *program;
+    bool solo, wanted;   /* of such runs; and one waits */
+    int page;            /* a file in memory: TfyChildPage; -1: none */
+    int64_t oom_kills;   /* of the machine, when it was alive last */
     pid_t pid;           /* 0: none */
     int pipe;            /* what the child and its watchers say; -1: it has ended */
     int64_t session;     /* 0: it has not said */
@@ -44,12 +48,23 @@ typedef struct Slot {
 
 typedef struct Worker {
     const TfyWorkerWords *words;
-    Slot slots[TFY_WORKER_PROGRAMS];
-    int count, signals;
+    Slot slots[2 * TFY_WORKER_PROGRAMS];
+    int count, signals; /* count: of slots */
     bool stops;
     int64_t told_ms; /* when children were told to stop; 0: they were not */
     int status;
 } Worker;
+
+/* How often this machine has killed a process for want of memory; 0: it does not say. */
+static int64_t oom_kills(void)
+{
+    char line[80];
+    long long count = 0;
+    FILE *file = fopen("/proc/vmstat", "re");
+    while (file && !count && fgets(line, sizeof line, file)) (void)sscanf(line, "oom_kill %lld", &count);
+    if (file) fclose(file);
+    return count;
+}
 
 /* ---- starting ---- */
 
@@ -69,18 +84,20 @@ static bool add_word(char **words, int *count, const char *name, const char *val
 static bool words_of_child(const Worker *worker, const Slot *slot, int report, char **out)
 {
     const TfyWorkerWords *words = worker->words;
-    char number[16];
+    char number[16], page[16];
     int count = 0;
     snprintf(number, sizeof number, "%d", report);
+    snprintf(page, sizeof page, "%d", slot->page);
     out[count++] = (char *)words->self;
-    const bool fine = add_word(out, &count, "child", number) && add_word(out, &count, "db", words->db) &&
-                      add_word(out, &count, "pool", words->pool) && add_word(out, &count, "name", words->name) &&
-                      add_word(out, &count, "llm", words->llm) && add_word(out, &count, "models", words->models) &&
-                      add_word(out, &count, "secrets", words->secrets) &&
-                      add_word(out, &count, "secrets-from", words->secrets_from) &&
-                      add_word(out, &count, "log-level", words->log_level) &&
-                      add_word(out, &count, "log-format", words->log_format) &&
-                      add_word(out, &count, "drain", words->drain);
+    if (slot->solo) out[count++] = "--solo";
+    const bool fine =
+        add_word(out, &count, "child", number) && add_word(out, &count, "page", page) &&
+        add_word(out, &count, "db", words->db) && add_word(out, &count, "pool", words->pool) &&
+        add_word(out, &count, "name", words->name) && add_word(out, &count, "llm", words->llm) &&
+        add_word(out, &count, "models", words->models) && add_word(out, &count, "secrets", words->secrets) &&
+        add_word(out, &count, "secrets-from", words->secrets_from) &&
+        add_word(out, &count, "log-level", words->log_level) &&
+        add_word(out, &count, "log-format", words->log_format) && add_word(out, &count, "drain", words->drain);
     out[count++] = (char *)slot->program;
     out[count] = NULL;
     return fine;
@@ -95,44 +112,73 @@ _Noreturn static void become_child(const Worker *worker, const Slot *slot, int r
     sigdelset(&set, SIGTERM);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent || fcntl(report, F_SETFD, 0) != 0) _exit(EXIT_BUG);
+    if (getppid() != parent || fcntl(report, F_SETFD, 0) != 0 || fcntl(slot->page, F_SETFD, 0) != 0) _exit(EXIT_BUG);
     if (words_of_child(worker, slot, report, words)) execv("/proc/self/exe", words);
     _exit(EXIT_BUG);
+}
+
+/* As the slot of a child that is not there. */
+static Slot empty_slot(const Slot *slot)
+{
+    return (Slot){.program = slot->program, .solo = slot->solo, .pipe = -1, .page = -1};
+}
+
+static int make_page(void)
+{
+    const int fd = memfd_create("tfy-child", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, sizeof(TfyChildPage)) == 0) return fd;
+    close(fd);
+    return -1;
 }
 
 static void start_child(Worker *worker, Slot *slot)
 {
     int ends[2] = {-1, -1};
     const pid_t parent = getpid();
-    *slot = (Slot){.program = slot->program, .pipe = -1, .begun_ms = tfy__steady_ms(), .pause_ms = slot->pause_ms};
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) slot->pid = fork();
+    const int64_t pause_ms = slot->pause_ms;
+    *slot = empty_slot(slot);
+    slot->begun_ms = tfy__steady_ms();
+    slot->pause_ms = pause_ms;
+    slot->oom_kills = oom_kills();
+    slot->page = make_page();
+    if (slot->page >= 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) slot->pid = fork();
     if (slot->pid == 0 && ends[1] >= 0) become_child(worker, slot, ends[1], parent);
     if (ends[1] >= 0) close(ends[1]);
     slot->pipe = ends[0];
     if (slot->pid > 0) return;
     tfy__worker_say("no process for %s can be started: %s", slot->program, strerror(errno));
     if (slot->pipe >= 0) close(slot->pipe);
-    *slot = (Slot){.program = slot->program, .pipe = -1, .again_ms = tfy__steady_ms() + PAUSE_MOST_MS};
+    if (slot->page >= 0) close(slot->page);
+    *slot = empty_slot(slot);
+    slot->again_ms = tfy__steady_ms() + PAUSE_MOST_MS;
 }
 
 /* ---- what it says ---- */
 
-static void hear_byte(Slot *slot, char byte)
+/* The slot of runs of this program that need a process of their own. */
+static Slot *solo_of(Worker *worker, const Slot *slot)
+{
+    return slot->solo ? (Slot *)slot : &worker->slots[slot - worker->slots + worker->count / 2];
+}
+
+static void hear_byte(Worker *worker, Slot *slot, char byte)
 {
     if (!slot->said && byte >= '0' && byte <= '9')
         slot->session = slot->session * 10 + (byte - '0');
     else if (!slot->said)
         slot->said = true;
+    else if (byte == TFY_CHILD_SOLO)
+        solo_of(worker, slot)->wanted = true;
     else
         *(byte == TFY_LEASE_WATCHED ? &slot->watchers : &slot->ended) += 1;
 }
 
-static void hear(Slot *slot)
+static void hear(Worker *worker, Slot *slot)
 {
     char bytes[256];
     ssize_t got;
     while ((got = read(slot->pipe, bytes, sizeof bytes)) > 0)
-        for (ssize_t i = 0; i < got; i++) hear_byte(slot, bytes[i]);
+        for (ssize_t i = 0; i < got; i++) hear_byte(worker, slot, bytes[i]);
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         close(slot->pipe);
         slot->pipe = -1;
@@ -141,14 +187,76 @@ static void hear(Slot *slot)
 
 /* ---- speaking for the dead ---- */
 
-/* What cannot be done now is done by others, when the session has been silent long enough. */
-static void end_session(const Worker *worker, const Slot *slot)
+typedef struct Ended {
+    Worker *worker;
+    Slot *slot;
+} Ended;
+
+/* Whether it died of what it did: by a signal that nobody sends to stop a process, of memory, or by ending itself in the middle of a
+ * run, as a C function that calls exit does. A lease kills by SIGKILL, as people do; so does a machine without memory. */
+static bool died_of_it(const Slot *slot)
 {
+    if (WIFEXITED(slot->status)) return WEXITSTATUS(slot->status) != EXIT_WAITING;
+    switch (WTERMSIG(slot->status)) {
+    case SIGKILL: return oom_kills() > slot->oom_kills;
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+    case SIGQUIT: return false;
+    default: return true;
+    }
+}
+
+/* The run that it executed as it died of that; 0: none. */
+static int64_t blamed_run(const Slot *slot)
+{
+    TfyChildPage page = {0};
+    return pread(slot->page, &page, sizeof page, 0) == sizeof page && page.executes && died_of_it(slot) ? page.executes
+                                                                                                        : 0;
+}
+
+void tfy__worker_blame(const TfyBlame *blame)
+{
+    char run[37];
+    tfy__uuid_text(blame->uuid, run);
+    if (blame->held && blame->crashes >= TFY_HELD_CRASHES)
+        tfy__worker_say(
+            "run %s is held: %lld processes have died while they executed it. See 'tfy inspect %s'; when the cause "
+            "is mended, 'tfy release %s' lets workers take it again",
+            run, (long long)blame->crashes, run, run);
+    else if (blame->held)
+        tfy__worker_say(
+            "run %s is held: %lld processes in a row have ended before anything of it was recorded. See 'tfy inspect "
+            "%s'; when the cause is mended, 'tfy release %s' lets workers take it again",
+            run, (long long)blame->vain, run, run);
+    else
+        tfy__worker_say("the process died while it executed run %s, which is continued by a process of its own", run);
+}
+
+/* A run does so only a few times, so the process need not wait before it is started again. */
+static void on_blame(void *state, const TfyBlame *blame)
+{
+    Ended *ended = state;
+    ended->slot->pause_ms = 0;
+    solo_of(ended->worker, ended->slot)->wanted |= !blame->held;
+    tfy__worker_blame(blame);
+}
+
+/* What cannot be done now is done by others, when the session has been silent long enough. */
+static void end_session(Worker *worker, Slot *slot)
+{
+    Ended ended = {worker, slot};
     char error[TFY_ERROR_TEXT] = "";
     TfyCluster *cluster;
+    const bool exited = WIFEXITED(slot->status);
     if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db}, error) != 0) return;
-    tfy__end_finished(cluster, slot->session, 0,
-                      WIFEXITED(slot->status) ? "its process has ended" : "its process was killed");
+    cluster->blame = on_blame;
+    cluster->blame_state = &ended;
+    const TfySessionEnd end = {.session = slot->session,
+                               .why = exited ? "its process has ended" : "its process was killed",
+                               .in_order = exited && WEXITSTATUS(slot->status) == EXIT_DONE,
+                               .blamed = blamed_run(slot)};
+    tfy__end_finished(cluster, &end);
     cluster->ops->close(cluster);
 }
 
@@ -186,10 +294,15 @@ static void plan_again(Slot *slot)
 /* It is reaped, and its pipe has ended: so has all that could write to it. */
 static void bury(Worker *worker, Slot *slot)
 {
+    const bool in_order = WIFEXITED(slot->status) && WEXITSTATUS(slot->status) == EXIT_DONE;
+    slot->wanted = false; /* unless the end of the session or other children say otherwise */
     if (slot->session && slot->watchers == slot->ended) end_session(worker, slot);
+    close(slot->page);
     slot->pid = 0;
     if (worker->stops) {
         if (WIFSIGNALED(slot->status) || WEXITSTATUS(slot->status)) worker->status = EXIT_WAITING;
+    } else if (slot->solo && in_order) {
+        slot->again_ms = 0;
     } else if (is_hopeless(slot) && slot->pause_ms == 0) {
         worker->stops = true;
         worker->status = WEXITSTATUS(slot->status);
@@ -257,7 +370,7 @@ static int64_t start_due(Worker *worker)
     for (int i = 0; i < worker->count && !worker->stops; i++) {
         Slot *slot = &worker->slots[i];
         const int64_t left = slot->again_ms - tfy__steady_ms();
-        if (slot->pid > 0) continue;
+        if (slot->pid > 0 || (slot->solo && !slot->wanted)) continue;
         if (left <= 0) start_child(worker, slot);
         if (left > 0 && (next < 0 || left < next)) next = left;
     }
@@ -266,21 +379,23 @@ static int64_t start_due(Worker *worker)
 
 static void turn(Worker *worker)
 {
-    struct pollfd polled[TFY_WORKER_PROGRAMS + 1] = {{worker->signals, POLLIN, 0}};
+    struct pollfd polled[2 * TFY_WORKER_PROGRAMS + 1] = {{worker->signals, POLLIN, 0}};
     const int64_t due_ms = start_due(worker);
     for (int i = 0; i < worker->count; i++) polled[i + 1] = (struct pollfd){worker->slots[i].pipe, POLLIN, 0};
     (void)poll(polled, (nfds_t)worker->count + 1, (int)due_ms);
     take_signals(worker);
+    const int64_t killed = oom_kills();
     for (int i = 0; i < worker->count; i++) {
         Slot *slot = &worker->slots[i];
-        if (slot->pipe >= 0) hear(slot);
+        if (slot->pipe >= 0) hear(worker, slot);
         if (slot->pid > 0 && slot->dead && slot->pipe < 0) bury(worker, slot);
+        if (slot->pid > 0 && !slot->dead && slot->pipe >= 0) slot->oom_kills = killed;
     }
 }
 
 int tfy__worker_supervise(const TfyWorkerWords *words)
 {
-    Worker worker = {.words = words, .count = words->program_count};
+    Worker worker = {.words = words, .count = 2 * words->program_count};
     sigset_t set;
     sigemptyset(&set);
     for (const int *number = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0}; *number; number++)
@@ -289,7 +404,9 @@ int tfy__worker_supervise(const TfyWorkerWords *words)
     signal(SIGPIPE, SIG_IGN); /* who read its messages may go away */
     worker.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (worker.signals < 0) return tfy__fail(EXIT_BUG, "signals cannot be taken: %s", strerror(errno));
-    for (int i = 0; i < worker.count; i++) worker.slots[i] = (Slot){.program = words->programs[i], .pipe = -1};
+    for (int i = 0; i < worker.count; i++)
+        worker.slots[i] = empty_slot(
+            &(Slot){.program = words->programs[i % words->program_count], .solo = i >= words->program_count});
     while (!worker.stops || any_lives(&worker)) {
         turn(&worker);
         if (worker.stops && !worker.told_ms) stop(&worker); /* a child had no hope, so the others end */

@@ -4,7 +4,9 @@
  *   child    a program's process: a session, the hub's thread, and a loop that executes runs
  *
  * A child that dies takes no other program with it. It tells its worker, through a pipe, the number of its session, and
- * behind that what its watchers say (base/lease.h).
+ * behind that what its watchers say (base/lease.h), and TFY_CHILD_SOLO. In a page that both have mapped it writes which run it
+ * executes. If it dies of that, by a signal or of memory, the run is to blame (wal/store/cluster.h): from then on it needs a
+ * second child of its program, one that works on such runs alone, one at a time, and ends when there are none.
  *
  * Invariants
  *   - A child's session is ended by its worker only when the child has been reaped, its pipe has ended, and nothing is left of its tools.
@@ -17,7 +19,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TFY_WORKER_PROGRAMS = 32 };
+#include "wal/store/cluster.h"
+
+enum {
+    TFY_WORKER_PROGRAMS = 32,
+    TFY_CHILD_SOLO = 'S',  /* a run waits for a child of its own */
+    TFY_CHILD_STARVED = 12 /* the exit status of a child whose memory ran out */
+};
+
+/* What a child writes for its worker. */
+typedef struct TfyChildPage {
+    volatile int64_t executes; /* row id of a run; 0: none */
+} TfyChildPage;
 
 /* What the command line says. Strings are those of argv. */
 typedef struct TfyWorkerWords {
@@ -29,6 +42,8 @@ typedef struct TfyWorkerWords {
     const char *programs[TFY_WORKER_PROGRAMS]; /* NAME=FILE.so */
     int program_count;
     int report; /* in a child: the pipe; otherwise -1 */
+    int page;   /* in a child: what has the page; otherwise -1 */
+    bool solo;  /* a child of runs that need one of their own */
     char host[64];
 } TfyWorkerWords;
 
@@ -40,6 +55,9 @@ int tfy__worker_name_len(const char *program);
 /* Says a line as tfy__say does, unless standard error is a pipe that nobody empties: a process that waits for a reader neither
  * starts others again nor stops. */
 void tfy__worker_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Says what became of a run of which a process died, and what a person can do. */
+void tfy__worker_blame(const TfyBlame *blame);
 
 /* Runs until a signal ends it. Both return the exit status. */
 int tfy__worker_supervise(const TfyWorkerWords *words);

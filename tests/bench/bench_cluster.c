@@ -172,7 +172,7 @@ static double append(int by, int commits)
     TfyClaimed claimed;
     submit("look", 1);
     const int64_t session = sender->ops->open_session(sender, &(TfyNewSession){.worker = "bench"}, &lease_ms);
-    if (sender->ops->claim(sender, session, queue, &claimed, 1) != 1) bench_die("%s", sender->error);
+    if (sender->ops->claim(sender, session, queue, false, &claimed, 1) != 1) bench_die("%s", sender->error);
     if (join(NULL, session, lease_ms, &store, error) < 0) bench_die("%s", error);
     const double begun = bench_seconds();
     for (int i = 0, code = 0; i < commits; i++) {
@@ -324,7 +324,7 @@ static void measure_claims(void)
     const int64_t session = sender->ops->open_session(sender, &(TfyNewSession){.worker = "bench"}, &lease_ms);
     const double begun = bench_seconds();
     for (int got = 1; got > 0; count += got) {
-        got = sender->ops->claim(sender, session, queue, claimed, AT_A_TIME);
+        got = sender->ops->claim(sender, session, queue, false, claimed, AT_A_TIME);
         if (got < 0) bench_die("%s", sender->error);
     }
     bench_report("runs a second that one worker claims, 256 at a time", count / (bench_seconds() - begun), ">=", 20000);

@@ -73,8 +73,9 @@ static void check_ended(int64_t session, bool ended)
 static void ends_late(SimEvent *event)
 {
     LateEnd *late = event->arg;
-    check_ended(late->session,
-                late->database->ops->end_session(late->database, late->session, late->beat, 0, "late") == 1);
+    check_ended(late->session, late->database->ops->end_session(
+                                   late->database,
+                                   &(TfySessionEnd){.session = late->session, .beat = late->beat, .why = "late"}) == 1);
     free(late);
 }
 
@@ -86,14 +87,14 @@ static void plan_late_end(Machine *machine, int64_t session, int64_t beat)
     sim_plan_event(cluster_soon(4000000), 0, ends_late, late, 0);
 }
 
-static int end_session(TfyCluster *link, int64_t session, int64_t beat, int64_t by, const char *why)
+static int end_session(TfyCluster *link, const TfySessionEnd *end)
 {
     Machine *machine = machine_of(link);
     const int code = leave(machine);
-    if (code == TFY_STORE_UNKNOWN && sim_percent(&sim.chance, 50)) plan_late_end(machine, session, beat);
+    if (code == TFY_STORE_UNKNOWN && sim_percent(&sim.chance, 50)) plan_late_end(machine, end->session, end->beat);
     if (code) return code;
-    const int ended = machine->database->ops->end_session(machine->database, session, beat, by, why);
-    check_ended(session, ended == 1);
+    const int ended = machine->database->ops->end_session(machine->database, end);
+    check_ended(end->session, ended == 1);
     return (int)come_back(machine, ended);
 }
 
@@ -118,12 +119,13 @@ static void claims_late(SimEvent *event)
     Machine *machine = event->arg;
     TfyClaimed claimed[2];
     if (machine->session != event->number) return;
-    if (machine->database->ops->claim(machine->database, event->number, 1, claimed, 2) > 0)
+    if (machine->database->ops->claim(machine->database, event->number, 1, false, claimed, 2) > 0)
         sim_trace("a late claim of session %lld arrives", (long long)event->number);
 }
 
-/* It asks for few at a time, so that runs are spread. */
-static int claim(TfyCluster *link, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+/* It asks for few at a time, so that runs are spread. No process dies of a run here, and the one of a machine also takes those
+ * that nothing was recorded of so often that they need one of their own. */
+static int claim(TfyCluster *link, int64_t session, int64_t queue_id, bool solo, TfyClaimed *claimed, uint32_t room)
 {
     Machine *machine = machine_of(link);
     const int code = leave(machine);
@@ -131,8 +133,9 @@ static int claim(TfyCluster *link, int64_t session, int64_t queue_id, TfyClaimed
         sim_plan_event(cluster_soon(4000000), 0, claims_late, machine, session);
     if (code) return code;
     const uint32_t few = 1 + sim_below(&sim.chance, 3);
-    const int count =
-        machine->database->ops->claim(machine->database, session, queue_id, claimed, room < few ? room : few);
+    int count =
+        machine->database->ops->claim(machine->database, session, queue_id, solo, claimed, room < few ? room : few);
+    if (!count) count = machine->database->ops->claim(machine->database, session, queue_id, true, claimed, 1);
     if (count > 0) sim_trace("worker %u: session %lld claims %d runs", machine->number, (long long)session, count);
     return (int)come_back(machine, count);
 }

@@ -23,6 +23,7 @@ typedef struct World {
     int claim_fate, away; /* codes: 0: it is well; the claim happens nevertheless */
     int asked;            /* calls while it was away */
     int reading_ms;       /* how long a request for the sessions that live is on its way */
+    int told;             /* that runs wait for a process of their own; or that such a process has none */
     uint8_t number;
 } World;
 
@@ -60,10 +61,10 @@ static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
     return world.away ? away(cluster) : inner->ops->see_living(inner, see, state);
 }
 
-static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+static int end_session(TfyCluster *cluster, const TfySessionEnd *end)
 {
     TfyCluster *inner = inner_of(cluster);
-    return inner->ops->end_session(inner, session, beat, by, why);
+    return inner->ops->end_session(inner, end);
 }
 
 static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
@@ -78,12 +79,18 @@ static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
     return inner->ops->queue(inner, pool, program);
 }
 
-static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, bool solo, TfyClaimed *claimed, uint32_t room)
 {
     TfyCluster *inner = inner_of(cluster);
     if (world.away) return away(cluster);
-    const int count = inner->ops->claim(inner, session, queue_id, claimed, room);
+    const int count = inner->ops->claim(inner, session, queue_id, solo, claimed, room);
     return world.claim_fate ? world.claim_fate : count;
+}
+
+static int solo_waits(TfyCluster *cluster, int64_t queue_id)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return world.away ? away(cluster) : inner->ops->solo_waits(inner, queue_id);
 }
 
 static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
@@ -123,6 +130,7 @@ static const TfyClusterOps ops = {.open_session = open_session,
                                   .free_runs = free_runs,
                                   .queue = queue,
                                   .claim = claim,
+                                  .solo_waits = solo_waits,
                                   .see_owned = see_owned,
                                   .wake_due = wake_due,
                                   .see_mail = see_mail,
@@ -143,15 +151,31 @@ static int join(void *state, int64_t session, int64_t lease_ms, TfyStore **store
     return tfy__shared_join(world.shared, store);
 }
 
-static void open_hub(int at)
+static void count_call(void *state)
+{
+    (void)state;
+    world.told++;
+}
+
+static void open_hub_as(int at, bool solo)
 {
     char error[TFY_ERROR_TEXT] = "";
     assert_int_equal(tfy__shared_cluster(&world.inner[at], world.shared, clock_ms, NULL), 0);
     world.handles[at] = (TfyCluster){.ops = &ops};
-    const TfyHubOpen open = {
-        .cluster = &world.handles[at], .join = join, .session = {.lease_ms = LEASE_MS}, .by_hand_ms = clock_ms};
+    const TfyHubOpen open = {.cluster = &world.handles[at],
+                             .join = join,
+                             .session = {.lease_ms = LEASE_MS},
+                             .by_hand_ms = clock_ms,
+                             .solo = solo,
+                             .solo_waits = count_call,
+                             .solo_idle = solo ? count_call : NULL};
     if (tfy__hub_cluster_open(&world.hubs[at], &open, error) < 0) fail_msg("%s", error);
     assert_int_equal(world.hubs[at]->lease_ms, LEASE_MS);
+}
+
+static void open_hub(int at)
+{
+    open_hub_as(at, false);
 }
 
 static int make_world(void **state)
@@ -384,6 +408,44 @@ static void test_mail_in_its_order(void **state)
     assert_int_equal(hub->ops->news(hub), 0);
 }
 
+static void test_runs_that_need_a_process_of_their_own(void **state)
+{
+    TfyClaim claims[8];
+    TfyHub *hub = world.hubs[0];
+    (void)state;
+    int64_t alone[2];
+    for (int i = 0; i < 2; i++) {
+        alone[i] = submit();
+        tfy__shared_run(world.shared, alone[i])->solo = true;
+    }
+    const int64_t other = submit();
+    hub->ops->want(hub, PROGRAM, 8);
+    work(0, 8000, 2);
+    assert_int_equal(take_claims(0, claims, 8), 1);
+    assert_int_equal(claims[0].run, other);
+    assert_in_range(world.told, 1, 2); /* it was said, and is said again */
+    tfy__hub_cluster_close(world.hubs[1], true);
+    open_hub_as(1, true);
+    world.told = 0;
+    TfyHub *solo = world.hubs[1];
+    assert_int_equal(solo->most, 1);
+    for (int i = 0; i < 2; i++) { /* as its loop, which has one at a time */
+        solo->ops->want(solo, PROGRAM, 1);
+        work(1, 5000, 2);
+        assert_int_equal(take_claims(1, claims, 8), 1);
+        assert_int_equal(claims[0].run, alone[i]);
+        solo->ops->want(solo, PROGRAM, 0);
+        work(1, 15000, 2);
+    }
+    assert_int_equal(world.told, 0); /* it had no room */
+    solo->ops->want(solo, PROGRAM, 1);
+    work(1, 15000, 2);
+    assert_int_equal(world.told, 1);
+    assert_int_equal(take_claims(1, claims, 8), 0);
+    work(0, 6000, 2);
+    assert_int_equal(world.told, 1); /* none waits */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, remove_world)
@@ -395,6 +457,7 @@ int main(void)
         TEST(test_silent_sessions),
         TEST(test_a_reading_that_takes_long),
         TEST(test_mail_in_its_order),
+        TEST(test_runs_that_need_a_process_of_their_own),
     };
     return cmocka_run_group_tests_name("hub_by_hand", tests, NULL, NULL);
 }

@@ -152,7 +152,9 @@ static void deploy(int64_t lease)
     const int64_t session = sender->ops->open_session(sender, &(TfyNewSession){.worker = "sender"}, &lease_ms);
     assert_true(session > 0);
     assert_int_equal(lease_ms, lease);
-    assert_int_equal(sender->ops->end_session(sender, session, 0, 0, "it is done"), 1);
+    assert_int_equal(
+        sender->ops->end_session(sender, &(TfySessionEnd){.session = session, .why = "it is done", .in_order = true}),
+        1);
     assert_int_equal(sender->ops->keep_program(sender, &program), 1);
     queue = sender->ops->queue(sender, "default", 1);
     assert_true(queue > 0);

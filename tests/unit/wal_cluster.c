@@ -113,6 +113,13 @@ static int remove_world(void **state)
 #define CALL(world_, handle_, verb_, ...)                                                                              \
     (world_)->clusters[handle_]->ops->verb_((world_)->clusters[handle_] __VA_OPT__(, ) __VA_ARGS__)
 
+/* By the handle's session. */
+static int end_one(World *world, int handle, int64_t session, int64_t beat)
+{
+    const TfySessionEnd end = {.session = session, .beat = beat, .by = world->sessions[handle], .why = "silent"};
+    return CALL(world, handle, end_session, &end);
+}
+
 static TfyLogRun row_of(int number)
 {
     return (TfyLogRun){.uuid = {1, 2, 3, [14] = (uint8_t)(number >> 8), [15] = (uint8_t)number},
@@ -174,11 +181,11 @@ static void test_sessions(void **state)
     assert_int_equal(living(world), HANDLES);
     begin(world);
     assert_int_equal(commit(world), 0);
-    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 0, world->sessions[1], "silent"), 0);
+    assert_int_equal(end_one(world, 1, world->sessions[0], 0), 0);
     assert_int_equal(living(world), HANDLES);
-    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 1, world->sessions[1], "silent"), 1);
-    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 1, world->sessions[1], "silent"), 0);
-    assert_int_equal(CALL(world, 1, end_session, 12345, 0, 0, NULL), 0);
+    assert_int_equal(end_one(world, 1, world->sessions[0], 1), 1);
+    assert_int_equal(end_one(world, 1, world->sessions[0], 1), 0);
+    assert_int_equal(end_one(world, 1, 12345, 0), 0);
     int code = TFY_STORE_AWAY; /* its connections were ended, too */
     for (int i = 0; code == TFY_STORE_AWAY && i < 100; i++) {
         int count = 0;
@@ -269,27 +276,27 @@ static void test_claims(void **state)
     TfyClaimed claimed[ROOM];
     int64_t ids[5];
     for (int i = 0; i < 5; i++) ids[i] = submit(world, i + 1);
-    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue + 1, claimed, ROOM), 0);
-    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, 2), 2);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue + 1, false, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, 2), 2);
     assert_true(claimed[0].run + claimed[1].run == ids[0] + ids[1]); /* the oldest ones */
     assert_int_equal(claimed[0].claims, 1);
     assert_int_equal(claimed[0].mail, 0);
-    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 3);
-    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, false, claimed, ROOM), 3);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, false, claimed, ROOM), 0);
     assert_int_equal(CALL(world, 0, see_owned, world->sessions[0], 0, claimed, ROOM), 2);
     assert_int_equal(claimed[0].run, ids[0]);
     assert_int_equal(CALL(world, 0, see_owned, world->sessions[0], ids[0], claimed, ROOM), 1);
     assert_int_equal(claimed[0].run, ids[1]);
     /* Runs of a session that lives are nobody's to free. */
     assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], ROOM), 0);
-    assert_int_equal(CALL(world, 0, end_session, world->sessions[1], 0, 0, "test"), 1);
-    assert_int_equal(CALL(world, 0, claim, world->sessions[1], world->queue, claimed, ROOM), TFY_STORE_FENCED);
+    assert_int_equal(end_one(world, 0, world->sessions[1], 0), 1);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[1], world->queue, false, claimed, ROOM), TFY_STORE_FENCED);
     assert_non_null(world->shared ? world->clusters[0] : (void *)strstr(world->clusters[0]->error, "has ended"));
-    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 0);
     assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], 2), 2);
     assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], ROOM), 1);
     assert_int_equal(CALL(world, 0, free_runs, world->sessions[1], ROOM), 0);
-    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 3);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 3);
     for (int i = 0; i < 3; i++) assert_int_equal(claimed[i].claims, 2);
 }
 
@@ -298,16 +305,16 @@ static void test_due(void **state)
     World *world = *state;
     TfyClaimed claimed[ROOM];
     for (int i = 0; i < 3; i++) submit(world, i + 1);
-    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 3);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 3);
     const int64_t now = now_ms(NULL);
     leave(world, claimed[0].run, 0, now - 1000);
     leave(world, claimed[1].run, 0, now + 3600000);
     leave(world, claimed[2].run, 0, INT64_MAX);
     const int64_t past = claimed[0].run;
-    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, false, claimed, ROOM), 0);
     assert_int_equal(CALL(world, 1, wake_due, ROOM), 1);
     assert_int_equal(CALL(world, 1, wake_due, ROOM), 0);
-    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 1);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, false, claimed, ROOM), 1);
     assert_int_equal(claimed[0].run, past);
 }
 
@@ -343,7 +350,7 @@ static void test_mail(void **state)
     world->expected_owner = 0;
     assert_int_equal(post(world, &mail), 1);
     assert_int_equal(post(world, &mail), 1); /* it is there already */
-    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, ROOM), 1);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 1);
     assert_int_equal(claimed[0].mail, 1);
     assert_int_equal(CALL(world, 0, see_mail, run, 0, true, see_mail, &seen), 0);
     assert_int_equal(seen.count, 1);
@@ -365,11 +372,11 @@ static void test_mail(void **state)
     assert_int_equal(world->store->stayed_count, 1);
     leave(world, run, 3, INT64_MAX);
     assert_int_equal(world->store->stayed_count, 0);
-    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 0);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, false, claimed, ROOM), 0);
     mail.id = "two";
     world->expected_owner = 0;
     assert_int_equal(post(world, &mail), 4); /* wakes it */
-    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, claimed, ROOM), 1);
+    assert_int_equal(CALL(world, 1, claim, world->sessions[1], world->queue, false, claimed, ROOM), 1);
     assert_int_equal(claimed[0].mail, 4);
     mail.run = 12345;
     assert_int_equal(post(world, &mail), TFY_E_ABSENT);
@@ -404,7 +411,7 @@ static void test_verdicts(void **state)
     world->expected_owner = 0;
     for (int n = 1; n <= 3; n++) assert_int_equal(post(world, &mail), n);
     assert_int_equal(post(world, &(TfyMail){.run = other, .body = "{}", .sender = "me"}), 1);
-    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, claimed, 1), 1);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, 1), 1);
     assert_int_equal(claimed[0].run, run);
     assert_int_equal(put_verdict(world, run, 1, "it's \"taken\"\\"), 0);
     assert_int_equal(put_verdict(world, run, 1, "again"), TFY_E_DATA);
@@ -442,7 +449,7 @@ static void *claim_all(void *state)
 {
     Claimer *claimer = state;
     for (int empty = 0; empty < 3;) {
-        const int count = claimer->cluster->ops->claim(claimer->cluster, claimer->session, claimer->queue,
+        const int count = claimer->cluster->ops->claim(claimer->cluster, claimer->session, claimer->queue, false,
                                                        claimer->claimed + claimer->count, 7);
         if (count < 0) return claimer->code = count, NULL;
         claimer->count += count;
@@ -543,7 +550,7 @@ static void test_half_a_commit_does_not_hold_up_the_end(void **state)
     assert_int_equal(half_open(world), 1);
     assert_false(postgres_try(&postgres, NULL, 0, "SELECT 1 FROM tfy.session WHERE id = %d FOR UPDATE NOWAIT",
                               (int)world->sessions[0])); /* its row is locked */
-    assert_int_equal(CALL(world, 1, end_session, world->sessions[0], 0, world->sessions[1], "silent"), 1);
+    assert_int_equal(end_one(world, 1, world->sessions[0], 0), 1);
     for (int i = 0; i < 100 && half_open(world); i++) poll(NULL, 0, 20);
     assert_int_equal(half_open(world), 0);
     assert_int_equal(postgres_number(&postgres, "SELECT state FROM tfy.session WHERE id = %d", (int)world->sessions[0]),
@@ -609,7 +616,7 @@ static void *work(void *state)
     Crowd *self = state;
     TfyClaimed claimed[ROOM];
     for (int i = 0; i < ROUNDS; i++) {
-        const int count = self->cluster->ops->claim(self->cluster, self->hold.session, self->queue, claimed, 5);
+        const int count = self->cluster->ops->claim(self->cluster, self->hold.session, self->queue, false, claimed, 5);
         if (count < 0)
             return snprintf(self->error, sizeof self->error, "claim: %d %s", count, self->cluster->error), NULL;
         if (!work_on(self, claimed, count))
@@ -681,12 +688,177 @@ static void test_everybody_at_once(void **state)
     assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.run WHERE owner IS NOT NULL"), 0);
 }
 
+/* ---- runs of which processes die ---- */
+
+/* What the end of sessions told. */
+typedef struct Heard {
+    int count;
+    TfyBlame last;
+} Heard;
+
+static void hear_blame(void *state, const TfyBlame *blame)
+{
+    Heard *heard = state;
+    heard->count++;
+    heard->last = *blame;
+}
+
+/* The second handle's; the end of its last one may have cut its connection. */
+static int64_t fresh_session(World *world)
+{
+    const TfyNewSession session = {.worker = "w", .lease_ms = 3000};
+    int64_t id = TFY_STORE_AWAY, lease_ms;
+    for (int i = 0; (id == TFY_STORE_AWAY || id == TFY_STORE_UNKNOWN) && i < 100; i++)
+        id = CALL(world, 1, open_session, &session, &lease_ms);
+    assert_true(id > 0);
+    return world->sessions[1] = id;
+}
+
+/* How many runs a new session gets of these. */
+static int claim_as_new(World *world, bool solo)
+{
+    TfyClaimed claimed[ROOM];
+    return CALL(world, 1, claim, fresh_session(world), world->queue, solo, claimed, ROOM);
+}
+
+/* The second handle's session ends. */
+static void lose(World *world, int64_t beat, bool in_order, int64_t blamed)
+{
+    const TfySessionEnd end = {
+        .session = world->sessions[1], .beat = beat, .why = "test", .in_order = in_order, .blamed = blamed};
+    assert_int_equal(CALL(world, 0, end_session, &end), 1);
+    assert_true(CALL(world, 0, free_runs, end.session, ROOM) >= 0);
+}
+
+/* The second handle's session records something. */
+static void record_it(World *world, int64_t run, int64_t lsn, uint8_t type)
+{
+    TfyStore *store = NULL;
+    char error[TFY_ERROR_TEXT] = "no memory";
+    const TfyPgOpen open = {.address = address, .session = world->sessions[1]};
+    const TfyStoreHold hold = {world->sessions[1], 1};
+    const TfyLogRecord record = {
+        .run = run, .tid = 1, .lsn = lsn, .v = TFY_RECORD_V, .type = type, .payload = "{}", .payload_len = 2};
+    const TfyLogRecord *const list = &record;
+    const int code = world->shared ? tfy__shared_join(world->shared, &store) : tfy__pg_open(&store, &open, error);
+    if (code) fail_msg("%s", error);
+    assert_int_equal(store->ops->begin(store, &hold), 0);
+    assert_int_equal(store->ops->put_records(store, &list, 1), 0);
+    assert_int_equal(store->ops->commit(store), 0);
+    store->ops->close(store, false);
+}
+
+static void test_blamed_runs(void **state)
+{
+    World *world = *state;
+    Heard heard = {0};
+    const int64_t bad = submit(world, 1), good = submit(world, 2);
+    world->clusters[0]->blame = hear_blame;
+    world->clusters[0]->blame_state = &heard;
+    for (int i = 1; i <= TFY_HELD_CRASHES; i++) {
+        assert_int_equal(CALL(world, 0, solo_waits, world->queue), i > TFY_SOLO_CRASHES);
+        assert_int_equal(claim_as_new(world, i > TFY_SOLO_CRASHES), i > TFY_SOLO_CRASHES ? 1 : 2);
+        assert_int_equal(CALL(world, 0, solo_waits, world->queue), 0);
+        lose(world, 0, false, bad);
+        assert_int_equal(heard.count, i);
+        assert_int_equal(heard.last.run, bad);
+        assert_int_equal(heard.last.crashes, i);
+        assert_int_equal(heard.last.held, i == TFY_HELD_CRASHES);
+        assert_memory_equal(heard.last.uuid, row_of(1).uuid, 16);
+    }
+    assert_int_equal(claim_as_new(world, true), 0);
+    assert_int_equal(claim_as_new(world, false), 1);
+    lose(world, 0, false, bad); /* which it does not own */
+    assert_int_equal(claim_as_new(world, false), 1);
+    lose(world, 0, false, 12345);
+    assert_int_equal(heard.count, TFY_HELD_CRASHES);
+    TfyClaimed claimed;
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, &claimed, 1), 1);
+    assert_int_equal(claimed.run, good);
+}
+
+static void test_claims_in_vain(void **state)
+{
+    World *world = *state;
+    Heard heard = {0};
+    const int64_t run = submit(world, 1);
+    int64_t lsn = 1;
+    world->clusters[0]->blame = hear_blame;
+    world->clusters[0]->blame_state = &heard;
+    for (int i = 0; i < TFY_HELD_VAIN; i++) { /* sessions that end in order say nothing of it */
+        assert_int_equal(claim_as_new(world, false), 1);
+        lose(world, 0, true, 0);
+    }
+    for (int i = 0; i < TFY_SOLO_VAIN; i++) {
+        assert_int_equal(claim_as_new(world, false), 1);
+        record_it(world, run, ++lsn, TFY_R_CLAIMED);
+        lose(world, 1, false, 0);
+    }
+    assert_int_equal(claim_as_new(world, false), 0);
+    assert_int_equal(claim_as_new(world, true), 1);
+    record_it(world, run, ++lsn, TFY_R_VALUE);
+    lose(world, 1, false, 0);
+    for (int i = 0; i < TFY_HELD_VAIN; i++) {
+        assert_int_equal(heard.count, 0);
+        assert_int_equal(claim_as_new(world, i >= TFY_SOLO_VAIN), 1);
+        lose(world, 0, false, 0);
+    }
+    assert_int_equal(heard.count, 1);
+    assert_int_equal(heard.last.run, run);
+    assert_int_equal(heard.last.vain, TFY_HELD_VAIN);
+    assert_true(heard.last.held);
+    assert_int_equal(claim_as_new(world, true) + claim_as_new(world, false), 0);
+}
+
+static void test_held_runs(void **state)
+{
+    World *world = *state;
+    TfyClaimed claimed[ROOM];
+    TfyLogRun row;
+    int64_t owner = -1;
+    const int64_t run = submit(world, 1), other = submit(world, 2);
+    assert_int_equal(CALL(world, 1, hold, run, &owner), 1);
+    assert_int_equal(owner, 0);
+    assert_int_equal(CALL(world, 1, hold, run, &owner), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 1);
+    assert_int_equal(claimed[0].run, other);
+    assert_int_equal(CALL(world, 1, release, run, &owner), 1);
+    assert_int_equal(CALL(world, 1, release, run, &owner), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 1);
+    assert_int_equal(claimed[0].run, run);
+    /* One that a session owns is held when it leaves. */
+    assert_int_equal(CALL(world, 1, hold, run, &owner), 1);
+    assert_int_equal(owner, world->sessions[0]);
+    assert_int_equal(world->store->ops->get_run(world->store, run, &row), 0);
+    assert_int_equal(row.turn, TFY_RUN_OWNED);
+    assert_int_equal(row.held, TFY_HELD_PERSON);
+    leave(world, run, 0, now_ms(NULL) - 1000);
+    assert_int_equal(CALL(world, 1, wake_due, ROOM), 0);
+    assert_int_equal(world->store->ops->get_run(world->store, run, &row), 0);
+    assert_int_equal(row.turn, TFY_RUN_HELD);
+    assert_int_equal(CALL(world, 1, release, run, &owner), 1);
+    /* The owner says that it is damaged. */
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 1);
+    const TfyStoreLeaving leaving = {.run = run, .mail = -1, .damaged = true};
+    begin(world);
+    assert_int_equal(world->store->ops->put_leaving(world->store, &leaving, 1), 0);
+    assert_int_equal(commit(world), 0);
+    assert_int_equal(CALL(world, 0, claim, world->sessions[0], world->queue, false, claimed, ROOM), 0);
+    assert_int_equal(world->store->ops->get_run(world->store, run, &row), 0);
+    assert_int_equal(row.held, TFY_HELD_DAMAGED);
+    assert_int_equal(CALL(world, 1, release, 12345, &owner), TFY_E_ABSENT);
+    assert_int_equal(CALL(world, 1, hold, 12345, &owner), TFY_E_ABSENT);
+}
+
 #define EACH_TEST(X)                                                                                                   \
     X(test_sessions)                                                                                                   \
     X(test_submitted_runs)                                                                                             \
     X(test_claims)                                                                                                     \
     X(test_deployments)                                                                                                \
     X(test_due)                                                                                                        \
+    X(test_held_runs)                                                                                                  \
+    X(test_blamed_runs)                                                                                                \
+    X(test_claims_in_vain)                                                                                             \
     X(test_mail) X(test_verdicts)
 #define EACH_SERVER_TEST(X)                                                                                            \
     X(test_claims_at_once)                                                                                             \

@@ -47,7 +47,7 @@ static int make_world(void **state)
     if (tfy__pg_open(&world.store, &open, error)) fail_msg("%s", error);
     const int64_t queue = world.cluster->ops->queue(world.cluster, "default", 1);
     world.run = world.cluster->ops->submit(world.cluster, queue, &world.row, NULL);
-    assert_int_equal(world.cluster->ops->claim(world.cluster, world.hold.session, queue, &claimed, 1), 1);
+    assert_int_equal(world.cluster->ops->claim(world.cluster, world.hold.session, queue, false, &claimed, 1), 1);
     assert_int_equal(claimed.run, world.run);
     *state = &world;
     return 0;
@@ -497,7 +497,10 @@ static void test_notices(void **state)
     assert_true(cluster->ops->listen(cluster) >= 0);
     /* Runs of an ended session are told of when they are freed. */
     assert_true(sender->ops->listen(sender) >= 0);
-    assert_int_equal(sender->ops->end_session(sender, world->hold.session, world->hold.commit, 0, "a test"), 1);
+    assert_int_equal(
+        sender->ops->end_session(
+            sender, &(TfySessionEnd){.session = world->hold.session, .beat = world->hold.commit, .why = "a test"}),
+        1);
     assert_int_equal(sender->ops->free_runs(sender, world->hold.session, 10), 1);
     hears(sender, TFY_NOTICE_READY, queue);
     sender->ops->close(sender);

@@ -77,7 +77,7 @@ static int make_world(void **state)
     world.run = world.cluster->ops->submit(
         world.cluster, world.queue, &row,
         "{\"run\":\"61207275-6e20-6f66-2061-207465737400\",\"tid\":1,\"path\":\"1\",\"workflow\":\"main\"}");
-    assert_int_equal(world.cluster->ops->claim(world.cluster, world.hold.session, world.queue, &claimed, 1), 1);
+    assert_int_equal(world.cluster->ops->claim(world.cluster, world.hold.session, world.queue, false, &claimed, 1), 1);
     *state = &world;
     return 0;
 }

@@ -111,7 +111,10 @@ int tfy__carry_sync(TfyCarry *carry)
 int tfy__carry_close(TfyCarry *carry, char *error_text)
 {
     const int code = tfy__log_close_saying(carry->log, true, error_text);
-    if (carry->session > 0) tfy__end_finished(carry->cluster, carry->session, carry->session, "it is done");
+    if (carry->session > 0)
+        tfy__end_finished(
+            carry->cluster,
+            &(TfySessionEnd){.session = carry->session, .by = carry->session, .why = "it is done", .in_order = true});
     if (carry->cluster) carry->cluster->ops->close(carry->cluster);
     *carry = (TfyCarry){0};
     return code;

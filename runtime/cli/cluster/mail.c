@@ -2,6 +2,7 @@
 #include "cli/cluster/mail.h"
 
 #include "cli/cluster/cluster.h"
+#include "cli/look/db.h"
 #include "cli/program/sent.h"
 #include "base/steady.h"
 #include "wal/history/history.h"
@@ -22,6 +23,7 @@ typedef struct Sending {
     char id[2 * ID_BYTES + 1]; /* a random one */
     int64_t until_ms;          /* by the steady clock */
     int64_t pause_ms;          /* the next one */
+    const char *held;          /* why its run is held, as it was read; NULL: it is not */
     TfyDelivery *delivery;
 } Sending;
 
@@ -57,6 +59,7 @@ static int find_run(const char *address, const json_t *request, Sending *sending
     code = tfy__history_find(log, json_string_value(json_object_get(request, "run")), &run, delivery->text);
     if (code == TFY_OK) {
         sending->mail.run = run.id;
+        if (run.turn == TFY_RUN_HELD) sending->held = tfy__db_held_why(&run);
         tfy__uuid_text(run.uuid, delivery->run);
         if (id) code = look_sent(log, id, delivery, sent);
     }
@@ -151,14 +154,20 @@ static int wait_for_verdict(Sending *sending)
     TfyCluster *cluster = sending->cluster;
     Verdict verdict = {.n = mail->n, .text = delivery->text};
     int code = 0;
+    if (sending->held) sending->until_ms = 0; /* nobody will take it now */
     do {
         code = cluster->ops->see_mail(cluster, mail->run, mail->n - 1, false, see_verdict, &verdict);
     } while (!verdict.given && (!code || code == TFY_STORE_AWAY) && pause_between(sending));
     delivery->live = verdict.given;
     if (verdict.given) return verdict.code;
     if (code < 0) return refuse(delivery, tfy__cluster_code(code), cluster->error);
-    snprintf(delivery->text, sizeof delivery->text,
-             "accepted; nobody has taken it yet. A worker takes it as soon as one executes run %s", delivery->run);
+    if (sending->held)
+        snprintf(delivery->text, sizeof delivery->text,
+                 "accepted, but run %s is held (%s): nobody takes it before 'tfy release %s'", delivery->run,
+                 sending->held, delivery->run);
+    else
+        snprintf(delivery->text, sizeof delivery->text,
+                 "accepted; nobody has taken it yet. A worker takes it as soon as one executes run %s", delivery->run);
     return TFY_E_HELD;
 }
 

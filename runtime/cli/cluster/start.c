@@ -2,7 +2,10 @@
  * its queue, where a worker finds it.
  *
  * A start that is repeated with its --id is the same run, since the name makes the run's uuid, and the database has one run of a
- * uuid. Whether that one has the same arguments is compared behind the start, so there is no time between the two. */
+ * uuid. Whether that one has the same arguments is compared behind the start, so there is no time between the two.
+ *
+ * With --many, each line of a file is the parameters of a run. So many lines at a time start together or not at all. */
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +17,21 @@
 #include "cli/program/params.h"
 #include "cli/program/result.h"
 #include "core/served.h"
+#include "tfy.h"
+#include "wal/store/pg_submit.h"
+#include "wal/history/history.h"
 #include "wal/log/run_id.h"
 #include "wal/rows/payload.h"
 
-enum { WORD_BYTES = 256, TRIES = 5, TRY_MS = 200, POLL_MS = 300 };
+enum {
+    WORD_BYTES = 256,
+    TRIES = 5,
+    TRY_MS = 200,
+    POLL_MS = 300,
+    TOGETHER = 1000,
+    PRIORITY_MOST = 1000000,
+    AFTER_MOST = 1000
+};
 
 /* A start on its way. */
 typedef struct Start {
@@ -28,8 +42,13 @@ typedef struct Start {
     TfyShared *shared;             /* owned */
     int64_t program;               /* its row */
     const TfyWorkflow *workflow;
-    TfyBirth birth; /* the payload is owned */
-    char run[37];   /* its uuid */
+    TfyPgSubmitter *submitter; /* owned */
+    TfyLoop *loop;             /* owned; without a log: it says what it would record */
+    TfyPgBegin begin;
+    int64_t after[AFTER_MOST]; /* of begin */
+    TfyBirth birth;            /* the payload is owned */
+    char run[37];              /* its uuid */
+    bool known;                /* it was there before */
 } Start;
 
 /* ---- what is to start ---- */
@@ -78,6 +97,25 @@ static int read_words(Start *start, const char **workflow)
                      word);
 }
 
+static int read_priority(Start *start)
+{
+    const char *text = start->args->option[OPT_PRIORITY];
+    char *end = NULL;
+    if (!text) return EXIT_DONE;
+    start->begin.priority = strtoll(text, &end, 10);
+    if (end != text && !*end && llabs(start->begin.priority) <= PRIORITY_MOST) return EXIT_DONE;
+    return tfy__fail(EXIT_USAGE, "--priority takes a whole number from -%d to %d, not '%s'", PRIORITY_MOST,
+                     PRIORITY_MOST, text);
+}
+
+static int check_many(const TfyArgs *args)
+{
+    if (!args->option[OPT_MANY]) return EXIT_DONE;
+    if (args->option[OPT_START_WAIT]) return tfy__fail(EXIT_USAGE, "--wait waits for one run, so not with --many");
+    if (args->param_count) return tfy__fail(EXIT_USAGE, "with --many, the file has the parameters of each run");
+    return EXIT_DONE;
+}
+
 static int check_options(const TfyArgs *args)
 {
     const char *id = args->option[OPT_RUN_ID], *pool = args->option[OPT_POOL];
@@ -85,7 +123,7 @@ static int check_options(const TfyArgs *args)
         return tfy__fail(EXIT_USAGE, "--id takes 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
     if (pool && !tfy__program_name_fits(pool))
         return tfy__fail(EXIT_USAGE, "%s, so '%.80s' cannot be one", TFY_POOL_NAME_RULE, pool);
-    return EXIT_DONE;
+    return check_many(args);
 }
 
 static int find_workflow(Start *start, const char *name)
@@ -118,20 +156,23 @@ static int refuse_params(const Start *start)
     return EXIT_USAGE;
 }
 
-/* A loop without a log says what it would record. */
+/* The loop says what it would record of a run with these parameters, an object of JSON, and this name. A code with a message. */
+static int make_birth(Start *start, const char *params, const char *id, TfyBirth *birth, char *error)
+{
+    const TfyProgram *program = tfy_shared_program(start->shared);
+    const TfyStart how = {.id = id, .facts = put_facts, .arg = start, .run = start->run, .birth = birth};
+    int code = start->loop ? TFY_OK : tfy_open(&start->loop, program, &(TfyOptions){.quiet = true}, error);
+    if (code == TFY_OK)
+        code = tfy__submit_start(start->loop, program, start->workflow->name, params, &how, NULL, error);
+    birth->row.program = start->program;
+    birth->row.root = 1; /* the loop counts tasks over all runs, the database in each run */
+    return code;
+}
+
 static int ask_loop(Start *start, const char *params)
 {
     char error[TFY_ERROR_TEXT] = "";
-    const TfyProgram *program = tfy_shared_program(start->shared);
-    const TfyStart how = {.id = start->args->option[OPT_RUN_ID],
-                          .facts = put_facts,
-                          .arg = start,
-                          .run = start->run,
-                          .birth = &start->birth};
-    TfyLoop *loop = NULL;
-    int code = tfy_open(&loop, program, &(TfyOptions){.quiet = true}, error);
-    if (code == TFY_OK) code = tfy__submit_start(loop, program, start->workflow->name, params, &how, NULL, error);
-    if (loop) tfy_close(loop);
+    const int code = make_birth(start, params, start->args->option[OPT_RUN_ID], &start->birth, error);
     if (code == TFY_OK) return EXIT_DONE;
     const bool param = code == TFY_E_INVALID && strncmp(error, "$.", 2) == 0; /* the decoder names it by its path */
     tfy__say("%s%s", param ? "--" : "", param ? error + 2 : error);
@@ -154,8 +195,9 @@ static int prepare(Start *start)
 
 /* ---- submitting ---- */
 
-/* The run is known by its uuid, so it does no harm to do it again. */
-static int64_t submit(Start *start)
+/* Runs are known by their uuids, so it does no harm to do it again. What the answer to an earlier try would have said is known then,
+ * too. */
+static int64_t submit(Start *start, TfyPgSubmit *runs, uint32_t count)
 {
     TfyCluster *cluster = start->cluster;
     const char *pool = start->args->option[OPT_POOL] ? start->args->option[OPT_POOL] : "default";
@@ -164,21 +206,34 @@ static int64_t submit(Start *start)
     for (int i = 0; i < TRIES && (code == TFY_STORE_UNKNOWN || code == TFY_STORE_AWAY); i++) {
         if (i) poll(NULL, 0, TRY_MS);
         code = cluster->ops->queue(cluster, pool, start->program);
-        if (code > 0) code = cluster->ops->submit(cluster, code, &start->birth.row, start->birth.payload.data);
+        const bool queue = code > 0;
+        start->begin.queue = code;
+        if (queue) code = tfy__pg_submit(start->submitter, &start->begin, runs, count);
+        if (queue && code)
+            snprintf(cluster->error, sizeof cluster->error, "%s", tfy__pg_submitter_error(start->submitter));
         unknown |= code == TFY_STORE_UNKNOWN;
     }
+    if (code == 0) cluster->ops->notify(cluster, runs[0].row.id); /* all of them are in one queue */
     return unknown && code < 0 ? TFY_STORE_UNKNOWN : code;
+}
+
+static int open_submitter(Start *start)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    const int code = tfy__pg_submitter_open(&start->submitter, tfy__db_path(start->args), error);
+    return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
 static int put(Start *start)
 {
-    start->birth.row.program = start->program;
-    const int64_t id = submit(start);
-    if (id > 0) return start->cluster->ops->notify(start->cluster, id), EXIT_DONE;
-    if (id == TFY_STORE_UNKNOWN)
+    TfyPgSubmit run = {.row = start->birth.row, .birth = start->birth.payload.data};
+    const int64_t code = submit(start, &run, 1);
+    start->known = run.known;
+    if (code == 0) return EXIT_DONE;
+    if (code == TFY_STORE_UNKNOWN)
         tfy__say("the answer got lost, and run %s may have started; with --id NAME a start can be repeated",
                  start->run);
-    return tfy__cluster_failed(start->cluster, id);
+    return tfy__cluster_failed(start->cluster, code);
 }
 
 /* ---- what becomes of it ---- */
@@ -188,6 +243,28 @@ static int open_log(const Start *start, TfyLog **log)
     char error[TFY_ERROR_TEXT] = "";
     const int code = tfy__shared_log_open(tfy__db_path(start->args), log, error);
     return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
+}
+
+/* The runs of --after. */
+static int find_after(Start *start)
+{
+    const TfyArgs *args = start->args;
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLog *log = NULL;
+    TfyLogRun row;
+    int status = EXIT_DONE, code = 0;
+    start->begin.after = start->after;
+    for (int i = 0; i < args->given_count && status == EXIT_DONE; i++) {
+        if (args->given[i].option != OPT_START_AFTER) continue;
+        if (start->begin.after_count == AFTER_MOST)
+            return tfy__fail(EXIT_USAGE, "a run begins after %d others at most", AFTER_MOST);
+        if (!log) status = open_log(start, &log);
+        if (status == EXIT_DONE) code = tfy__history_find(log, args->given[i].value, &row, error);
+        if (code) status = tfy__fail(tfy__exit_status(code), "%s", error);
+        if (status == EXIT_DONE) start->after[start->begin.after_count++] = row.id;
+    }
+    if (log) tfy__log_close(log, false);
+    return status;
 }
 
 static bool same_args(const char *a, const char *b)
@@ -200,21 +277,20 @@ static bool same_args(const char *a, const char *b)
 }
 
 /* The run of that name may be there since before. */
-static int check_same(const Start *start)
+static int check_same(const Start *start, const TfyBirth *birth, const char *run)
 {
     TfyLog *log;
     TfyLogRun row;
     TfyLogOutline outline = {0};
     int status = open_log(start, &log);
     if (status != EXIT_DONE) return status;
-    int code = tfy__log_find_run(log, start->birth.row.uuid, &row);
+    int code = tfy__log_find_run(log, birth->row.uuid, &row);
     if (!code) code = tfy__log_outline(log, &row, &outline);
     if (code)
+        status = tfy__fail(EXIT_LOG, "run %s cannot be read, so whether it has these arguments is not known", run);
+    else if (!same_args(outline.birth, birth->payload.data))
         status =
-            tfy__fail(EXIT_LOG, "run %s cannot be read, so whether it has these arguments is not known", start->run);
-    else if (!same_args(outline.birth, start->birth.payload.data))
-        status = tfy__fail(EXIT_DATA, "run %s has that name and other arguments; 'tfy inspect %s' shows them",
-                           start->run, start->run);
+            tfy__fail(EXIT_DATA, "run %s has that name and other arguments; 'tfy inspect %s' shows them", run, run);
     tfy__log_outline_free(&outline);
     tfy__log_close(log, false);
     return status;
@@ -240,13 +316,106 @@ static int await_end(const Start *start)
 
 static int report(const Start *start)
 {
-    if (start->args->option[OPT_RUN_ID]) {
-        const int status = check_same(start);
+    if (start->args->option[OPT_RUN_ID] && start->known) {
+        const int status = check_same(start, &start->birth, start->run);
         if (status != EXIT_DONE) return status;
     }
     if (start->args->option[OPT_START_WAIT]) return await_end(start);
     puts(start->run);
     return tfy__flush_stdout(EXIT_DONE);
+}
+
+/* ---- many ---- */
+
+/* Lines that start together. */
+typedef struct Batch {
+    TfyBirth births[TOGETHER]; /* payloads are owned, and used again */
+    char ids[TOGETHER][37];
+    uint32_t count;
+    uint64_t first, line; /* line numbers: of the first one, and of the one that was read last */
+    uint64_t started;     /* runs of the lines before these */
+} Batch;
+
+static int refuse_line(const Batch *batch, int status, const char *error)
+{
+    if (batch->started)
+        return tfy__fail(status, "line %llu: %s; the %llu runs of the lines before line %llu have started",
+                         (unsigned long long)batch->line, error, (unsigned long long)batch->started,
+                         (unsigned long long)batch->first);
+    return tfy__fail(status, "line %llu: %s; no run has started", (unsigned long long)batch->line, error);
+}
+
+static int add_line(Start *start, Batch *batch, const char *text)
+{
+    char error[TFY_ERROR_TEXT] = "", name[TFY_RUN_NAME_MAX + 32];
+    const char *prefix = start->args->option[OPT_RUN_ID];
+    TfyBirth *birth = &batch->births[batch->count];
+    if (!batch->count) batch->first = batch->line;
+    snprintf(name, sizeof name, "%s.%llu", prefix ? prefix : "", (unsigned long long)batch->line);
+    if (prefix && !tfy__run_name_fits(name))
+        return refuse_line(batch, EXIT_USAGE, "its name, --id and its number, is too long");
+    tfy__buffer_reset(&birth->payload);
+    const int code = make_birth(start, text, prefix ? name : NULL, birth, error);
+    if (code) return refuse_line(batch, code == TFY_E_INVALID ? EXIT_DATA : tfy__exit_status(code), error);
+    memcpy(batch->ids[batch->count++], start->run, sizeof start->run);
+    return EXIT_DONE;
+}
+
+static int put_batch(Start *start, Batch *batch)
+{
+    static TfyPgSubmit runs[TOGETHER];
+    for (uint32_t i = 0; i < batch->count; i++)
+        runs[i] = (TfyPgSubmit){.row = batch->births[i].row, .birth = batch->births[i].payload.data};
+    const int64_t code = batch->count ? submit(start, runs, batch->count) : 0;
+    if (code == TFY_STORE_UNKNOWN)
+        tfy__say(
+            "the answer got lost, and the runs of lines %llu to %llu may have started; with --id NAME a start can be "
+            "repeated",
+            (unsigned long long)batch->first, (unsigned long long)batch->line);
+    int status = code == 0 ? EXIT_DONE : tfy__cluster_failed(start->cluster, code);
+    for (uint32_t i = 0; i < batch->count && status == EXIT_DONE; i++) {
+        if (runs[i].known && start->args->option[OPT_RUN_ID])
+            status = check_same(start, &batch->births[i], batch->ids[i]);
+        if (status == EXIT_DONE) puts(batch->ids[i]);
+    }
+    batch->started += batch->count;
+    batch->count = 0;
+    return tfy__flush_stdout(status);
+}
+
+static int put_lines(Start *start, Batch *batch, FILE *file)
+{
+    char *text = NULL;
+    size_t room = 0;
+    int status = EXIT_DONE;
+    while (status == EXIT_DONE && getline(&text, &room, file) >= 0) {
+        batch->line++;
+        if (text[strspn(text, " \t\r\n")]) status = add_line(start, batch, text);
+        if (status == EXIT_DONE && batch->count == TOGETHER) status = put_batch(start, batch);
+    }
+    free(text);
+    if (status == EXIT_DONE && ferror(file)) status = refuse_line(batch, EXIT_DATA, strerror(errno));
+    return status == EXIT_DONE ? put_batch(start, batch) : status;
+}
+
+static int start_many(Start *start)
+{
+    const char *path = start->args->option[OPT_MANY];
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (!file) return tfy__fail(EXIT_MISSING, "%s: %s", path, strerror(errno));
+    Batch *batch = calloc(1, sizeof *batch);
+    const int status = batch ? put_lines(start, batch, file) : tfy__fail(EXIT_BUG, "memory ran out");
+    for (int i = 0; batch && i < TOGETHER; i++) tfy__buffer_free(&batch->births[i].payload);
+    free(batch);
+    if (file != stdin) fclose(file);
+    return status;
+}
+
+static int start_one(Start *start)
+{
+    int status = prepare(start);
+    if (status == EXIT_DONE) status = put(start);
+    return status == EXIT_DONE ? report(start) : status;
 }
 
 int tfy__cluster_start(const TfyArgs *args)
@@ -255,12 +424,15 @@ int tfy__cluster_start(const TfyArgs *args)
     const char *workflow;
     int status = check_options(args);
     if (status == EXIT_DONE) status = read_words(&start, &workflow);
+    if (status == EXIT_DONE) status = read_priority(&start);
     if (status == EXIT_DONE) status = read_labels(&start);
     if (status == EXIT_DONE) status = tfy__db_cluster(args, &start.cluster);
     if (status == EXIT_DONE) status = find_workflow(&start, workflow);
-    if (status == EXIT_DONE) status = prepare(&start);
-    if (status == EXIT_DONE) status = put(&start);
-    if (status == EXIT_DONE) status = report(&start);
+    if (status == EXIT_DONE) status = find_after(&start);
+    if (status == EXIT_DONE) status = open_submitter(&start);
+    if (status == EXIT_DONE) status = args->option[OPT_MANY] ? start_many(&start) : start_one(&start);
+    if (start.loop) tfy_close(start.loop);
+    tfy__pg_submitter_close(start.submitter);
     tfy__buffer_free(&start.birth.payload);
     tfy_shared_close(start.shared);
     if (start.cluster) start.cluster->ops->close(start.cluster);

@@ -77,7 +77,7 @@
         1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL), .shared = true)                                          \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server or on PostgreSQL",          \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true,                \
-        .more = MORE(POOL), .shared = true)                                                                            \
+        .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY) | MORE(START_AFTER), .shared = true)                          \
     ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server or on PostgreSQL have this version of a program",      \
         OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1, .shared = true)                                   \
     ROW(drain, "drain", "", "end a server once the tools under way have finished", OPT(DB) | OPT(SERVER), 0, 0)        \
@@ -85,6 +85,12 @@
         "say who may come to a server, and with which roles; login prints an address for a browser",                   \
         OPT(DB) | OPT(ROLES) | OPT(ONLY) | OPT(EXPIRES) | OPT(RATE) | OPT(JSON), 1, 2)                                 \
     ROW(completions, "completions", "bash|zsh|fish", "print what a shell needs to complete tfy and tfyc", 0, 1, 1)     \
+    ROW(cluster, "cluster", "", "show the workers, queues and programs of a database of PostgreSQL",                   \
+        OPT(DB) | OPT(JSON), 0, 0, .shared = true)                                                                     \
+    ROW(pause, "pause", "[PROGRAM]", "let workers claim no more runs of a program, or of any",                         \
+        OPT(DB), 0, 1, .more = MORE(PAUSE_POOL), .shared = true)                                                       \
+    ROW(unpause, "unpause", "[PROGRAM]", "let workers claim runs again that were paused",                              \
+        OPT(DB), 0, 1, .more = MORE(PAUSE_POOL), .shared = true)                                                       \
     ROW(ps, "ps", "", "list runs, newest first", OPT(DB) | OPT(SERVER) | OPT(STATE) | OPT(OF_WORKFLOW) | OPT(LIMIT) |  \
         OPT(JSON), 0, 0, .shared = true)                                                                               \
     ROW(inspect, "inspect", "RUN", "show where a run is, what it waits for, and what to type next",                    \
@@ -125,6 +131,9 @@
     ROW(kill, "kill", "RUN", "cancel a run, or one task of it", TFY__SENDING | OPT(TASK) | OPT(FORCE), 1, 1, .shared = true) \
     ROW(resolve, "resolve", "RUN STEP", "say what happened to a step that is in doubt",                                \
         TFY__SENDING | OPT(TASK) | OPT(DONE) | OPT(RETRY) | OPT(FAIL), 2, 2, .shared = true)                           \
+    ROW(hold, "hold", "RUN ...", "keep workers from taking a run of a database of PostgreSQL", OPT(DB), 1, -1,         \
+        .shared = true)                                                                                                \
+    ROW(release, "release", "RUN ...", "let workers take a run again that is held", OPT(DB), 1, -1, .shared = true)    \
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
         TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \

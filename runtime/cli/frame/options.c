@@ -176,8 +176,8 @@ static void keep_value(TfyArgs *args, int option, const char *value)
     args->option[option] = value;
     if (option == OPT_DIR) args->dirs[args->dir_count++] = value;
     if (option == OPT_CELL_READS || option == OPT_CELL_WRITES || option == OPT_GRANT || option == OPT_LISTEN ||
-        option == OPT_LABEL || option == OPT_MCP_TOOL || option == OPT_MCP_PROMPT || option == OPT_MCP_RESOURCE ||
-        option == OPT_MCP_TASK || option == OPT_MCP_ASK_FIRST)
+        option == OPT_LABEL || option == OPT_START_AFTER || option == OPT_MCP_TOOL || option == OPT_MCP_PROMPT ||
+        option == OPT_MCP_RESOURCE || option == OPT_MCP_TASK || option == OPT_MCP_ASK_FIRST)
         args->given[args->given_count++] = (TfyGiven){.option = option, .value = value};
 }
 

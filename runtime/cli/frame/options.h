@@ -183,6 +183,10 @@
     O(CLIENT_SECRET, "client-secret", "NAME", "the name of the secret that has the client's secret")                   \
     O(ISSUER, "issuer", "URL", "log in there alone, if the server names it (else at the first that it names)")              \
     O(POOL, "pool", "NAME", "the workers that may execute the run (else default)")                                     \
+    O(MANY, "many", "FILE", "start a run for each line, which has its parameters as a JSON object; - reads standard input") \
+    O(START_AFTER, "after", "RUN", "begin when this run has ended; may be given several times")                          \
+    O(PRIORITY, "priority", "N", "go before 64 times N runs that were started before (else 0; below 0: behind them)")  \
+    O(PAUSE_POOL, "pool", "NAME", "only the queues of this pool (else of all pools)")                                    \
     O(WORKER_NAME, "name", "NAME", "what the worker is called in records and lists (else the machine's name)")         \
     O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")                \
     O(LEASE, "lease", "TIME", "how long tools may work without news from the database, from 3s to 5m (else 30s)")      \

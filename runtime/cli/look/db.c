@@ -128,6 +128,15 @@ static const char *unfinished_state(const TfyLogRun *run, bool held)
     }
 }
 
+const char *tfy__db_held_why(const TfyLogRun *run)
+{
+    static const char *const names[TFY_HELD_COUNT] = {[TFY_HELD_PERSON] = "person",
+                                                      [TFY_HELD_POISON] = "poison",
+                                                      [TFY_HELD_DAMAGED] = "damaged",
+                                                      [TFY_HELD_LOST] = "lost"};
+    return run->state < TFY_TASK_COMPLETED && run->held < TFY_HELD_COUNT ? names[run->held] : NULL;
+}
+
 const char *tfy__db_run_state(const TfyLogRun *run, bool held)
 {
     switch (run->state) {

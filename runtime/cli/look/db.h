@@ -41,6 +41,8 @@ bool tfy__db_held(const char *db_path);
  * "stopped". In a database of PostgreSQL: "queued" if a worker may claim it now, "running" if one has, "waiting" until
  * something arrives or its time comes, "held" until people let it go on. */
 const char *tfy__db_run_state(const TfyLogRun *run, bool held);
+/* Why a run of a shared database is held: "poison"; NULL: it is not, or it has ended. */
+const char *tfy__db_held_why(const TfyLogRun *run);
 
 /* Reads the value of an option that takes a whole number from 1 on; without the option *out stays as it is. Returns
  * EXIT_DONE, or the exit status after a message. */

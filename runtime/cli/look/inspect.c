@@ -600,6 +600,7 @@ static void make_report(Inspection *inspection)
     report_member(inspection, bounds_of(history), TFY_P_YOLO, "yolo");
     report_source(inspection, report);
     if (!unfinished) set_time(report, "ended", history->run.ended_ms);
+    if (unfinished && tfy__db_held_why(&history->run)) set_text(report, "held", tfy__db_held_why(&history->run));
     if (unfinished && history->run.owner) json_object_set_new(report, "session", json_integer(history->run.owner));
     report_member(inspection, tfy__result_record(history), TFY_P_VALUE, "result");
     report_member(inspection, bounds_of(history), TFY_P_CEILING, "ceiling");
@@ -612,6 +613,7 @@ static void make_report(Inspection *inspection)
     report_canvas(inspection);
     report_tasks(inspection);
     if (unfinished) report_deadlock(inspection);
+    if (unfinished && history->run.held) add_next(inspection, "release %s", inspection->run);
     if (unfinished && !inspection->held) add_next(inspection, "resume %s", inspection->run);
     if (inspection->doubts) json_object_set_new(report, "in_doubt", json_integer(inspection->doubts));
     json_object_set_new(report, "next", inspection->next);

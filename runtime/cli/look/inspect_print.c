@@ -81,6 +81,18 @@ static void print_grants(const json_t *grants)
                                                 tfy__json_text(grant, "answer"), tfy__json_text(grant, "by"));
 }
 
+static void print_held(const char *held, bool owned)
+{
+    static const char *const causes[][2] = {
+        {"person", "somebody wants it so"},
+        {"poison", "processes have died while they executed it, or ended again and again before anything was recorded"},
+        {"damaged", "its program cannot continue with its records; 'tfy replay' shows the place"},
+        {"lost", "the database has lost records of it that it had acknowledged"}};
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if (strcmp(causes[i][0], held) == 0)
+            printf("held       %s%s: %s\n", held, owned ? ", as soon as its session leaves it" : "", causes[i][1]);
+}
+
 static void print_head(const json_t *report)
 {
     const json_t *part;
@@ -91,7 +103,9 @@ static void print_head(const json_t *report)
     printf("state      %s, %lld records", tfy__json_text(report, "state"), tfy__json_number(report, "records"));
     if (json_object_get(report, "session")) printf(", in session %lld", tfy__json_number(report, "session"));
     if (doubts) printf(", %lld step%s in doubt", doubts, doubts == 1 ? "" : "s");
-    printf("\nstarted    %s\n", tfy__json_text(report, "started"));
+    putchar('\n');
+    if (json_object_get(report, "held")) print_held(tfy__json_text(report, "held"), json_object_get(report, "session"));
+    printf("started    %s\n", tfy__json_text(report, "started"));
     if (json_object_get(report, "origin"))
         printf("fork of    %s, at record %lld\n", tfy__json_text(report, "origin"),
                tfy__json_number(report, "origin_lsn"));

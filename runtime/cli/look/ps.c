@@ -168,6 +168,7 @@ static void print_object(Listing *listing, uint32_t i, const Program *program, c
     tfy__buffer_printf(&out, ",\"state\":\"%s\",\"started\":\"", run_state(listing, i));
     tfy__write_time(&out, run->started_ms);
     tfy__buffer_printf(&out, "\",\"program\":\"%s\"", program->hash);
+    if (tfy__db_held_why(run)) tfy__buffer_printf(&out, ",\"held\":\"%s\"", tfy__db_held_why(run));
     if (program->file) {
         tfy__buffer_text(&out, ",\"file\":");
         tfy__buffer_json_string(&out, program->file, strlen(program->file));
@@ -286,6 +287,7 @@ static void print_row(Listing *listing, uint32_t i, const Program *program, cons
     tfy__db_add_took(&out, run->started_ms, run->ended_ms);
     if (shows_hash(listing)) tfy__buffer_printf(&out, "  %-*s", HASH_SHOWN, program->hash);
     tfy__buffer_printf(&what, "%s %s", program->file ? program->file : "?", shown->workflow);
+    if (tfy__db_held_why(run)) tfy__buffer_printf(&what, " (held: %s)", tfy__db_held_why(run));
     add_bounds(&what, &bounds);
     add_arguments(&what, &birth);
     add_rest(listing, &out, what.data && !what.failed ? what.data : shown->workflow);

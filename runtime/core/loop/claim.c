@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { CLAIMS_PER_TURN = 256, NEWS_PER_TURN = 64, RUNS_MOST = 1000, BEATS_PER_LEASE = 3, LOOK_MS = 1000 };
+enum { CLAIMS_PER_TURN = 256, NEWS_PER_TURN = 64, BEATS_PER_LEASE = 3, LOOK_MS = 1000 };
 
 /* ---- the lease ---- */
 
@@ -64,6 +64,35 @@ void tfy__claims_beat(TfyLoop *loop)
 void tfy__claims_end(TfyLoop *loop)
 {
     if (loop->options.hub) loop->options.hub->ops->wake_by(loop->options.hub, NULL, NULL);
+}
+
+/* ---- what is executed ---- */
+
+int64_t tfy__claims_execute(TfyLoop *loop, int64_t run)
+{
+    const TfyHub *hub = loop->options.hub;
+    if (!hub || !hub->executes) return 0;
+    const int64_t before = *hub->executes;
+    *hub->executes = run;
+    return before;
+}
+
+/* The one that fails the loop stays the one that is executed. */
+static void executed(TfyLoop *loop)
+{
+    if (!tfy__loop_starved(loop)) tfy__claims_execute(loop, 0);
+}
+
+uint32_t tfy__claims_run(TfyLoop *loop, uint32_t count)
+{
+    uint32_t ran = 0;
+    for (; ran < count && !tfy__loop_starved(loop); ran++) {
+        const TfyTask *task = task_at(loop, loop->ring[loop->ring_head & loop->ring_mask]);
+        tfy__claims_execute(loop, rest_of(task)->run->log.id);
+        tfy__sched_run_ready(loop, 1);
+    }
+    executed(loop);
+    return ran;
 }
 
 /* ---- mail ---- */
@@ -126,6 +155,18 @@ static uint32_t take_news(TfyLoop *loop)
 
 /* ---- claims ---- */
 
+/* Its records, or its program, do not let it be resumed: the others go on, and it is held until people have looked. */
+static bool set_aside(TfyLoop *loop, const TfyClaim *is, int code, const char *why)
+{
+    const bool may = loop->on_diverged && (code == TFY_E_DIVERGED || code == TFY_E_DATA);
+    if (!may || tfy__loop_starved(loop) || tfy__log_set_aside(loop->log, is->run, is->claims) < 0) return false;
+    if (code == TFY_E_DATA) loop->on_diverged(loop->diverged_state, "", why);
+    /* It may come back, as other runs do. */
+    if (code == TFY_E_DIVERGED) tfy__diverged_drop(loop, loop->diverged.last->uuid);
+    executed(loop);
+    return true;
+}
+
 /* is: which run, and what its owner knows of it. claim: NULL: the run has stayed, and this session has had it before. */
 static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
 {
@@ -133,17 +174,21 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)id);
     loop->claim = claim;
+    tfy__claims_execute(loop, id);
     tfy__log_ahead(loop->log, is->ahead);
     const int code = tfy__resume(loop, which, text);
     tfy__log_ahead(loop->log, NULL);
     loop->claim = NULL;
+    if (code < 0 && set_aside(loop, is, code, text)) return true;
     if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
     if (code < 0) return false;
     Run *run = tfy__run_by_id(loop, id);
+    if (!run) executed(loop);
     if (!run) return true; /* its end was in its records */
     run->log.owned.claims = is->claims;
     run->mail = is->seen;
     take_mail(run);
+    executed(loop);
     return true;
 }
 
@@ -188,7 +233,8 @@ uint32_t tfy__claims_take(TfyLoop *loop)
     for (uint32_t i = 0; i < taken; i++)
         if (!take_up(loop, &(TfyClaim){stayed[i].run, stayed[i].claims, stayed[i].mail, NULL}, NULL)) return taken;
     taken += take_news(loop);
-    const uint32_t room = loop->runs_live < RUNS_MOST ? RUNS_MOST - (uint32_t)loop->runs_live : 0;
+    const uint32_t most = hub->most ? hub->most : TFY_RUNS_MOST;
+    const uint32_t room = loop->runs_live < most ? most - loop->runs_live : 0;
     const int64_t program = program_row(loop);
     if (!program) return taken;
     hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);

@@ -640,7 +640,9 @@ static void run_ready(TfyLoop *loop, Turn *turn)
     uint32_t count = turn->paused ? 0 : loop->ring_tail - loop->ring_head;
     if (count > SCHED_TASKS) count = SCHED_TASKS;
     const bool chosen = loop->policy && !turn->paused;
-    turn->happened += (int)(chosen ? tfy__policy_run(loop, SCHED_TASKS) : tfy__sched_run_ready(loop, count));
+    turn->happened += (int)(chosen              ? tfy__policy_run(loop, SCHED_TASKS)
+                            : loop->options.hub ? tfy__claims_run(loop, count)
+                                                : tfy__sched_run_ready(loop, count));
 }
 
 /* After the tasks, whose memory is counted here. Runs that wait long leave memory before due runs need it. */

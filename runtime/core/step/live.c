@@ -204,7 +204,9 @@ void tfy__step_start_work(Step *step)
     if (injected(step) || registered(step)) return;
     if (performer) {
         call->fence = step->rest->run->log.owned.claims;
+        const int64_t before = tfy__claims_execute(loop, step->rest->run->log.id);
         performer->start(call);
+        (void)tfy__claims_execute(loop, before);
         return;
     }
     call->outcome = TFY_NOT_DONE;

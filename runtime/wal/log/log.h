@@ -87,6 +87,8 @@ int tfy__log_change_run(TfyLog *log, const TfyLogRun *run);
 /* Queues that a run leaves its session, and its row. It has ended, or its newest record is a Snapshot, so that whoever takes
  * it up starts there. mail, due_ms: as in TfyStoreLeaving; if more mail has arrived by then, it stays, and tfy__log_stayed tells. */
 int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
+/* Queues that a run leaves, by its row id, with which its program cannot continue: it is held. claims: as in TfyStoreLeaving. */
+int tfy__log_set_aside(TfyLog *log, int64_t run, int64_t claims);
 /* The same for a run that this session has only copied: whoever takes it up starts from its records. */
 int tfy__log_hand_on(TfyLog *log, TfyLogRun *run);
 /* Queues what becomes of something that was sent to a run of this session: in one commit with what was appended for it

@@ -22,6 +22,17 @@ int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
     return leave(log, run, mail, due_ms);
 }
 
+int tfy__log_set_aside(TfyLog *log, int64_t run, int64_t claims)
+{
+    CHECK(log->shared);
+    int code = tfy__log_error(log);
+    if (code) return code;
+    code = tfy__batch_add_leaving(log->filling,
+                                  &(TfyStoreLeaving){.run = run, .claims = claims, .mail = -1, .damaged = true});
+    if (code) tfy__log_give_up(log, "memory ran out");
+    return code;
+}
+
 int tfy__log_hand_on(TfyLog *log, TfyLogRun *run)
 {
     return leave(log, run, -1, run->state >= TFY_TASK_COMPLETED ? INT64_MAX : 0);

@@ -29,6 +29,16 @@ typedef enum TfyRunTurn {
     TFY_RUN_HELD,    /* nobody, until people let it go on */
 } TfyRunTurn;
 
+/* Why nobody may claim a run of a shared database. */
+typedef enum TfyRunHeld {
+    TFY_HELD_NOT,
+    TFY_HELD_PERSON,  /* somebody wants it so */
+    TFY_HELD_POISON,  /* processes have died of it */
+    TFY_HELD_DAMAGED, /* its program cannot continue with its records */
+    TFY_HELD_LOST,    /* the database has lost what it had acknowledged */
+    TFY_HELD_COUNT
+} TfyRunHeld;
+
 /* A run: one submitted workflow with all its tasks. */
 typedef struct TfyLogRun {
     int64_t id;       /* row id, assigned by tfy__log_begin_run */
@@ -59,6 +69,7 @@ typedef struct TfyLogRun {
     int64_t lsn, snap;
     /* For those who only read, there: who has it, and the session that owns it, 0: none. */
     uint8_t turn; /* TfyRunTurn */
+    uint8_t held; /* TfyRunHeld; of one that a session owns: it is held as soon as it leaves */
     int64_t owner;
     /* For a run that begins there in a session: where it waits when nobody owns it, 0: nowhere; and how many owners it has had
      * elsewhere. */

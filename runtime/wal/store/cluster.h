@@ -20,6 +20,9 @@ typedef struct TfyCluster TfyCluster;
 typedef struct TfyNewSession {
     const char *worker, *address, *version; /* for people; NULL: unknown */
     int64_t lease_ms;                       /* how long its tools may work without news; 0: as the database says */
+    const char *pool, *name; /* from which it claims, and what its program is called; NULL: it claims none */
+    const uint8_t *program;  /* the program's hash; NULL: it has none */
+    int64_t capacity;        /* how many runs it works on at once */
 } TfyNewSession;
 
 /* A session that lives. */
@@ -28,6 +31,28 @@ typedef struct TfyLiving {
     int64_t beat; /* commits it has had */
     int64_t lease_ms;
 } TfyLiving;
+
+/* How a session ends. */
+typedef struct TfySessionEnd {
+    int64_t session;
+    int64_t beat;    /* it has had so many commits, and no more */
+    int64_t by;      /* the session that ends it; 0: none */
+    const char *why; /* for people */
+    bool in_order;   /* its process has ended as it was told to */
+    int64_t blamed;  /* the run that its process executed as it died; 0: none is to blame */
+} TfySessionEnd;
+
+/* A run that its owner's end has told something of. */
+typedef struct TfyBlame {
+    int64_t run;
+    uint8_t uuid[16];
+    int64_t crashes; /* processes that died of it */
+    int64_t vain;    /* claims in a row after which nothing was recorded */
+    bool held;       /* nobody may claim it from now on; else it needs a process of its own */
+} TfyBlame;
+
+/* When a run needs a process of its own, and when it is held. */
+enum { TFY_SOLO_CRASHES = 1, TFY_HELD_CRASHES = 3, TFY_SOLO_VAIN = 5, TFY_HELD_VAIN = 20 };
 
 /* A run that a session owns. */
 typedef struct TfyClaimed {
@@ -67,10 +92,13 @@ typedef struct TfyClusterOps {
     int (*check_standbys)(TfyCluster *cluster);
     /* The sessions that live, by their ids. A result of `see` other than 0 ends the walk. */
     int (*see_living)(TfyCluster *cluster, TfySeeLiving *see, void *state);
-    /* Ends a session that has had so many commits, and no more. 1: it has ended by this; 0: it has had more, or had ended.
-     * `by`: the session that ends it; 0: none. Again: 0 if the first call did it. */
-    int (*end_session)(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why);
-    /* Makes runs of an ended session ready, at most so many; how many. 0: of all sessions that have ended. */
+    /* Ends a session that has had so many commits, and no more. 1: it has ended by this; 0: it has had more, or had ended. If it
+     * owns the blamed run, that one is made ready for a process of its own, or held, and `blame` hears of it. Again: 0 if the
+     * first call did it. */
+    int (*end_session)(TfyCluster *cluster, const TfySessionEnd *end);
+    /* Makes runs of an ended session ready, at most so many; how many. 0: of all sessions that have ended. Each of which nothing
+     * was recorded since it was claimed counts that, unless the session ended in order; `blame` hears of those that are held for
+     * it. */
     int (*free_runs)(TfyCluster *cluster, int64_t session, uint32_t most);
     /* Keeps a program; its row id. Again, by its hash: that of the one that is there. */
     int64_t (*keep_program)(TfyCluster *cluster, const TfyStoreProgram *program);
@@ -86,13 +114,22 @@ typedef struct TfyClusterOps {
     /* The number of a run to be, which its session begins (tfy__log_begin_run). TFY_E_STATE: the database has a run of this uuid.
      * Again: another number. */
     int64_t (*number)(TfyCluster *cluster, const uint8_t uuid[16]);
-    /* Gives ready runs of a queue to a session, the oldest first, at most `room`; how many. Again: others; see_owned. */
-    int (*claim)(TfyCluster *cluster, int64_t session, int64_t queue, TfyClaimed *claimed, uint32_t room);
+    /* Gives ready runs of a queue to a session, the oldest first, at most `room`; how many. solo: those that need a process of
+     * their own; else the others. Again: others; see_owned. */
+    int (*claim)(TfyCluster *cluster, int64_t session, int64_t queue, bool solo, TfyClaimed *claimed, uint32_t room);
+    /* 1: a run of the queue is ready that needs a process of its own; 0: none is. */
+    int (*solo_waits)(TfyCluster *cluster, int64_t queue);
     /* The runs that a session owns and whose ids are above `after`, by their ids, at most `room`; how many. */
     int (*see_owned)(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room);
     /* Reads what is needed to take up runs that this session owns and has not taken up; free it. NULL in place of the function:
      * reading ahead gains nothing. */
     int (*read_ahead)(TfyCluster *cluster, const int64_t *runs, uint32_t count, TfyAhead **ahead);
+    /* Holds a run, which nobody claims from then on. 1; 0: it was held already; TFY_E_ABSENT: no such run; TFY_E_STATE: it has
+     * ended. *owner: the session that has it, until it leaves; 0: none. */
+    int (*hold)(TfyCluster *cluster, int64_t run, int64_t *owner);
+    /* Lets a run be claimed again, whatever it was held for, together with others, and forgets what it is to blame for. The rest
+     * as for hold; 0: it was not held. */
+    int (*release)(TfyCluster *cluster, int64_t run, int64_t *owner);
     /* Makes runs ready that are due by the database's clock, at most so many; how many. */
     int (*wake_due)(TfyCluster *cluster, uint32_t most);
     /* Sends something to a run, which becomes ready if nobody owns it; its number. *owner: the session that is to see it; 0:
@@ -118,6 +155,9 @@ typedef struct TfyClusterOps {
 struct TfyCluster {
     const TfyClusterOps *ops;
     char error[300];
+    /* What the end of a session told of its runs, after the call that did it; NULL: nobody wants to know. */
+    void (*blame)(void *state, const TfyBlame *blame);
+    void *blame_state;
 };
 
 struct TfyShared;

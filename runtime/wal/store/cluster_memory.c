@@ -1,5 +1,6 @@
 /* cluster_memory.c: the calls of cluster.h for a database in memory. A queue is a program: there are no pools. */
 #include "base/check.h"
+#include "wal/rows/record.h"
 #include "wal/store/shared.h"
 
 #include <stdio.h>
@@ -42,16 +43,60 @@ static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
     return code;
 }
 
-static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+static void tell(const TfyCluster *cluster, const TfySharedRun *run)
 {
-    (void)by;
-    (void)why;
-    return tfy__shared_end_session(inside(cluster)->shared, session, beat);
+    TfyBlame blame = {.run = run->row.id, .crashes = run->crashes, .vain = run->vain, .held = run->held};
+    memcpy(blame.uuid, run->row.uuid, sizeof blame.uuid);
+    if (cluster->blame) cluster->blame(cluster->blame_state, &blame);
+}
+
+static void accuse(const TfyCluster *cluster, TfySharedRun *run)
+{
+    run->owner = run->due_ms = 0;
+    run->solo = ++run->crashes >= TFY_SOLO_CRASHES;
+    if (run->crashes >= TFY_HELD_CRASHES) run->held = TFY_HELD_POISON;
+    tell(cluster, run);
+}
+
+static int end_session(TfyCluster *cluster, const TfySessionEnd *end)
+{
+    TfyShared *shared = inside(cluster)->shared;
+    if (!tfy__shared_end_session(shared, end->session, end->beat)) return 0;
+    if (end->in_order) tfy__shared_session(shared, end->session)->state = TFY_SESSION_DONE;
+    TfySharedRun *run = tfy__shared_run(shared, end->blamed);
+    if (run && run->owner == end->session) accuse(cluster, run);
+    return 1;
+}
+
+/* Of a run whose owner has ended. True: it is held for it. */
+static bool count_vain(const TfyShared *shared, TfySharedRun *run)
+{
+    const int64_t newest = (int64_t)run->records.count;
+    const TfyLogRecord *record = newest ? tfy__rows_at(&run->records, (size_t)newest - 1) : NULL;
+    const bool in_order = tfy__shared_session(shared, run->owner)->state == TFY_SESSION_DONE;
+    const bool vain = newest - (record && record->type == TFY_R_CLAIMED) <= run->freed;
+    if (!in_order) run->vain = vain ? run->vain + 1 : 0;
+    run->freed = newest;
+    run->solo = run->crashes >= TFY_SOLO_CRASHES || run->vain >= TFY_SOLO_VAIN;
+    if (run->vain < TFY_HELD_VAIN || run->held) return false;
+    run->held = TFY_HELD_POISON;
+    return true;
 }
 
 static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
 {
-    return (int)tfy__shared_free_runs(inside(cluster)->shared, session, most);
+    TfyShared *shared = inside(cluster)->shared;
+    uint32_t count = 0;
+    for (size_t i = 0; count < most && i < shared->runs.count; i++) {
+        TfySharedRun *run = tfy__rows_at(&shared->runs, i);
+        const TfySharedSession *owner = tfy__shared_session(shared, run->owner);
+        if (!owner || owner->state == TFY_SESSION_LIVES || (session && owner->id != session)) continue;
+        const bool held = count_vain(shared, run);
+        run->owner = run->due_ms = 0;
+        if (held) tell(cluster, run);
+        count++;
+    }
+    return (int)count;
 }
 
 static int64_t keep_program(TfyCluster *cluster, const TfyStoreProgram *program)
@@ -103,17 +148,32 @@ static bool lives(const TfyShared *shared, int64_t id)
     return session && session->state == TFY_SESSION_LIVES;
 }
 
-static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, bool solo, TfyClaimed *claimed, uint32_t room)
 {
     TfyShared *shared = inside(cluster)->shared;
     uint32_t count = 0;
     if (!lives(shared, session)) return TFY_STORE_FENCED;
     for (size_t i = 0; count < room && i < shared->runs.count; i++) {
         const TfySharedRun *run = tfy__rows_at(&shared->runs, i);
-        if (run->row.program != queue_id || run->due_ms) continue;
+        if (run->row.program != queue_id || run->due_ms || run->solo != solo) continue;
         if (tfy__shared_claim(shared, session, run->row.id, 0)) claimed[count++] = claimed_of(run);
     }
     return (int)count;
+}
+
+static bool may_be_claimed(const TfySharedRun *run)
+{
+    return !run->owner && !run->held && !run->due_ms && run->row.state < TFY_TASK_COMPLETED;
+}
+
+static int solo_waits(TfyCluster *cluster, int64_t queue_id)
+{
+    const TfyMemoryRows *runs = &inside(cluster)->shared->runs;
+    for (size_t i = 0; i < runs->count; i++) {
+        const TfySharedRun *run = tfy__rows_at(runs, i);
+        if (run->row.program == queue_id && run->solo && may_be_claimed(run)) return 1;
+    }
+    return 0;
 }
 
 static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
@@ -127,6 +187,35 @@ static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyCla
     return (int)count;
 }
 
+/* What hold and release say of a run before they change it; 1: they may. */
+static int may_change(const TfySharedRun *run, int64_t *owner)
+{
+    *owner = run ? run->owner : 0;
+    return !run ? TFY_E_ABSENT : run->row.state >= TFY_TASK_COMPLETED ? TFY_E_STATE : 1;
+}
+
+static int hold(TfyCluster *cluster, int64_t id, int64_t *owner)
+{
+    TfySharedRun *run = tfy__shared_run(inside(cluster)->shared, id);
+    const int code = may_change(run, owner);
+    if (code < 0 || run->held) return code < 0 ? code : 0;
+    run->held = TFY_HELD_PERSON;
+    return 1;
+}
+
+static int release(TfyCluster *cluster, int64_t id, int64_t *owner)
+{
+    TfySharedRun *run = tfy__shared_run(inside(cluster)->shared, id);
+    const int code = may_change(run, owner);
+    if (code < 0 || (!run->held && !run->solo)) return code < 0 ? code : 0;
+    run->held = TFY_HELD_NOT;
+    run->solo = false;
+    run->crashes = run->vain = 0;
+    run->freed = (int64_t)run->records.count;
+    if (!run->owner) run->due_ms = 0;
+    return 1;
+}
+
 static int wake_due(TfyCluster *cluster, uint32_t most)
 {
     MemoryCluster *self = inside(cluster);
@@ -134,7 +223,8 @@ static int wake_due(TfyCluster *cluster, uint32_t most)
     uint32_t count = 0;
     for (size_t i = 0; count < most && i < self->shared->runs.count; i++) {
         TfySharedRun *run = tfy__rows_at(&self->shared->runs, i);
-        if (run->owner || !run->due_ms || run->due_ms > now_ms || run->row.state >= TFY_TASK_COMPLETED) continue;
+        if (run->owner || run->held || !run->due_ms || run->due_ms > now_ms || run->row.state >= TFY_TASK_COMPLETED)
+            continue;
         run->due_ms = 0;
         count++;
     }
@@ -190,7 +280,10 @@ static const TfyClusterOps ops = {
     .submit = submit,
     .number = number,
     .claim = claim,
+    .solo_waits = solo_waits,
     .see_owned = see_owned,
+    .hold = hold,
+    .release = release,
     .wake_due = wake_due,
     .mail = put_mail,
     .see_mail = see_mail,

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "wal/store/birth.h"
 #include "wal/store/pg_ahead.h"
+#include "wal/store/pg_calls.h"
 #include "wal/store/pg_link.h"
 #include "wal/store/pg_notice.h"
 #include "wal/store/pg_partition.h"
@@ -13,146 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 3, CLAIM_MOST = 256, ASKS = 6, PATIENCE_MS = 10000, QUEUES_TOLD = 32 };
-
-typedef enum Call {
-    C_OPEN,
-    C_STANDBYS,
-    C_LIVING,
-    C_HURRY,
-    C_END,
-    C_CUT,
-    C_FREE,
-    C_FREE_ALL,
-    C_PROGRAM_NUMBER,
-    C_KEEP,
-    C_KEPT,
-    C_DEPLOYER,
-    C_REPLACE,
-    C_DEPLOY,
-    C_DEPLOYED,
-    C_QUEUE,
-    C_FIND_QUEUE,
-    C_NUMBER,
-    C_SUBMIT,
-    C_RECORD,
-    C_ROOT,
-    C_LIVES,
-    C_CLAIM,
-    C_OWNED,
-    C_DUE,
-    C_KNOWN,
-    C_MAIL,
-    C_SEE,
-    C_OPEN_MAIL,
-    C_INBOX,
-    C_COUNT
-} Call;
-
-#define NOW_MS   "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
-#define MAIL_OF  "SELECT run, n, body, id, sender, verdict, code FROM tfy.inbox"
-#define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
-
-static const TfyPgStatement statements[C_COUNT] = {
-    [C_OPEN] = {.text = "INSERT INTO tfy.session(worker, address, version, lease_ms, opened) VALUES ($1, $2, $3,"
-                        " coalesce(nullif($4::int8, 0), (SELECT lease_ms FROM tfy.meta)), " NOW_MS ")"
-                        " RETURNING id, lease_ms",
-                .what = "open a session"},
-    /* A role that may not look sees standbys without their state. */
-    [C_STANDBYS] = {.text = "SELECT count(*) FROM tfy.meta, pg_stat_replication WHERE NOT lossy"
-                            " AND coalesce(state, 'streaming') IN ('streaming', 'catchup')"
-                            " AND current_setting('synchronous_standby_names') = ''",
-                    .what = "look for standbys"},
-    [C_LIVING] = {.text = "SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id",
-                  .what = "read sessions"},
-    [C_HURRY] = {.text = "SELECT set_config('lock_timeout', '500ms', true)", .what = "set up a transaction"},
-    /* Waits for commits and claims of the session that are under way. */
-    [C_END] = {.text = "UPDATE tfy.session SET state = 9, ended = " NOW_MS ", ended_by = nullif($3::int8, 0), why = $4"
-                       " WHERE id = ANY(ARRAY(SELECT id FROM tfy.session WHERE id = $1 AND state = 0 AND beat = $2"
-                       " FOR UPDATE)) RETURNING 1",
-               .what = "end a session"},
-    [C_CUT] = {.text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
-                       " AND pid <> pg_backend_pid()",
-               .what = "end the connections of a session"},
-    /* A subquery that locks is an array, so that it is done once whatever the plan. */
-    [C_FREE] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r "
-                        "WHERE r.owner = $1"
-                        " AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = $1 AND s.state <> 0)"
-                        " ORDER BY r.id LIMIT $2 FOR UPDATE OF r SKIP LOCKED)) RETURNING queue",
-                .what = "free runs"},
-    [C_FREE_ALL] = {.text = "UPDATE tfy.run SET owner = NULL, due = 0 WHERE id = ANY(ARRAY(SELECT r.id FROM tfy.run r"
-                            " WHERE r.owner IS NOT NULL AND EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = r.owner"
-                            " AND s.state <> 0) ORDER BY r.id LIMIT $1 FOR UPDATE OF r SKIP LOCKED)) RETURNING queue",
-                    .what = "free runs"},
-    [C_PROGRAM_NUMBER] = {.text = "SELECT coalesce((SELECT id FROM tfy.program WHERE hash = $1),"
-                                  " nextval(pg_get_serial_sequence('tfy.program', 'id')))::int8,"
-                                  " EXISTS (SELECT 1 FROM tfy.program WHERE hash = $1)",
-                          .what = "number a program"},
-    [C_KEEP] = {.text = "INSERT INTO tfy.program(id, hash, tfyc, source, layout, sum)"
-                        " VALUES ($1::int8, $2, $3, $4, $5, $6) ON CONFLICT (hash) DO NOTHING",
-                .what = "keep a program"},
-    [C_KEPT] = {.text = "SELECT id::int8 FROM tfy.program WHERE hash = $1", .what = "find a program"},
-    /* One deploys at a time, so a name never has two programs. */
-    [C_DEPLOYER] = {.text = "SELECT 1 FROM tfy.meta FOR NO KEY UPDATE", .what = "wait for other deployments"},
-    [C_REPLACE] = {.text = "DELETE FROM tfy.deployment WHERE name = $1 AND program <> $2::int8",
-                   .what = "replace a deployment"},
-    [C_DEPLOY] = {.text = "INSERT INTO tfy.deployment(name, program, share) VALUES ($1, $2::int8, 100)"
-                          " ON CONFLICT (name, program) DO NOTHING RETURNING 1",
-                  .what = "deploy a program"},
-    [C_DEPLOYED] = {.text = "SELECT p.id::int8, p.hash, p.tfyc, p.source, p.layout, p.sum FROM tfy.deployment d"
-                            " JOIN tfy.program p ON p.id = d.program WHERE d.name = $1",
-                    .what = "find a deployed program"},
-    [C_QUEUE] = {.text = "INSERT INTO tfy.queue(pool, program, needs) VALUES ($1, $2::int8, '{}')"
-                         " ON CONFLICT (pool, program, needs) DO NOTHING",
-                 .what = "make a queue"},
-    [C_FIND_QUEUE] = {.text = "SELECT id FROM tfy.queue WHERE pool = $1 AND program = $2::int8 AND needs = '{}'",
-                      .what = "find a queue"},
-    [C_NUMBER] =
-        {.text = "SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')), (SELECT id FROM tfy.run WHERE uuid = $1)",
-         .what = "number a run"},
-    [C_SUBMIT] =
-        {.text = "INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, ended, imported, sum, origin,"
-                 " parked, moved, base, parked_at, options, lsn, snap, rank) VALUES ($1::int8, $2, $3::int8, $4::int8,"
-                 " $5::int8, $6::int8, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $1::int8 << 16)",
-         .what = "submit a run"},
-    [C_RECORD] = {.text = "INSERT INTO tfy.record(run, ts, chain, step, lsn, prev, task, point, type, v, payload)"
-                          " VALUES ($1, $2, $3, 0, 1, 0, $4::int8, 0, $5::int8, $6::int8, $7)",
-                  .what = "append a run's first record"},
-    [C_ROOT] =
-        {.text =
-             "INSERT INTO tfy.task(run, task, path, program, born, base, base_chain, head, chain, step, state, wait,"
-             " sum) VALUES ($1, $2::int8, $3, $4::int8, $5, $6, $7, $8, $9, $10, $11::int8, $12::int8, $13)",
-         .what = "add a run's root"},
-    /* Keeps the session from being ended meanwhile, and does not wait for its commits. */
-    [C_LIVES] = {.text = "SELECT 1/count(*) FROM (SELECT 1 FROM tfy.session WHERE id = $1 AND state = 0"
-                         " FOR KEY SHARE) AS s",
-                 .what = "find the session"},
-    [C_CLAIM] =
-        {.text = "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE"
-                 " queue = $2::int8 AND due = 0 AND " NOBODY_S " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"
-                 " RETURNING id, claims, mail",
-         .what = "claim runs"},
-    [C_OWNED] = {.text = "SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
-                 .what = "read a session's runs"},
-    [C_DUE] =
-        {.text =
-             "UPDATE tfy.run SET due = 0 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE due > 0 AND due <= " NOW_MS
-             " AND " NOBODY_S " ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING queue",
-         .what = "wake runs"},
-    [C_KNOWN] = {.text =
-                     "SELECT i.n, coalesce(r.owner, 0), r.state FROM tfy.run r LEFT JOIN tfy.inbox i ON i.run = r.id"
-                     " AND i.id = $2 WHERE r.id = $1",
-                 .what = "find mail"},
-    [C_MAIL] =
-        {.text = "WITH r AS (UPDATE tfy.run SET mail = mail + 1, due = CASE WHEN owner IS NULL THEN 0 ELSE due END"
-                 " WHERE id = $1 AND state < 12 RETURNING id, mail, owner) INSERT INTO tfy.inbox(run, n, session, body,"
-                 " id, sender, at) SELECT r.id, r.mail, r.owner, $2, $3, $4, " NOW_MS " FROM r"
-                 " RETURNING n, coalesce(session, 0)",
-         .what = "send mail"},
-    [C_SEE] = {.text = MAIL_OF " WHERE run = $1 AND n > $2::int8 ORDER BY n", .what = "read mail"},
-    [C_OPEN_MAIL] = {.text = MAIL_OF " WHERE run = $1 AND n > $2::int8 AND verdict IS NULL ORDER BY n",
-                     .what = "read mail"},
-    [C_INBOX] = {.text = MAIL_OF " WHERE session = $1 AND verdict IS NULL ORDER BY run, n", .what = "read mail"},
+enum {
+    TRIES = 3,
+    CLAIM_MOST = 256,
+    ASKS = 6,
+    PATIENCE_MS = 10000,
+    QUEUES_TOLD = 32,
+    STATE_DONE = 8,
+    STATE_ENDED = 9,
+    FREED_QUEUE = 5
 };
 
 typedef struct PgCluster {
@@ -262,25 +132,19 @@ static int call_count(PgCluster *self)
     return code;
 }
 
-/* The same, and who may claim these runs is told; the rows are their queues. */
-static int call_ready(PgCluster *self)
+/* Tells who may claim runs of these queues, which are in a column of the result. */
+static void notify_queues(PgCluster *self, const TfyPgResult *result, int column)
 {
-    TfyPgResult *result;
     const TfyPgApi *api = self->link.api;
     int64_t queues[QUEUES_TOLD];
-    uint32_t told_count = 0;
-    const int code = call(self, true, &result);
-    if (code) return code;
-    const int count = api->ntuples(result);
-    for (int i = 0; i < count && told_count < QUEUES_TOLD; i++) {
-        const int64_t queue = tfy__pg_word(api, result, i, 0);
+    uint32_t count = 0;
+    for (int i = 0; i < api->ntuples(result) && count < QUEUES_TOLD; i++) {
+        const int64_t queue = tfy__pg_word(api, result, i, column);
         uint32_t at = 0;
-        while (at < told_count && queues[at] != queue) at++;
-        if (at == told_count && queue) queues[told_count++] = queue;
+        while (at < count && queues[at] != queue) at++;
+        if (at == count && queue) queues[count++] = queue;
     }
-    api->clear(result);
-    tfy__pg_notify_queues(&self->link, queues, told_count);
-    return count;
+    tfy__pg_notify_queues(&self->link, queues, count);
 }
 
 /* The first value of the last statement's row; TFY_E_ABSENT: it has none. */
@@ -316,6 +180,10 @@ static int64_t open_session(TfyCluster *cluster, const TfyNewSession *session, i
     ask_text(ask, session->address);
     ask_text(ask, session->version);
     WORDS(ask, session->lease_ms);
+    ask_text(ask, session->pool);
+    ask_text(ask, session->name);
+    tfy__pg_ask_bytes(ask, session->program, session->program ? 16 : 0, TFY_PG_BYTES);
+    WORDS(ask, session->capacity);
     int code = call(self, true, &result);
     if (code) return code;
     const int64_t id = tfy__pg_word(api, result, 0, 0);
@@ -364,28 +232,42 @@ static int cut(PgCluster *self, int64_t session)
     return (int)call_word(self, false);
 }
 
-static int end_once(PgCluster *self, int64_t session, int64_t beat, int64_t by, const char *why)
+/* A row of a run that has something to blame, or NULL in its place. */
+static void tell_blame(const PgCluster *self, const TfyPgResult *result, int row)
+{
+    const TfyPgApi *api = self->link.api;
+    TfyBlame blame = {.run = tfy__pg_word(api, result, row, 0),
+                      .crashes = tfy__pg_word(api, result, row, 2),
+                      .vain = tfy__pg_word(api, result, row, 3),
+                      .held = tfy__pg_word(api, result, row, 4)};
+    if (self->base.blame && tfy__pg_id(api, result, row, 1, blame.uuid))
+        self->base.blame(self->base.blame_state, &blame);
+}
+
+static int end_once(PgCluster *self, const TfySessionEnd *end)
 {
     TfyPgResult *result;
     add(self, C_HURRY);
     TfyPgAsk *ask = add(self, C_END);
-    WORDS(ask, session, beat, by);
-    ask_text(ask, why);
+    WORDS(ask, end->session, end->beat, end->by);
+    ask_text(ask, end->why);
+    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed);
     const int code = send(self, true, &result);
     self->count = 0;
     if (code) return told(self, code);
     const int found = self->link.api->ntuples(result);
+    if (found) tell_blame(self, result, 0);
     self->link.api->clear(result);
     return found;
 }
 
-static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64_t by, const char *why)
+static int end_session(TfyCluster *cluster, const TfySessionEnd *end)
 {
     PgCluster *self = inside(cluster);
     int code = TFY_PG_AGAIN;
     for (int i = 0; code == TFY_PG_AGAIN && i < TRIES; i++) {
-        code = end_once(self, session, beat, by, why);
-        if (code == TFY_PG_AGAIN || code == 1) cut(self, session);
+        code = end_once(self, end);
+        if (code == TFY_PG_AGAIN || code == 1) cut(self, end->session);
     }
     return code == TFY_PG_AGAIN ? TFY_STORE_AWAY : code;
 }
@@ -395,11 +277,20 @@ static int end_session(TfyCluster *cluster, int64_t session, int64_t beat, int64
 static int free_runs(TfyCluster *cluster, int64_t session, uint32_t most)
 {
     PgCluster *self = inside(cluster);
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
     if (session)
         WORDS(add(self, C_FREE), session, most);
     else
         WORDS(add(self, C_FREE_ALL), most);
-    return call_ready(self);
+    const int code = call(self, true, &result);
+    if (code) return code;
+    const int count = api->ntuples(result);
+    for (int i = 0; i < count; i++)
+        if (tfy__pg_word(api, result, i, 4)) tell_blame(self, result, i);
+    notify_queues(self, result, FREED_QUEUE);
+    api->clear(result);
+    return count;
 }
 
 /* ---- programs ---- */
@@ -596,16 +487,24 @@ static int fenced(PgCluster *self, int64_t session)
     return TFY_STORE_FENCED;
 }
 
-static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, TfyClaimed *claimed, uint32_t room)
+static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, bool solo, TfyClaimed *claimed, uint32_t room)
 {
     PgCluster *self = inside(cluster);
     TfyPgResult *result;
     if (room > CLAIM_MOST) room = CLAIM_MOST;
     WORDS(add(self, C_LIVES), session);
-    WORDS(add(self, C_CLAIM), session, queue_id, room);
+    WORDS(add(self, solo ? C_CLAIM_SOLO : C_CLAIM), session, queue_id, room);
     const int code = call(self, true, &result);
     if (code == TFY_E_DATA && strcmp(self->link.state, "22012") == 0) return fenced(self, session);
     return code ? code : take_claimed(self, result, claimed, room);
+}
+
+static int solo_waits(TfyCluster *cluster, int64_t queue_id)
+{
+    PgCluster *self = inside(cluster);
+    WORDS(add(self, C_SOLO), queue_id);
+    const int64_t found = call_word(self, false);
+    return found == TFY_E_ABSENT ? 0 : (int)found;
 }
 
 static int see_owned(TfyCluster *cluster, int64_t session, int64_t after, TfyClaimed *owned, uint32_t room)
@@ -624,11 +523,48 @@ static int read_ahead(TfyCluster *cluster, const int64_t *runs, uint32_t count, 
     return told(self, code == TFY_PG_AGAIN || code == TFY_STORE_UNKNOWN ? TFY_STORE_AWAY : code);
 }
 
+/* Of C_HOLD and C_RELEASE. */
+static int change_held(PgCluster *self, Call which, int64_t run, int64_t *owner)
+{
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
+    WORDS(add(self, which), run);
+    int code = call(self, true, &result);
+    *owner = 0;
+    if (code) return code;
+    if (!api->ntuples(result))
+        code = TFY_E_ABSENT;
+    else if (tfy__pg_word(api, result, 0, 0) >= TFY_TASK_COMPLETED)
+        code = TFY_E_STATE;
+    else
+        code = (int)tfy__pg_word(api, result, 0, 2);
+    if (code >= 0) *owner = tfy__pg_word(api, result, 0, 1);
+    api->clear(result);
+    return code;
+}
+
+static int hold(TfyCluster *cluster, int64_t run, int64_t *owner)
+{
+    return change_held(inside(cluster), C_HOLD, run, owner);
+}
+
+static int release(TfyCluster *cluster, int64_t run, int64_t *owner)
+{
+    return change_held(inside(cluster), C_RELEASE, run, owner);
+}
+
 static int wake_due(TfyCluster *cluster, uint32_t most)
 {
     PgCluster *self = inside(cluster);
+    const TfyPgApi *api = self->link.api;
+    TfyPgResult *result;
     WORDS(add(self, C_DUE), most);
-    return call_ready(self);
+    const int code = call(self, true, &result);
+    if (code) return code;
+    const int count = api->ntuples(result);
+    notify_queues(self, result, 0);
+    api->clear(result);
+    return count;
 }
 
 /* ---- mail ---- */
@@ -768,8 +704,11 @@ static const TfyClusterOps ops = {
     .submit = submit,
     .number = number,
     .claim = claim,
+    .solo_waits = solo_waits,
     .see_owned = see_owned,
     .read_ahead = read_ahead,
+    .hold = hold,
+    .release = release,
     .wake_due = wake_due,
     .mail = put_mail,
     .see_mail = see_mail,
@@ -787,7 +726,7 @@ static int open_link(PgCluster *self, const TfyPgOpen *open, char *error_text)
     TfyPgLink *link = &self->link;
     *link = (TfyPgLink){.api = open->api,
                         .address = &self->address,
-                        .statements = statements,
+                        .statements = tfy__pg_calls,
                         .statement_count = C_COUNT,
                         .patience_ms = open->lease_ms ? open->lease_ms / 3 : PATIENCE_MS};
     int code = link->api ? 0 : tfy__pg_api(&link->api, error_text);

@@ -239,8 +239,9 @@ static int read_run(PgStore *self, const Row *row, TfyLogRun *run)
                        .options_lsn = word_at(row, 14),
                        .lsn = word_at(row, 15),
                        .snap = word_at(row, 16),
-                       .owner = word_at(row, 17)};
-    run->turn = tfy__run_turn(run->owner, word_at(row, 18), word_at(row, 19) != 0);
+                       .owner = word_at(row, 17),
+                       .held = (uint8_t)word_at(row, 19)};
+    run->turn = tfy__run_turn(run->owner, word_at(row, 18), run->held);
     const int origin = row->api->getlength(row->result, row->row, 9);
     if (tfy__pg_id(row->api, row->result, row->row, 1, run->uuid) &&
         tfy__store_origin_read(run, origin ? text_at(row, 9) : NULL, origin) &&

@@ -2,11 +2,14 @@
  *
  *   meta      the database: its id, the format of its tables, the oldest format whose programs may use it (reads_from), the
  *             lease of new sessions, and whether it may lose what it has acknowledged when a standby takes over
- *   session   the processes that write. beat counts its commits; state 0: it lives, 9: it has ended
+ *   session   the processes that write. beat counts its commits, and at is when the last one was; state 0: it lives, 8: it has ended in
+ *             order, 9: otherwise
  *   program, deployment, queue, tenant   what may run, and in which order
  *   run       owner: the session that alone writes it; NULL: nobody's, and then due says when somebody takes it up: 0: at once,
  *             INT64_MAX: when something arrives. mail: how much has ever arrived. lsn, snap: its newest record and Snapshot
- *             as of this row. The other columns are those of a file (schema.h)
+ *             as of this row. crashes, vain, freed: how often processes died of it, how often in a row nothing was recorded
+ *             of it, and its newest record when that was counted last; solo: it needs a process of its own; held: nobody
+ *             claims it (cluster.h). The other columns are those of a file (schema.h)
  *   record    (run, lsn), dense from 1 in each run. A payload above TFY_PG_PIECE bytes is in table piece, and the record has
  *             -v instead of v, and {"pieces", "bytes", "hash"} as its payload
  *   task      the rows of tasks, roots too, as of the run's newest Snapshot
@@ -14,7 +17,7 @@
  *   inbox     what is on its way to a run, until its owner has recorded it; then the verdict, for a day, and in `code`
  *             0 or the TFY_E_… that it means
  *   question  what runs ask people
- *   dep       a run that may begin when another has ended
+ *   dep       a run that may begin when another has ended; waits of its row counts these
  *   permit, duty   what sessions hold
  *
  * The tables of `save` are in schema saved. Its domains name the types that a saved table can have. */

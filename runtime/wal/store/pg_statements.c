@@ -20,7 +20,8 @@ enum { CHUNK_ROWS = 8192, CHUNK_BYTES = 8 << 20 /* of one statement */ };
 enum { STAYS = -2 };
 
 const TfyPgStatement tfy__pg_writes[W_COUNT] = {
-    [W_FENCE] = {.text = "WITH u AS (UPDATE tfy.session SET beat = $2::int8"
+    [W_FENCE] = {.text = "WITH u AS (UPDATE tfy.session SET beat = $2::int8,"
+                         " at = (extract(epoch FROM clock_timestamp()) * 1000)::int8"
                          " WHERE id = $1 AND state = 0 AND beat = $2::int8 - 1 RETURNING 1)"
                          " SELECT 1/count(*) FROM u",
                  .what = "renew a session"},
@@ -83,13 +84,16 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
     [W_RUNS] =
         {.text =
              "UPDATE tfy.run r SET (program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn,"
-             " snap, owner, due) = (w.program, w.state, w.ended, w.imported, w.sum, w.parked, w.moved, w.base,"
+             " snap, owner, due, vain, solo, held) = (w.program, w.state, w.ended, w.imported, w.sum, w.parked, "
+             "w.moved, w.base,"
              " w.parked_at, w.options, w.lsn, w.snap, CASE WHEN " LEAVES " THEN NULL ELSE r.owner END,"
-             " CASE WHEN " LEAVES " THEN w.due ELSE r.due END) FROM unnest($1::int8[], $2::int4[], $3::int2[],"
+             " CASE WHEN " LEAVES " THEN w.due ELSE r.due END, CASE WHEN " LEAVES " THEN 0 ELSE r.vain END,"
+             " CASE WHEN " LEAVES " THEN r.crashes > 0 ELSE r.solo END, CASE WHEN " LEAVES " AND w.damaged > 0"
+             " THEN coalesce(r.held, 'damaged') ELSE r.held END) FROM unnest($1::int8[], $2::int4[], $3::int2[],"
              " $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[], $10::int8[], $11::int8[],"
-             " $12::int8[], $13::int8[], $14::int8[], $15::int8[])"
+             " $12::int8[], $13::int8[], $14::int8[], $15::int8[], $16::int8[])"
              " AS w(id, program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn, snap,"
-             " mail, due) WHERE r.id = w.id RETURNING r.id, r.owner IS NULL",
+             " mail, due, damaged) WHERE r.id = w.id RETURNING r.id, r.owner IS NULL",
          .what = "change runs",
          .planned_anew = true},
     [W_VERDICTS] = {.text = "WITH u AS (UPDATE tfy.inbox i SET verdict = w.text, code = w.code FROM"
@@ -102,9 +106,18 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                          "', code = ($2::int4[])[1] WHERE run = ANY($1::int8[])"
                          " AND verdict IS NULL",
                  .what = "end mail"},
-    [W_LEAVING] = {.text =
-                       "UPDATE tfy.run r SET owner = NULL, due = w.due FROM unnest($1::int8[], $2::int8[], $3::int8[])"
-                       " AS w(id, mail, due) WHERE r.id = w.id AND " LEAVES " RETURNING r.id, true",
+    /* Two that end at once: the count is that of the row as the first one left it. */
+    [W_AFTER] = {.text = "WITH d AS (DELETE FROM tfy.dep WHERE after = ANY($1::int8[]) RETURNING run),"
+                         " n AS (SELECT run, count(*)::int4 AS ended FROM d GROUP BY run)"
+                         " UPDATE tfy.run r SET waits = r.waits - n.ended,"
+                         " due = CASE WHEN r.waits <= n.ended AND r.owner IS NULL THEN 0 ELSE r.due END"
+                         " FROM n WHERE r.id = n.run",
+                 .what = "let runs begin that waited",
+                 .planned_anew = true},
+    [W_LEAVING] = {.text = "UPDATE tfy.run r SET owner = NULL, due = w.due, vain = 0, solo = r.crashes > 0,"
+                           " held = CASE WHEN w.damaged > 0 THEN coalesce(r.held, 'damaged') ELSE r.held END"
+                           " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[])"
+                           " AS w(id, mail, due, damaged) WHERE r.id = w.id AND " LEAVES " RETURNING r.id, true",
                    .what = "let runs go",
                    .planned_anew = true},
     [W_SESSION] = {.text = "SELECT state, beat FROM tfy.session WHERE id = $1", .what = "read a session"},
@@ -434,9 +447,9 @@ static int queue_gaps(PgStore *self)
 
 static int queue_runs(PgStore *self)
 {
-    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4, TFY_PG_I2, TFY_PG_I8, TFY_PG_I8,
-                                     TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8,
-                                     TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4, TFY_PG_I2, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8,
+                                     TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8,
+                                     TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
     const PgRequest *request = &self->request;
     uint32_t j = 0;
     START(&self->pack, types);
@@ -450,7 +463,7 @@ static int queue_runs(PgStore *self)
         PgLeft *left = &self->leaving.items[j];
         const bool leaves = j < self->leaving.count && left->row.run == run->id;
         if (leaves) left->written = true;
-        WORDS(&self->pack, leaves ? left->row.mail : STAYS, leaves ? left->row.due_ms : 0);
+        WORDS(&self->pack, leaves ? left->row.mail : STAYS, leaves ? left->row.due_ms : 0, leaves && left->row.damaged);
     }
     if (self->pack.rows) self->leaving_at[0] = self->writing.queued;
     return queue_pack(self, W_RUNS, 0);
@@ -509,6 +522,17 @@ static int queue_ended(PgStore *self)
     return queue_pack(self, W_ENDED, 0);
 }
 
+/* Runs that were started to begin when these have ended. */
+static int queue_after(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8};
+    const PgRequest *request = &self->request;
+    START(&self->pack, types);
+    for (uint32_t i = 0; i < request->runs.count; i++)
+        if (request->runs.items[i].row.state >= TFY_TASK_COMPLETED) WORDS(&self->pack, request->runs.items[i].row.id);
+    return queue_pack(self, W_AFTER, 0);
+}
+
 static int gather_leaving(PgStore *self)
 {
     const PgRequest *request = &self->request;
@@ -524,11 +548,11 @@ static int gather_leaving(PgStore *self)
 /* Those of which the row does not change otherwise. */
 static int queue_leaving(PgStore *self)
 {
-    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8};
     START(&self->pack, types);
     for (uint32_t i = 0; i < self->leaving.count; i++) {
         const PgLeft *left = &self->leaving.items[i];
-        if (!left->written) WORDS(&self->pack, left->row.run, left->row.mail, left->row.due_ms);
+        if (!left->written) WORDS(&self->pack, left->row.run, left->row.mail, left->row.due_ms, left->row.damaged);
     }
     if (self->pack.rows) self->leaving_at[1] = self->writing.queued;
     return queue_pack(self, W_LEAVING, 0);
@@ -537,10 +561,10 @@ static int queue_leaving(PgStore *self)
 int tfy__pg_queue_rows(PgStore *self)
 {
     /* What the owner alone may do comes before runs lose him. */
-    static int (*const parts[])(PgStore *) = {gather_leaving, queue_fence,    queue_programs, queue_begun,
-                                              queue_changed,  queue_appended, queue_records,  queue_pieces,
-                                              queue_births,   queue_tasks,    queue_gaps,     queue_saved,
-                                              queue_verdicts, queue_ended,    queue_runs,     queue_leaving};
+    static int (*const parts[])(PgStore *) = {
+        gather_leaving, queue_fence,  queue_programs, queue_begun, queue_changed, queue_appended,
+        queue_records,  queue_pieces, queue_births,   queue_tasks, queue_gaps,    queue_saved,
+        queue_verdicts, queue_ended,  queue_after,    queue_runs,  queue_leaving};
     int code = 0;
     for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++) code = parts[i](self);
     return code;

@@ -8,7 +8,8 @@
  *   - A transaction happens only if its session lives and has had all commits before it, and no other.
  *   - The records of a run are put by its owner alone, as 1, 2, 3 ….
  *   - A run has an owner only while it has not ended; what becomes of a session's runs is decided when the session has.
- *   - A run without owner that has not ended is ready, or due, or waits for mail, and then has none without a verdict. */
+ *   - A run without owner that has not ended is ready, or due, or waits for mail, and then has none without a verdict. If it is
+ *     held, nobody claims it nevertheless. */
 #ifndef WAL_STORE_SHARED_H
 #define WAL_STORE_SHARED_H
 
@@ -17,7 +18,11 @@
 #include "wal/store/memory_rows.h"
 #include "wal/store/store.h"
 
-typedef enum TfySessionState { TFY_SESSION_LIVES = 0, TFY_SESSION_ENDED = 9 } TfySessionState;
+typedef enum TfySessionState {
+    TFY_SESSION_LIVES = 0,
+    TFY_SESSION_DONE = 8 /* in order */,
+    TFY_SESSION_ENDED = 9
+} TfySessionState;
 
 typedef struct TfySharedSession {
     int64_t id;       /* its place among the sessions, from 1 */
@@ -31,6 +36,10 @@ typedef struct TfySharedRun {
     int64_t owner;         /* session; 0: nobody's */
     int64_t due_ms;        /* of a run that is nobody's: 0: ready; INT64_MAX: when something arrives */
     int64_t claims;        /* how often it had an owner */
+    int64_t crashes, vain; /* as in TfyBlame */
+    int64_t freed;         /* how many records it had when its last owner's end made it free */
+    bool solo;             /* it needs a process of its own */
+    TfyRunHeld held;       /* nobody may claim it */
     TfyMemoryRows records; /* TfyLogRecord, payload owned; index is lsn - 1 */
     TfyMemoryRows tasks;   /* TfyStoreTask, path owned, in the order of birth */
     TfyMemoryRows gaps;    /* TfyStoreGap, lsn ascending */
@@ -96,7 +105,7 @@ TfySharedDeployment *tfy__shared_deployment(const TfyShared *shared, const char 
 int64_t tfy__shared_submit(TfyShared *shared, TfyLogRun *row, const char *birth);
 /* The number of the next run; TFY_E_STATE: there is one of this uuid. */
 int64_t tfy__shared_number(TfyShared *shared, const uint8_t uuid[16]);
-/* False: somebody owns the run, it has ended or is not due, or the session has ended. */
+/* False: somebody owns the run, it is held, has ended or is not due, or the session has ended. */
 bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t run, int64_t now_ms);
 /* As `mail` of cluster.h; mail->run is that run. */
 int64_t tfy__shared_send(TfyShared *shared, const TfyMail *mail);

@@ -119,6 +119,7 @@ typedef enum PgWrite {
     W_VERDICTS,
     W_LEAVING,
     W_ENDED,
+    W_AFTER,
     W_SESSION,
     W_CONFIRM,
     W_OWNED,
@@ -149,7 +150,8 @@ typedef enum PgRead {
 #define TFY_PG_TASK_COLUMNS   "run, task, path, program, born, base, base_chain, head, chain, step, state, wait, sum"
 #define TFY_PG_RUN_COLUMNS                                                                                             \
     "id, uuid, program, root, state, started, ended, imported, sum, origin, parked, moved, base, parked_at, options,"  \
-    " lsn, snap, owner, due, held IS NOT NULL"
+    " lsn, snap, owner, due, coalesce(array_position(ARRAY['person', 'poison', 'damaged', 'lost'], held),"             \
+    " (held IS NOT NULL)::int4)"
 enum {
     TFY_PG_RUN_SNAP = 16,
     TFY_PG_RECORD_PAYLOAD = 9,

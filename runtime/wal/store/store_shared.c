@@ -306,6 +306,9 @@ static void leave(TfyShared *shared, const TfyStoreLeaving *leaving)
     if (leaving->mail >= 0 && leaving->mail != (int64_t)run->mails.count) return;
     run->owner = 0;
     run->due_ms = leaving->due_ms;
+    run->solo = run->crashes > 0;
+    run->vain = 0;
+    if (leaving->damaged && !run->held) run->held = TFY_HELD_DAMAGED;
 }
 
 static const char ended_verdict[] = TFY_VERDICT_ENDED;
@@ -523,12 +526,13 @@ static int get_task(TfyStore *store, int64_t id, int64_t tid, TfyStoreTask *task
     return found ? 0 : TFY_E_ABSENT;
 }
 
-/* Its row as readers see it; nobody holds runs back in memory. */
+/* Its row as readers see it. */
 static TfyLogRun row_of(const TfySharedRun *run)
 {
     TfyLogRun row = run->row;
     row.owner = run->owner;
-    row.turn = tfy__run_turn(run->owner, run->due_ms, false);
+    row.held = (uint8_t)run->held;
+    row.turn = tfy__run_turn(run->owner, run->due_ms, run->held);
     return row;
 }
 
@@ -769,7 +773,7 @@ uint32_t tfy__shared_free_runs(TfyShared *shared, int64_t id, uint32_t most)
     for (size_t i = 0; count < most && i < shared->runs.count; i++) {
         TfySharedRun *run = tfy__rows_at(&shared->runs, i);
         const TfySharedSession *owner = tfy__shared_session(shared, run->owner);
-        if (!owner || owner->state != TFY_SESSION_ENDED || (id && owner->id != id)) continue;
+        if (!owner || owner->state == TFY_SESSION_LIVES || (id && owner->id != id)) continue;
         run->owner = run->due_ms = 0;
         count++;
     }
@@ -848,7 +852,7 @@ bool tfy__shared_claim(TfyShared *shared, int64_t session, int64_t id, int64_t n
     const TfySharedSession *owner = tfy__shared_session(shared, session);
     TfySharedRun *run = tfy__shared_run(shared, id);
     if (!run || !owner || owner->state != TFY_SESSION_LIVES) return false;
-    if (run->owner || run->row.state >= TFY_TASK_COMPLETED || run->due_ms > now_ms) return false;
+    if (run->owner || run->held || run->row.state >= TFY_TASK_COMPLETED || run->due_ms > now_ms) return false;
     run->owner = session;
     run->due_ms = 0;
     run->claims++;
