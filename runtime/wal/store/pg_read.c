@@ -4,14 +4,16 @@
  * the rest of the reads fail; the next look connects again. A walk fetches rows by hundreds, so that a visitor may look up
  * other rows, and so that a long history is not in memory as a whole. */
 #include "base/check.h"
+#include "base/steady.h"
 #include "wal/store/store_pg.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-enum { WALK_ROWS = 512 };
+enum { WALK_ROWS = 512, AGAIN_MS = 50 };
 
 #define RECORD_COLUMNS "run, lsn, task, prev, v, ts, type, step, point, payload, chain"
 #define TASK_COLUMNS   "run, task, path, program, born, base, base_chain, head, chain, step, state, wait, sum"
@@ -69,16 +71,26 @@ static void forget(PgStore *self)
     tfy__buffer_free(&self->payload);
 }
 
-int tfy__pg_look(TfyStore *store)
+static int begin_view(PgStore *self)
 {
-    PgStore *self = tfy__pg_inside(store);
     TfyPgLink *link = &self->reading;
-    CHECK(!self->looking);
     int code = tfy__pg_link_open(link);
     if (!code) code = tfy__pg_queue_begin(link, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     if (!code) code = tfy__pg_sync(link, NULL, NULL);
-    self->looking = !code;
     return as_read(self, code);
+}
+
+/* A server that restarts is back soon, and a session cannot do without what it reads: it asks again, for as long as it would wait
+ * for an answer. */
+int tfy__pg_look(TfyStore *store)
+{
+    PgStore *self = tfy__pg_inside(store);
+    const int64_t until_ms = tfy__steady_ms() + (self->session ? self->reading.patience_ms : 0);
+    CHECK(!self->looking);
+    int code;
+    while ((code = begin_view(self)) == TFY_STORE_AWAY && tfy__steady_ms() < until_ms) poll(NULL, 0, AGAIN_MS);
+    self->looking = !code;
+    return code;
 }
 
 /* If that fails, the view is gone with its connection. What a call before has said stays said. */
