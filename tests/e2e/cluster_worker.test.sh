@@ -17,6 +17,13 @@ workflow hears() -> int {
     let n: int = yield signal("go")
     return n
 }
+type Row { n: int }
+tool work() -> string pure = exec ["sleep", "1"]
+workflow keeps(n: int) -> int {
+    yield work()
+    yield save("kept", Row(n: n))
+    return n
+}
 EOF
 tfy db create "$TFY_DB" --lease 6s >/dev/null
 tfy deploy orders.tfy >/dev/null
@@ -132,5 +139,12 @@ pg_starts
 tfy start waits.naps --n 7 >napped
 check "a worker goes on when the database is back" within 20 sh -c 'test "$(tfy result "$(cat napped)")" = 8'
 check "... in the same session" alive 1
+tfy start waits.keeps --n 5 >kept
+check "a tool works" within 10 pgrep -f "^sleep 1$"
+pg_stops INT
+sleep 2
+pg_starts
+check "a row of a table that could not be read is saved when the database is back" within 20 sh -c 'test "$(tfy result "$(cat kept)")" = 5'
+check "... once" [ "$(sql "select count(*) from saved.kept")" = 1 ]
 kill -TERM $worker
 wait $worker

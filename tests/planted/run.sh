@@ -8,6 +8,7 @@
 #   found by: workers         the simulation of three workers, for so many seconds at most
 #   found by: cell            tests/cell/run.sh
 #   found by: server          tests/crash/serve.py, every third commit and four trials of random moments
+#   found by: chaos NAME      this scenario of tests/cluster/chaos.py, with few runs
 #   found by: labels          tests/diff/labels.sh with 10,000 programs
 # README.md says what each one breaks and which are missed.
 # The last line is "N passed, N failed": found and missed; those that are known to be missed (missed.txt) pass when they are missed.
@@ -67,6 +68,10 @@ search_by()
     server)
         build tfy tfy-serve tfy-publish tfyc tfy-cell runtime/libtfy.a || return 70
         python3 tests/crash/serve.py build --every 3 --moments 4
+        ;;
+    chaos)
+        build tfy tfy-worker tfyc tfy-cell runtime/libtfy.a tests/cluster/chaos_tool || return 70
+        python3 tests/cluster/chaos.py build quick --only "$2"
         ;;
     labels)
         build tests/interp/interp tests/diff/diff_gen || return 70

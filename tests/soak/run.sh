@@ -21,7 +21,8 @@
 #   serve    SIGKILL of a server at every commit, and at SOAK_MOMENTS (500) times four moments, while clients use it
 #   cell     the attacks on cells, and SOAK_CELLS (1000) cells of which a process is killed at random: nothing is left
 #   model    every order of events of the log's model with 2 to SOAK_MISFORTUNES (4) crashes
-#   cluster  the same of the models of a lease and of mail, in larger sizes; three workers may need more than an hour
+#   cluster  the same of the models of a lease and of mail, in larger sizes; three workers may need more than an hour. And chaos with real
+#            workers (tests/cluster/chaos.py), a trial for each seed, until there were SOAK_TAKEOVERS (2000) of runs and SOAK_RESTARTS (200) of servers
 # Without a part: all, in this order.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -288,7 +289,40 @@ soak_model()
 
 soak_cluster()
 {
+    soak_chaos
     once_for cluster "large models" sh "$root/tests/model/cluster.sh" large
+}
+
+# chaos_count WORD NAME: that figure of a trial in the results.
+chaos_count() { sed -n "s/^chaos$label	$2 .*[ ,]\([0-9][0-9]*\) $1.*	ok$/\1/p" "$results" | tail -n 1; }
+
+# What was disturbed stands behind a trial's seed in the results. Failovers are restarts, too.
+soak_chaos()
+{
+    seed=1
+    takeovers=0
+    restarts=0
+    while [ "$takeovers" -lt "${SOAK_TAKEOVERS:-2000}" ] || [ "$restarts" -lt "${SOAK_RESTARTS:-200}" ]; do
+        if ! grep -qs "^chaos$label	seed $seed .*	ok$" "$results"; then
+            echo "== chaos seed $seed"
+            python3 "$root/tests/cluster/chaos.py" "$root/build" --seed "$seed" --seconds "${SOAK_CHAOS_SECONDS:-240}" >"$scratch/trial.log" 2>&1
+            status=$?
+            figures=$(sed -n 's/^\([0-9]* runs, .*\)$/\1/p' "$scratch/trial.log")
+            if [ -z "$figures" ] && grep '^skipped: PostgreSQL' "$scratch/trial.log"; then return; fi
+            if [ "$status" != 0 ] || [ -z "$figures" ]; then
+                cat "$scratch/trial.log"
+                note chaos "seed $seed ${figures:-without figures}" failed
+                failed=$((failed + 1))
+                return
+            fi
+            note chaos "seed $seed $figures" ok
+            passed=$((passed + 1))
+        fi
+        takeovers=$((takeovers + $(chaos_count takeovers "seed $seed")))
+        restarts=$((restarts + $(chaos_count restarts "seed $seed") + $(chaos_count failovers "seed $seed")))
+        seed=$((seed + 1))
+    done
+    echo "$takeovers takeovers, $restarts restarts"
 }
 
 [ $# != 0 ] || set -- crash calls asan fuzz unit tsan programs sim power flips planted fault leaks compact serve cell model cluster

@@ -424,13 +424,34 @@ static void test_a_run_leaves_behind_its_last_step(void **state)
 
 /* ---- reading ---- */
 
+typedef struct Fault {
+    int left;  /* calls until it fails */
+    bool once; /* … only that one; otherwise all behind it */
+} Fault;
+
 static int fail_reading(void *state, int call)
 {
-    int *left = state;
-    return call == TFY_CALL_READ && --*left == 0 ? TFY_STORE_AWAY : 0;
+    Fault *fault = state;
+    const bool fails = call == TFY_CALL_READ && (fault->once ? --fault->left == 0 : --fault->left <= 0);
+    return fails ? TFY_STORE_AWAY : 0;
 }
 
-/* A call that fails is not damage, wherever a reader is. */
+/* The code of reading a run while calls fail. */
+static int read_failing(TfyLog *log, int64_t run, Fault fault)
+{
+    char which[24], error[TFY_ERROR_TEXT] = "";
+    TfyHistory *history;
+    log->store->fault = fail_reading;
+    log->store->fault_state = &fault;
+    snprintf(which, sizeof which, "%lld", (long long)run);
+    const int code = tfy__history_read_tail(log, which, &history, error);
+    if (code && (code != TFY_STORE_AWAY || strstr(error, "damaged"))) fail_msg("%d: %s", code, error);
+    if (!code) tfy__history_free(history);
+    log->store->fault = NULL;
+    return code;
+}
+
+/* A call that fails is not damage, wherever a reader is; and if the next one does not fail, the reader begins again. */
 static void test_a_failed_reading_is_no_damage(void **state)
 {
     Cluster *cluster = *state;
@@ -438,20 +459,10 @@ static void test_a_failed_reading_is_no_damage(void **state)
     work(cluster, &cluster->workers[0], 300);
     assert_int_equal(row_of(cluster, id)->owner, 0);
     TfyLog *log = tfy__loop_log(cluster->workers[1].loop);
-    int code = TFY_STORE_AWAY, call = 0, left;
-    log->store->fault = fail_reading;
-    log->store->fault_state = &left;
-    while (code) {
-        char which[24], error[TFY_ERROR_TEXT] = "";
-        TfyHistory *history;
-        left = ++call;
-        snprintf(which, sizeof which, "%lld", (long long)id);
-        code = tfy__history_read_tail(log, which, &history, error);
-        if (code && (code != TFY_STORE_AWAY || strstr(error, "damaged"))) fail_msg("%d: %s", code, error);
-        if (!code) tfy__history_free(history);
-    }
+    int call = 1;
+    for (; read_failing(log, id, (Fault){.left = call}); call++)
+        assert_int_equal(read_failing(log, id, (Fault){.left = call, .once = true}), 0);
     assert_in_range(call, 8, 100);
-    log->store->fault = NULL;
 }
 
 /* ---- mail ---- */

@@ -319,6 +319,28 @@ static void test_restarts(void **state)
     check_all_is_there(world);
 }
 
+static void *look(void *state)
+{
+    World *world = state;
+    const int code = world->store->ops->look(world->store);
+    if (!code) world->store->ops->look_away(world->store);
+    return (void *)(intptr_t)code;
+}
+
+/* A session that reads while its server restarts is answered, and does not end for that. */
+static void test_a_view_waits_for_the_server(void **state)
+{
+    World *world = *state;
+    pthread_t thread;
+    void *code = NULL;
+    postgres_stop(&server, SIGQUIT);
+    assert_int_equal(pthread_create(&thread, NULL, look, world), 0);
+    poll(NULL, 0, 300);
+    assert_true(postgres_start(&server));
+    assert_int_equal(pthread_join(thread, &code), 0);
+    assert_int_equal((intptr_t)code, 0);
+}
+
 static atomic_bool killing;
 
 static void *kill_all_the_time(void *state)
@@ -609,6 +631,7 @@ static void test_full_disk(void **state)
     X(test_each_call_fails)                                                                                            \
     X(test_cut_between_commits)                                                                                        \
     X(test_restarts)                                                                                                   \
+    X(test_a_view_waits_for_the_server)                                                                                \
     X(test_cut_at_any_moment)                                                                                          \
     X(test_a_log_lives_on)                                                                                             \
     X(test_codes)                                                                                                      \

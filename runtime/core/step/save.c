@@ -1,6 +1,7 @@
 /* save.c: rows of the application's tables, written in the same commit as their record. */
 #include "core/loop/state.h"
 #include "wal/log/saved.h"
+#include "wal/store/store.h"
 
 /* The texts that a row's cells refer to: fields that become JSON. */
 typedef struct Row {
@@ -91,8 +92,9 @@ static bool save_live(TfyTask *task, const TfyPoint *point, const TfyString *tab
                              error);
     free_row(&row);
     if (!code && tfy__record_append(rest, TFY_R_VALUE, rest->log.step, point->number, payload) > 0) return true;
-    /* People must repair a table of another shape: nothing is recorded, and the run can be resumed. */
-    if (code == TFY_E_DATA) tfy__loop_fail(loop, code, "%s", error);
+    /* People must repair a table of another shape, and a shared database may not answer: nothing is recorded, and the run can
+     * be resumed. A task that only halted would wait for ever. */
+    if (code == TFY_E_DATA || code <= TFY_STORE_FULL) tfy__loop_fail(loop, code, "%s", error);
     tfy__sched_halt(task);
     return false;
 }

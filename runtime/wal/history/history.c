@@ -749,6 +749,8 @@ static void free_reading(Reading *reading)
     tfy__root_free(&reading->root);
 }
 
+enum { VIEWS_MOST = 3 }; /* that break before a run counts as unreadable */
+
 /* The part of a run to read. */
 typedef enum Extent { EXTENT_TAIL, EXTENT_RECORDS, EXTENT_WHOLE } Extent;
 
@@ -799,7 +801,10 @@ static int adapt(TfyHistory *history, char *error_text)
 
 static int read_adapted(TfyLog *log, const char *run, Extent extent, TfyHistory **result, char *error_text)
 {
-    int code = read_history(log, run, extent, result, error_text);
+    int views = log->session ? VIEWS_MOST : 1, code;
+    /* A view of a shared database breaks with its connection. */
+    do code = read_history(log, run, extent, result, error_text);
+    while (code == TFY_STORE_AWAY && --views);
     if (!code) code = adapt(*result, error_text);
     if (!code) return 0;
     tfy__history_free(*result);

@@ -4,13 +4,17 @@
  * the connection is lost there, the snapshot is, and the rest of the reads fail; the next look connects again. A walk fetches rows by hundreds, so that a visitor may look up
  * other rows, and so that a long history is not in memory as a whole. */
 #include "base/check.h"
+#include "base/steady.h"
 #include "wal/store/pg_ahead.h"
 #include "wal/store/store_pg.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+enum { AGAIN_MS = 50 };
 
 #define PROGRAM_COLUMNS "id, hash, tfyc, source, layout, sum"
 
@@ -109,17 +113,28 @@ static int read_first(PgStore *self, const TfyPgAsk *ask, TfyPgResult **result)
     if (!code) code = tfy__pg_queue(link, ask);
     if (!code) code = tfy__pg_sync(link, keep_first, &first);
     tfy__pg_unqueue(link);
+    if (code && *result) link->api->clear(*result);
+    if (code) *result = NULL;
+    return as_read(self, code);
+}
+
+/* A server that restarts is back soon, and a session cannot do without what it reads: it asks again, for as long as it would wait
+ * for an answer. */
+static int begin_view(PgStore *self, const TfyPgAsk *ask, TfyPgResult **result)
+{
+    const int64_t until_ms = tfy__steady_ms() + (self->session ? self->reading.patience_ms : 0);
+    int code;
+    while ((code = read_first(self, ask, result)) == TFY_STORE_AWAY && tfy__steady_ms() < until_ms)
+        poll(NULL, 0, AGAIN_MS);
     self->view = VIEW_BEGUN;
-    if (!code || !*result) return code;
-    link->api->clear(*result);
-    return *result = NULL, code;
+    return code;
 }
 
 int tfy__pg_read(PgStore *self, const TfyPgAsk *ask, TfyPgResult **result)
 {
     TfyPgLink *link = &self->reading;
     *result = NULL;
-    if (self->view == VIEW_ASKED) return as_read(self, read_first(self, ask, result));
+    if (self->view == VIEW_ASKED) return begin_view(self, ask, result);
     if (self->view == VIEW_BEGUN && !tfy__pg_in_transaction(link)) return tfy__pg_told(self, link, TFY_STORE_AWAY);
     int code = self->view ? 0 : tfy__pg_link_open(link);
     if (!code) code = tfy__pg_one(link, ask, result);
