@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct TfyAhead;
+struct TfyClaimOps;
 struct TfyStore;
 struct TfyMail;
 
@@ -45,12 +46,16 @@ typedef struct TfyHubOps {
     int (*failed)(TfyHub *hub, char *error_text);
 } TfyHubOps;
 
+/* What a loop does with a hub (core/loop/claim.h). Hubs name it, so that a program without one has nothing of it. */
+extern const struct TfyClaimOps tfy__claims;
+
 /* The loop is given one (TfyOptions), and whoever opened it frees it after tfy_close. */
 struct TfyHub {
     const TfyHubOps *ops;
     int64_t session;
     int64_t lease_ms;
     const char *worker; /* the name of its machine's worker; NULL: it has none */
+    const struct TfyClaimOps *claims; /* &tfy__claims */
     uint32_t most;      /* how many runs the loop works on at once; 0: TFY_RUNS_MOST */
     /* Where the loop writes the row id of the run that it executes, and 0 between two of them, for those who find out why the
      * process has died; NULL: nobody does. */

@@ -797,7 +797,7 @@ int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text
         open->cluster->ops->close(open->cluster);
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a session");
     }
-    *self = (HubCluster){.hub = {.ops = &ops, .worker = open->session.worker, .most = open->solo ? 1 : 0},
+    *self = (HubCluster){.hub = {.ops = &ops, .claims = &tfy__claims, .worker = open->session.worker, .most = open->solo ? 1 : 0},
                          .open = *open,
                          .cluster = open->cluster};
     self->cluster->blame = open->blame;

@@ -91,8 +91,10 @@ static const TfyHubOps ops = {.join = join,
 int tfy__hub_memory_open(TfyHubMemory *hub, TfyShared *shared, int64_t lease_ms, int64_t (*now_ms)(void *state),
                          void *clock_state)
 {
-    *hub = (TfyHubMemory){
-        .hub = {.ops = &ops, .lease_ms = lease_ms}, .shared = shared, .now_ms = now_ms, .clock_state = clock_state};
+    *hub = (TfyHubMemory){.hub = {.ops = &ops, .claims = &tfy__claims, .lease_ms = lease_ms},
+                          .shared = shared,
+                          .now_ms = now_ms,
+                          .clock_state = clock_state};
     hub->hub.session = tfy__shared_open_session(shared, lease_ms);
     return hub->hub.session < 0 ? (int)hub->hub.session : 0;
 }

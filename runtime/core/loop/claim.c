@@ -34,7 +34,7 @@ static void wake(void *arg)
     if (loop->wake_fd >= 0) (void)!write(loop->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-int tfy__claims_join(TfyLoop *loop, TfyLogOptions *options, char *error_text)
+static int join(TfyLoop *loop, TfyLogOptions *options, char *error_text)
 {
     TfyHub *hub = loop->options.hub;
     if (!loop->options.world && !tfy__wake_open(loop)) return TFY_E_NOMEM;
@@ -46,32 +46,34 @@ int tfy__claims_join(TfyLoop *loop, TfyLogOptions *options, char *error_text)
     return hub->ops->join(hub, &options->store, error_text);
 }
 
+static void arm_beat(TfyLoop *loop);
+
 static void beat(void *arg)
 {
     TfyLoop *loop = arg;
     loop->beat_timer = 0;
     tfy__log_beat(loop->log);
-    tfy__claims_beat(loop);
+    arm_beat(loop);
 }
 
-void tfy__claims_beat(TfyLoop *loop)
+static void arm_beat(TfyLoop *loop)
 {
     const int64_t every_ns = loop->options.hub->lease_ms * 1000000 / BEATS_PER_LEASE;
     loop->beat_timer = tfy__timers_add(&loop->timers, loop->now_ns + every_ns, beat, loop);
     if (!loop->beat_timer) tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for a timer");
 }
 
-void tfy__claims_end(TfyLoop *loop)
+static void end(TfyLoop *loop)
 {
-    if (loop->options.hub) loop->options.hub->ops->wake_by(loop->options.hub, NULL, NULL);
+    loop->options.hub->ops->wake_by(loop->options.hub, NULL, NULL);
 }
 
 /* ---- what is executed ---- */
 
-int64_t tfy__claims_execute(TfyLoop *loop, int64_t run)
+static int64_t execute(TfyLoop *loop, int64_t run)
 {
     const TfyHub *hub = loop->options.hub;
-    if (!hub || !hub->executes) return 0;
+    if (!hub->executes) return 0;
     const int64_t before = *hub->executes;
     *hub->executes = run;
     return before;
@@ -80,15 +82,15 @@ int64_t tfy__claims_execute(TfyLoop *loop, int64_t run)
 /* The one that fails the loop stays the one that is executed. */
 static void executed(TfyLoop *loop)
 {
-    if (!tfy__loop_starved(loop)) tfy__claims_execute(loop, 0);
+    if (!tfy__loop_starved(loop)) execute(loop, 0);
 }
 
-uint32_t tfy__claims_run(TfyLoop *loop, uint32_t count)
+static uint32_t run_ready(TfyLoop *loop, uint32_t count)
 {
     uint32_t ran = 0;
     for (; ran < count && !tfy__loop_starved(loop); ran++) {
         const TfyTask *task = task_at(loop, loop->ring[loop->ring_head & loop->ring_mask]);
-        tfy__claims_execute(loop, rest_of(task)->run->log.id);
+        execute(loop, rest_of(task)->run->log.id);
         tfy__sched_run_ready(loop, 1);
     }
     executed(loop);
@@ -174,7 +176,7 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     char which[24], text[TFY_ERROR_TEXT];
     snprintf(which, sizeof which, "%lld", (long long)id);
     loop->claim = claim;
-    tfy__claims_execute(loop, id);
+    execute(loop, id);
     tfy__log_ahead(loop->log, is->ahead);
     const int code = tfy__resume(loop, which, text);
     tfy__log_ahead(loop->log, NULL);
@@ -192,7 +194,7 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     return true;
 }
 
-bool tfy__claim_note(Run *run)
+static bool note(Run *run)
 {
     const TfyLoop *loop = run->loop;
     if (!loop->claim) return true;
@@ -218,7 +220,7 @@ static int64_t program_row(TfyLoop *loop)
     return row < 0 ? 0 : row;
 }
 
-uint32_t tfy__claims_take(TfyLoop *loop)
+static uint32_t take(TfyLoop *loop)
 {
     TfyHub *hub = loop->options.hub;
     TfyStoreLeaving stayed[CLAIMS_PER_TURN];
@@ -242,7 +244,16 @@ uint32_t tfy__claims_take(TfyLoop *loop)
     return taken;
 }
 
-bool tfy__claim_leave(Run *run, int64_t due_ms)
+static bool leave(Run *run, int64_t due_ms)
 {
     return tfy__log_leave(run->loop->log, &run->log, run->ended ? -1 : run->mail, due_ms) >= 0;
 }
+
+const TfyClaimOps tfy__claims = {.join = join,
+                                 .end = end,
+                                 .beat = arm_beat,
+                                 .run = run_ready,
+                                 .execute = execute,
+                                 .note = note,
+                                 .take = take,
+                                 .leave = leave};

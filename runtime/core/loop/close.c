@@ -65,7 +65,7 @@ int tfy_close(TfyLoop *loop)
 {
     if (!loop) return 0;
     int code = tfy__finish(loop);
-    tfy__claims_end(loop);
+    if (loop->options.hub) loop->options.hub->claims->end(loop);
     tfy__posts_close(loop);
     if (loop->drained_by) *loop->drained_by = NULL;
     tfy__out_free(loop);

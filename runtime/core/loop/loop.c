@@ -192,7 +192,7 @@ static int open_log(TfyLoop *loop, char *error_text)
     log_options.mark_every = loop->world.mark_every;
     if (loop->world.writer_by_hand) log_options.by_hand_ms = log_pause_clock;
     if (options->hub) {
-        const int joined = tfy__claims_join(loop, &log_options, error_text);
+        const int joined = loop->options.hub->claims->join(loop, &log_options, error_text);
         if (joined < 0) return joined;
     }
     int code = tfy__log_open(&loop->log, &log_options, error_text);
@@ -221,7 +221,7 @@ static int open_log(TfyLoop *loop, char *error_text)
 static int record_opened(TfyLoop *loop, char *error_text)
 {
     if (loop->options.hub) {
-        tfy__claims_beat(loop);
+        loop->options.hub->claims->beat(loop);
         return loop->failure;
     }
     const TfyTicket ticket = tfy__log_opened(loop->log, tfy_version(), NULL);
@@ -641,7 +641,7 @@ static void run_ready(TfyLoop *loop, Turn *turn)
     if (count > SCHED_TASKS) count = SCHED_TASKS;
     const bool chosen = loop->policy && !turn->paused;
     turn->happened += (int)(chosen              ? tfy__policy_run(loop, SCHED_TASKS)
-                            : loop->options.hub ? tfy__claims_run(loop, count)
+                            : loop->options.hub ? loop->options.hub->claims->run(loop, count)
                                                 : tfy__sched_run_ready(loop, count));
 }
 
@@ -653,7 +653,7 @@ static void run_check(TfyLoop *loop, Turn *turn)
     if (turn->paused) return;
     if (loop->park_list.first && loop->park_list.first->park_look_ns <= loop->now_ns) tfy__park_look(loop);
     if (loop->wake_due) turn->happened += (int)tfy__park_wake(loop);
-    if (loop->options.hub) turn->happened += (int)tfy__claims_take(loop);
+    if (loop->options.hub) turn->happened += (int)loop->options.hub->claims->take(loop);
 }
 
 /* After run_check: a run that leaves memory writes a snapshot of its own, and one that is ready has just run. */
@@ -668,7 +668,8 @@ static void run_snapshots(TfyLoop *loop, const Turn *turn)
 static void run_closing(TfyLoop *loop, Turn *turn)
 {
     for (Run *run; (run = LIST_TAKE(&loop->runs_over, over_next));) {
-        if (loop->options.hub) (void)tfy__claim_leave(run, INT64_MAX); /* else the log's error reaches the loop */
+        if (loop->options.hub)
+            (void)loop->options.hub->claims->leave(run, INT64_MAX); /* else the log's error reaches the loop */
         tfy__run_discard(loop, run);
     }
     tfy__log_flush(loop->log);

@@ -123,7 +123,7 @@ static bool park(Run *run, int64_t due_ms)
     if (tfy__snapshot_write(run) < 0) return false;
     drop_from_due_list(loop, run);
     CHECK(!run->ended && run->live > 0);
-    const bool left = loop->options.hub ? tfy__claim_leave(run, due_ms) : keep_parked(run, due_ms);
+    const bool left = loop->options.hub ? loop->options.hub->claims->leave(run, due_ms) : keep_parked(run, due_ms);
     if (left) tfy__run_discard(loop, run);
     return left;
 }

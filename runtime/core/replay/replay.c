@@ -631,7 +631,7 @@ static int resume_history(TfyLoop *loop, TfyHistory *history, char *error_text)
     if (code == TFY_E_DATA && !whole) return resume_from_start(loop, run, error_text);
     if (code < 0) return run ? refuse_run(run, code, error_text) : code;
     tfy__park_resumed(run);
-    if (!tfy__claim_note(run)) return loop->failure;
+    if (loop->claim && !loop->options.hub->claims->note(run)) return loop->failure;
     if (!replay_turns(loop, run) && !tfy__loop_starved(loop)) say_stuck(run);
     if (!loop->failure && run->difference) return tfy__diverged_add(run, error_text);
     tfy__diverged_drop(loop, run->uuid);

@@ -204,9 +204,10 @@ void tfy__step_start_work(Step *step)
     if (injected(step) || registered(step)) return;
     if (performer) {
         call->fence = step->rest->run->log.owned.claims;
-        const int64_t before = tfy__claims_execute(loop, step->rest->run->log.id);
+        const TfyHub *hub = loop->options.hub;
+        const int64_t before = hub ? hub->claims->execute(loop, step->rest->run->log.id) : 0;
         performer->start(call);
-        (void)tfy__claims_execute(loop, before);
+        if (hub) (void)hub->claims->execute(loop, before);
         return;
     }
     call->outcome = TFY_NOT_DONE;
