@@ -29,11 +29,12 @@ static int find(void *state, const TfyLiving *living)
     return 0;
 }
 
-void tfy__end_finished(TfyCluster *cluster, const TfySessionEnd *end)
+int tfy__end_finished(TfyCluster *cluster, const TfySessionEnd *end)
 {
     Found found = {end->session, -1};
     TfySessionEnd now = *end;
-    if (cluster->ops->see_living(cluster, find, &found) != 0 || found.beat < 0) return;
+    const int code = cluster->ops->see_living(cluster, find, &found);
+    if (code || found.beat < 0) return code;
     now.beat = found.beat;
-    (void)tfy__end_silent(cluster, &now);
+    return tfy__end_silent(cluster, &now);
 }

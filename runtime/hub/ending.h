@@ -9,8 +9,8 @@ int tfy__free_runs(TfyCluster *cluster, int64_t session);
 /* Ends a session that has had end->beat commits, and no more, and makes its runs ready. 1: it has ended by this; 0: by somebody
  * else, or it has had more; or a negative code. */
 int tfy__end_silent(TfyCluster *cluster, const TfySessionEnd *end);
-/* The same for a session that commits nothing more, whatever it has had (end->beat is ignored). What cannot be done now is done
- * by others, when it has been silent long enough. */
-void tfy__end_finished(TfyCluster *cluster, const TfySessionEnd *end);
+/* The same for a session that commits nothing more, whatever it has had (end->beat is ignored). What cannot be done is done by
+ * others, when it has been silent long enough. */
+int tfy__end_finished(TfyCluster *cluster, const TfySessionEnd *end);
 
 #endif

@@ -27,6 +27,7 @@ enum {
     PAUSE_MS = 1000, /* before a child that failed is started again; twice that each time … */
     PAUSE_MOST_MS = 30000,
     STEADY_MS = 60000, /* … until it has lived so long */
+    SPEAK_MS = 1000,   /* how soon a database that did not answer is told again */
 };
 
 /* A program and its child. The slots of children of runs that need one of their own stand behind those of all programs. */
@@ -46,9 +47,18 @@ typedef struct Slot {
     int64_t pause_ms;
 } Slot;
 
+/* A session of which nothing is left. */
+typedef struct Dead {
+    TfySessionEnd end;
+    Slot *slot; /* of its program */
+} Dead;
+
 typedef struct Worker {
     const TfyWorkerWords *words;
     Slot slots[2 * TFY_WORKER_PROGRAMS];
+    Dead dead[2 * TFY_WORKER_PROGRAMS]; /* of which the database has not been told yet … */
+    int dead_count;
+    int64_t speak_ms;   /* … and when it is told again */
     int count, signals; /* count: of slots */
     bool stops;
     int64_t told_ms; /* when children were told to stop; 0: they were not */
@@ -242,22 +252,48 @@ static void on_blame(void *state, const TfyBlame *blame)
     tfy__worker_blame(blame);
 }
 
-/* What cannot be done now is done by others, when the session has been silent long enough. */
-static void end_session(Worker *worker, Slot *slot)
+/* False: the database did not answer. */
+static bool speak_for(Worker *worker, const Dead *dead)
 {
-    Ended ended = {worker, slot};
+    Ended ended = {worker, dead->slot};
     char error[TFY_ERROR_TEXT] = "";
     TfyCluster *cluster;
-    const bool exited = WIFEXITED(slot->status);
-    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db}, error) != 0) return;
+    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db}, error) != 0) return false;
     cluster->blame = on_blame;
     cluster->blame_state = &ended;
-    const TfySessionEnd end = {.session = slot->session,
-                               .why = exited ? "its process has ended" : "its process was killed",
-                               .in_order = exited && WEXITSTATUS(slot->status) == EXIT_DONE,
-                               .blamed = blamed_run(slot)};
-    tfy__end_finished(cluster, &end);
+    const int code = tfy__end_finished(cluster, &dead->end);
     cluster->ops->close(cluster);
+    return code >= 0;
+}
+
+/* Milliseconds until the database is to be told of those that are left; -1: none is. Others find out by themselves when the
+ * sessions have been silent long enough. */
+static int64_t speak_due(Worker *worker)
+{
+    int left = 0;
+    if (!worker->dead_count) return -1;
+    const int64_t now_ms = tfy__steady_ms();
+    if (now_ms < worker->speak_ms) return worker->speak_ms - now_ms;
+    for (int i = 0; i < worker->dead_count; i++) {
+        const Dead dead = worker->dead[i];
+        if (left || !speak_for(worker, &dead)) worker->dead[left++] = dead;
+    }
+    worker->dead_count = left;
+    worker->speak_ms = tfy__steady_ms() + SPEAK_MS;
+    return left ? SPEAK_MS : -1;
+}
+
+static void end_session(Worker *worker, Slot *slot)
+{
+    const bool exited = WIFEXITED(slot->status);
+    const Dead dead = {{.session = slot->session,
+                        .why = exited ? "its process has ended" : "its process was killed",
+                        .in_order = exited && WEXITSTATUS(slot->status) == EXIT_DONE,
+                        .blamed = blamed_run(slot)},
+                       slot};
+    if (speak_for(worker, &dead) || worker->dead_count == 2 * TFY_WORKER_PROGRAMS) return;
+    worker->dead[worker->dead_count++] = dead;
+    worker->speak_ms = tfy__steady_ms() + SPEAK_MS;
 }
 
 /* ---- its end ---- */
@@ -380,7 +416,8 @@ static int64_t start_due(Worker *worker)
 static void turn(Worker *worker)
 {
     struct pollfd polled[2 * TFY_WORKER_PROGRAMS + 1] = {{worker->signals, POLLIN, 0}};
-    const int64_t due_ms = start_due(worker);
+    const int64_t start_ms = start_due(worker), speak_ms = speak_due(worker);
+    const int64_t due_ms = speak_ms < 0 || (start_ms >= 0 && start_ms < speak_ms) ? start_ms : speak_ms;
     for (int i = 0; i < worker->count; i++) polled[i + 1] = (struct pollfd){worker->slots[i].pipe, POLLIN, 0};
     (void)poll(polled, (nfds_t)worker->count + 1, (int)due_ms);
     take_signals(worker);

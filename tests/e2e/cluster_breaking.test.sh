@@ -118,3 +118,23 @@ check "... and no descriptor" [ "$(find /proc/$worker/fd -type l | wc -l)" -lt 1
 kill -TERM $worker
 wait $worker
 check "the worker ends with it" alive 0
+
+# ---- a process that dies while the database is away ----
+
+sql "update tfy.meta set lease_ms = 60000"
+begin away.log work.tfy
+: >tool.txt
+tfy start work --seconds 30 >run
+begun_again() { begun 1; }
+within 20 begun_again
+pg_stops
+pkill -KILL -P "$worker"
+sleep 2
+pg_starts
+killed() { [ "$(sql "select count(*) from tfy.session where why = 'its process was killed' and lease_ms = 60000")" = 1 ]; }
+check "the database hears of a process that died while it was away" within 20 killed
+taken() { [ "$(sql "select count(*) from tfy.run r join tfy.session s on s.id = r.owner and s.state = 0 where r.uuid = '$(cat run)'")" = 1 ]; }
+check "... and its run is taken long before the end of the lease" within 20 taken
+kill -TERM "$worker"
+kill -TERM "$worker"
+wait "$worker"
