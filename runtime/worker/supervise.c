@@ -327,6 +327,12 @@ static void plan_again(Slot *slot)
     slot->again_ms = now + (steady ? 0 : last) + jitter_ms();
 }
 
+/* Whether it leaves something undone. SIGTERM kills it only while it begins: later it drains. */
+static bool is_unfinished(const Slot *slot)
+{
+    return WIFSIGNALED(slot->status) ? WTERMSIG(slot->status) != SIGTERM : WEXITSTATUS(slot->status) != 0;
+}
+
 /* It is reaped, and its pipe has ended: so has all that could write to it. */
 static void bury(Worker *worker, Slot *slot)
 {
@@ -336,7 +342,7 @@ static void bury(Worker *worker, Slot *slot)
     close(slot->page);
     slot->pid = 0;
     if (worker->stops) {
-        if (WIFSIGNALED(slot->status) || WEXITSTATUS(slot->status)) worker->status = EXIT_WAITING;
+        if (is_unfinished(slot)) worker->status = EXIT_WAITING;
     } else if (slot->solo && in_order) {
         slot->again_ms = 0;
     } else if (is_hopeless(slot) && slot->pause_ms == 0) {

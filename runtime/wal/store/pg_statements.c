@@ -460,10 +460,10 @@ static int queue_runs(PgStore *self)
               (int64_t)tfy__store_sum_run(run), run->parked_ms, run->moved_lsn, run->base_lsn, run->parked_at_ms,
               run->options_lsn, run->lsn, run->snap);
         while (j < self->leaving.count && self->leaving.items[j].row.run < run->id) j++;
-        PgLeft *left = &self->leaving.items[j];
-        const bool leaves = j < self->leaving.count && left->row.run == run->id;
-        if (leaves) left->written = true;
-        WORDS(&self->pack, leaves ? left->row.mail : STAYS, leaves ? left->row.due_ms : 0, leaves && left->row.damaged);
+        const bool leaves = j < self->leaving.count && self->leaving.items[j].row.run == run->id;
+        PgLeft *left = leaves ? &self->leaving.items[j] : NULL;
+        if (left) left->written = true;
+        WORDS(&self->pack, left ? left->row.mail : STAYS, left ? left->row.due_ms : 0, left && left->row.damaged);
     }
     if (self->pack.rows) self->leaving_at[0] = self->writing.queued;
     return queue_pack(self, W_RUNS, 0);
