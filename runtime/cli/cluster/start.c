@@ -329,7 +329,7 @@ static int report(const Start *start)
 
 /* Lines that start together. */
 typedef struct Batch {
-    TfyBirth births[TOGETHER]; /* payloads are owned, and used again */
+    TfyBirth births[TOGETHER]; /* payloads are owned */
     char ids[TOGETHER][37];
     uint32_t count;
     uint64_t first, line; /* line numbers: of the first one, and of the one that was read last */
@@ -354,7 +354,7 @@ static int add_line(Start *start, Batch *batch, const char *text)
     snprintf(name, sizeof name, "%s.%llu", prefix ? prefix : "", (unsigned long long)batch->line);
     if (prefix && !tfy__run_name_fits(name))
         return refuse_line(batch, EXIT_USAGE, "its name, --id and its number, is too long");
-    tfy__buffer_reset(&birth->payload);
+    tfy__buffer_free(&birth->payload);
     const int code = make_birth(start, text, prefix ? name : NULL, birth, error);
     if (code) return refuse_line(batch, code == TFY_E_INVALID ? EXIT_DATA : tfy__exit_status(code), error);
     memcpy(batch->ids[batch->count++], start->run, sizeof start->run);
