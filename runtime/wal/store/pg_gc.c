@@ -1,8 +1,6 @@
 /* pg_gc.c: see pg_gc.h. */
 #include "wal/store/pg_gc.h"
 
-#include "base/check.h"
-#include "base/grow.h"
 #include "wal/store/pg_link.h"
 #include "wal/store/pg_partition.h"
 
