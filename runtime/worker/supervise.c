@@ -327,9 +327,11 @@ static void plan_again(Slot *slot)
     slot->again_ms = now + (steady ? 0 : last) + jitter_ms();
 }
 
-/* Whether it leaves something undone. SIGTERM kills it only while it begins: later it drains. */
+/* Whether it leaves something undone: without a session it had nothing to do. SIGTERM kills it only while it begins, and later it
+ * drains. */
 static bool is_unfinished(const Slot *slot)
 {
+    if (!slot->session) return false;
     return WIFSIGNALED(slot->status) ? WTERMSIG(slot->status) != SIGTERM : WEXITSTATUS(slot->status) != 0;
 }
 
