@@ -6,7 +6,6 @@
 #include "cli/frame/commands.h"
 #include "cli/look/db.h"
 #include "wal/history/history.h"
-#include "wal/store/pg_address.h"
 
 /* What is done to each run: hold or release of TfyClusterOps. */
 typedef struct Change {
@@ -68,12 +67,11 @@ static int change_runs(const TfyArgs *args, Change *change)
 static int open_both(const TfyArgs *args, Change *change)
 {
     char error[TFY_ERROR_TEXT] = "";
-    const char *db = tfy__db_path(args);
-    if (!tfy__pg_is_address(db))
+    if (!tfy__db_is_shared(args))
         return tfy__fail(EXIT_USAGE, "runs are held in a database of PostgreSQL: --db postgresql://USER@HOST/NAME");
     const int status = tfy__db_cluster(args, &change->cluster);
     if (status != EXIT_DONE) return status;
-    const int code = tfy__shared_log_open(db, &change->log, error);
+    const int code = tfy__shared_log_open(tfy__db_path(args), &change->log, error);
     return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 

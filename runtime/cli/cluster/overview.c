@@ -9,7 +9,6 @@
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "value/json.h"
-#include "wal/store/pg_address.h"
 #include "wal/store/pg_overview.h"
 
 enum { HASH_SHOWN = 12 };
@@ -145,7 +144,7 @@ int tfy__cmd_cluster(const TfyArgs *args)
     char error[TFY_ERROR_TEXT] = "";
     TfyPgOverview overview;
     const char *db = tfy__db_path(args);
-    if (!tfy__pg_is_address(db))
+    if (!tfy__db_is_shared(args))
         return tfy__fail(EXIT_USAGE, "cluster shows a database of PostgreSQL: --db postgresql://USER@HOST/NAME");
     const int code = tfy__pg_overview(db, &overview, error);
     const int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : print(args, &overview);
@@ -177,7 +176,7 @@ static int pause_queues(const TfyArgs *args, bool paused)
 {
     char error[TFY_ERROR_TEXT] = "", *queues;
     const char *db = tfy__db_path(args), *program = args->word_count ? args->words[0] : NULL;
-    if (!tfy__pg_is_address(db))
+    if (!tfy__db_is_shared(args))
         return tfy__fail(EXIT_USAGE, "queues are of a database of PostgreSQL: --db postgresql://USER@HOST/NAME");
     const int code = tfy__pg_pause(db, args->option[OPT_PAUSE_POOL], program, paused, &queues, error);
     const int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : say_paused(queues, args, paused);

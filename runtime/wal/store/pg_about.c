@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "wal/store/pg_link.h"
+#include "wal/store/pg_partition.h"
 
 enum { PATIENCE_MS = 10000 };
 
@@ -16,9 +17,8 @@ static const char about_text[] =
     " current_setting('autovacuum')::bool AND current_setting('track_counts')::bool AND NOT EXISTS"
     " (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, unnest(c.reloptions) AS o"
     " WHERE n.nspname = 'tfy' AND o ILIKE 'autovacuum_enabled=%' AND NOT split_part(o, '=', 2)::bool),"
-    " current_setting('fsync')::bool, (SELECT (max(substr(relname, 8)::int8) + 1) * 10000000 FROM pg_class WHERE"
-    " relnamespace = 'tfy'::regnamespace AND relkind = 'r' AND relname ~ '^record_[0-9]+$')"
-    " - (SELECT last_value FROM tfy.run_id_seq) FROM tfy.meta m WHERE m.id = 1";
+    " current_setting('fsync')::bool, (SELECT (max(n) + 1) * $1 FROM " TFY_PG_PARTITIONS ")"
+    " - " TFY_PG_NEWEST_RUN " FROM tfy.meta m WHERE m.id = 1";
 
 static int take(const TfyPgApi *api, const TfyPgResult *result, TfyPgAbout *about)
 {
@@ -43,6 +43,7 @@ static int read_about(TfyPgLink *link, TfyPgAbout *about, char *error_text)
     int code = tfy__pg_link_first(link, error_text);
     if (code) return code;
     tfy__pg_ask_text(&ask, about_text, "read how it is set up");
+    tfy__pg_ask_word(&ask, TFY_PG_RUNS_EACH);
     code = tfy__pg_one(link, &ask, &result);
     if (!code) code = take(link->api, result, about);
     if (result) link->api->clear(result);
@@ -53,13 +54,11 @@ static int read_about(TfyPgLink *link, TfyPgAbout *about, char *error_text)
 
 int tfy__pg_about(const char *text, TfyPgAbout *about, char *error_text)
 {
-    TfyPgAddress address = {0};
-    TfyPgLink link = {.address = &address, .patience_ms = PATIENCE_MS};
+    TfyPgAddress address;
+    TfyPgLink link;
     *about = (TfyPgAbout){0};
-    int code = tfy__pg_api(&link.api, error_text);
-    if (!code) code = tfy__pg_address_read(&address, link.api, text, "tfy", error_text);
+    int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
     if (!code) code = read_about(&link, about, error_text);
-    if (link.api) tfy__pg_link_free(&link);
-    tfy__pg_address_free(&address);
+    tfy__pg_leave(&link, &address);
     return code;
 }

@@ -194,14 +194,11 @@ static int collect(Gc *gc)
 int tfy__pg_gc(const char *address, const TfyPgGcOptions *options, TfyPgGcResult *result, char *error_text)
 {
     Gc gc = {.options = options, .result = result, .newest_ms = INT64_MIN, .error_text = error_text};
-    gc.link = (TfyPgLink){.address = &gc.address, .patience_ms = PATIENCE_MS};
     *result = (TfyPgGcResult){0};
-    int code = tfy__pg_api(&gc.link.api, error_text);
-    if (!code) code = tfy__pg_address_read(&gc.address, gc.link.api, address, "tfy", error_text);
+    int code = tfy__pg_reach(&gc.link, &gc.address, address, PATIENCE_MS, error_text);
     if (!code) code = tfy__pg_link_first(&gc.link, error_text);
     if (!code) code = collect(&gc);
     tfy__pg_column_free(&gc.going);
-    if (gc.link.api) tfy__pg_link_free(&gc.link);
-    tfy__pg_address_free(&gc.address);
+    tfy__pg_leave(&gc.link, &gc.address);
     return code;
 }

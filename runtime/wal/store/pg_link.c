@@ -494,6 +494,20 @@ int tfy__pg_link_open(TfyPgLink *link)
     return code;
 }
 
+int tfy__pg_reach(TfyPgLink *link, TfyPgAddress *address, const char *text, int64_t patience_ms, char *error_text)
+{
+    *address = (TfyPgAddress){0};
+    *link = (TfyPgLink){.address = address, .patience_ms = patience_ms};
+    const int code = tfy__pg_api(&link->api, error_text);
+    return code ? code : tfy__pg_address_read(address, link->api, text, "tfy", error_text);
+}
+
+void tfy__pg_leave(TfyPgLink *link, TfyPgAddress *address)
+{
+    if (link->api) tfy__pg_link_free(link);
+    tfy__pg_address_free(address);
+}
+
 int tfy__pg_link_first(TfyPgLink *link, char *error_text)
 {
     const int code = tfy__pg_link_open(link);

@@ -65,6 +65,10 @@ typedef int TfyPgSee(void *state, int number, TfyPgResult *result, bool *kept);
 /* Connects, unless there is a connection that works; also checks that the tables are there in this format, and prepares the
  * statements. */
 int tfy__pg_link_open(TfyPgLink *link);
+/* A link of its own, without a session and without prepared statements; it connects when it is opened. Whatever this returns,
+ * both are freed by tfy__pg_leave. 0, or a code with a message (TFY_ERROR_TEXT bytes). */
+int tfy__pg_reach(TfyPgLink *link, TfyPgAddress *address, const char *text, int64_t patience_ms, char *error_text);
+void tfy__pg_leave(TfyPgLink *link, TfyPgAddress *address);
 /* The same for people: with a message that names the database (TFY_ERROR_TEXT bytes), and TFY_E_IO if it does not answer. */
 int tfy__pg_link_first(TfyPgLink *link, char *error_text);
 /* Whether there is a connection, and it has not ended since it was last used. */

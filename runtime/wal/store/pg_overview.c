@@ -93,29 +93,14 @@ static int read_parts(TfyPgLink *link, TfyPgOverview *overview, char *error_text
     return code <= TFY_STORE_FULL ? TFY_E_IO : code;
 }
 
-/* Connects for a call. */
-static int open_link(TfyPgLink *link, TfyPgAddress *address, const char *text, char *error_text)
-{
-    *address = (TfyPgAddress){0};
-    *link = (TfyPgLink){.address = address, .patience_ms = PATIENCE_MS};
-    const int code = tfy__pg_api(&link->api, error_text);
-    return code ? code : tfy__pg_address_read(address, link->api, text, "tfy", error_text);
-}
-
-static void close_link(TfyPgLink *link, TfyPgAddress *address)
-{
-    if (link->api) tfy__pg_link_free(link);
-    tfy__pg_address_free(address);
-}
-
 int tfy__pg_overview(const char *text, TfyPgOverview *overview, char *error_text)
 {
     TfyPgAddress address;
     TfyPgLink link;
     *overview = (TfyPgOverview){0};
-    int code = open_link(&link, &address, text, error_text);
+    int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
     if (!code) code = read_parts(&link, overview, error_text);
-    close_link(&link, &address);
+    tfy__pg_leave(&link, &address);
     return code;
 }
 
@@ -130,7 +115,7 @@ int tfy__pg_pause(const char *text, const char *pool, const char *program, bool 
     TfyPgLink link;
     TfyPgAsk ask;
     *queues = NULL;
-    int code = open_link(&link, &address, text, error_text);
+    int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
     if (!code) code = tfy__pg_link_first(&link, error_text);
     if (!code) {
         tfy__pg_ask_text(&ask, pause_text, "pause queues");
@@ -141,7 +126,7 @@ int tfy__pg_pause(const char *text, const char *pool, const char *program, bool 
         if (code) tfy__log_refuse(error_text, code, "%.200s: %.290s", address.text, link.error);
         if (code <= TFY_STORE_FULL) code = TFY_E_IO;
     }
-    close_link(&link, &address);
+    tfy__pg_leave(&link, &address);
     return code;
 }
 

@@ -4,14 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RUNS_EACH INT64_C(10000000)
-
-/* Those that there are, by their numbers; and the newest id of a run, and the least one of a run that is there. */
-#define NUMBERS                                                                                                        \
-    "(SELECT substr(relname, 8)::int8 AS n FROM pg_class WHERE relnamespace = 'tfy'::regnamespace"                     \
-    " AND relkind = 'r' AND relname ~ '^record_[0-9]+$') AS p"
-#define NEWEST "(SELECT last_value FROM tfy.run_id_seq)"
-
 /* The number that a statement answers with; TFY_E_ABSENT: none. */
 static int ask(TfyPgLink *link, const char *text, int64_t *number)
 {
@@ -19,7 +11,7 @@ static int ask(TfyPgLink *link, const char *text, int64_t *number)
     TfyPgResult *result = NULL;
     int code = tfy__pg_link_open(link);
     tfy__pg_ask_text(&asked, text, "look at the partitions");
-    tfy__pg_ask_word(&asked, RUNS_EACH);
+    tfy__pg_ask_word(&asked, TFY_PG_RUNS_EACH);
     if (!code) code = tfy__pg_one(link, &asked, &result);
     if (code) return code;
     const bool found = link->api->ntuples(result) && !link->api->getisnull(result, 0, 0);
@@ -32,8 +24,8 @@ static int queue(TfyPgLink *link, const char *format, int64_t number)
 {
     char text[300];
     TfyPgAsk asked;
-    snprintf(text, sizeof text, format, (long long)number, (long long)(number * RUNS_EACH),
-             (long long)((number + 1) * RUNS_EACH));
+    snprintf(text, sizeof text, format, (long long)number, (long long)(number * TFY_PG_RUNS_EACH),
+             (long long)((number + 1) * TFY_PG_RUNS_EACH));
     tfy__pg_ask_text(&asked, text, "change the partitions");
     return tfy__pg_queue(link, &asked);
 }
@@ -56,7 +48,9 @@ static int make(TfyPgLink *link, int64_t number)
 int tfy__pg_make_partition(TfyPgLink *link)
 {
     int64_t next = 0;
-    int code = ask(link, "SELECT max(n) + 1 FROM " NUMBERS " HAVING " NEWEST " + $1 > (max(n) + 1) * $1", &next);
+    int code =
+        ask(link, "SELECT max(n) + 1 FROM " TFY_PG_PARTITIONS " HAVING " TFY_PG_NEWEST_RUN " + $1 > (max(n) + 1) * $1",
+            &next);
     if (code) return code == TFY_E_ABSENT ? 0 : code;
     code = make(link, next);
     const bool is_there = strcmp(link->state, "42P07") == 0 || strcmp(link->state, "23505") == 0;
@@ -82,8 +76,8 @@ int tfy__pg_drop_partitions(TfyPgLink *link, int64_t *count)
     int code = 0;
     for (*count = 0; !code; *count += !code) {
         code = ask(link,
-                   "SELECT min(n) FROM " NUMBERS " HAVING (min(n) + 1) * $1 <="
-                   " least((SELECT min(id) FROM tfy.run), " NEWEST " - $1)",
+                   "SELECT min(n) FROM " TFY_PG_PARTITIONS " HAVING (min(n) + 1) * $1 <="
+                   " least((SELECT min(id) FROM tfy.run), " TFY_PG_NEWEST_RUN " - $1)",
                    &number);
         if (!code) code = drop(link, number);
     }

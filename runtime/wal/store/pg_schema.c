@@ -154,15 +154,14 @@ static int create(TfyPgLink *link, const TfyPgMake *make, char *error_text)
 
 int tfy__pg_create(const char *text, const TfyPgMake *make, char *error_text)
 {
-    TfyPgAddress address = {0};
-    TfyPgLink link = {.address = &address, .patience_ms = PATIENCE_MS, .bare = true};
+    TfyPgAddress address;
+    TfyPgLink link;
     if (make->lease_ms && (make->lease_ms < LEASE_LEAST_MS || make->lease_ms > LEASE_MOST_MS))
         return tfy__log_refuse(error_text, TFY_E_INVALID, "a lease has 3 s to 5 min, not %lld ms",
                                (long long)make->lease_ms);
-    int code = tfy__pg_api(&link.api, error_text);
-    if (!code) code = tfy__pg_address_read(&address, link.api, text, "tfy", error_text);
+    int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
+    link.bare = true;
     if (!code) code = create(&link, make, error_text);
-    if (link.api) tfy__pg_link_free(&link);
-    tfy__pg_address_free(&address);
+    tfy__pg_leave(&link, &address);
     return code;
 }

@@ -166,10 +166,9 @@ const char *tfy__pg_submitter_error(const TfyPgSubmitter *self)
 void tfy__pg_submitter_close(TfyPgSubmitter *self)
 {
     if (!self) return;
-    if (self->link.api) tfy__pg_link_free(&self->link);
+    tfy__pg_leave(&self->link, &self->address);
     for (int i = 0; i < ARRAYS; i++) tfy__pg_column_free(&self->columns[i]);
     tfy__pg_column_free(&self->after);
-    tfy__pg_address_free(&self->address);
     free(self);
 }
 
@@ -177,9 +176,7 @@ int tfy__pg_submitter_open(TfyPgSubmitter **submitter, const char *address, char
 {
     TfyPgSubmitter *self = *submitter = calloc(1, sizeof *self);
     if (!self) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a database");
-    self->link = (TfyPgLink){.address = &self->address, .patience_ms = PATIENCE_MS};
-    int code = tfy__pg_api(&self->link.api, error_text);
-    if (!code) code = tfy__pg_address_read(&self->address, self->link.api, address, "tfy", error_text);
+    int code = tfy__pg_reach(&self->link, &self->address, address, PATIENCE_MS, error_text);
     if (!code) code = tfy__pg_link_first(&self->link, error_text);
     if (!code) return 0;
     tfy__pg_submitter_close(self);
