@@ -108,6 +108,8 @@ typedef struct TfyClusterOps {
     int (*deployed)(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state);
     /* Where runs of a program wait for workers of this pool; the queue is made if it is new. */
     int64_t (*queue)(TfyCluster *cluster, const char *pool, int64_t program);
+    /* The same for the pool and the needs of a run, whatever its program is. NULL in place of the function: there is one pool. */
+    int64_t (*queue_beside)(TfyCluster *cluster, int64_t run, int64_t program);
     /* A run that nobody owns, and that is ready; its id, which row->id gets. birth: the payload of its InstructionStart, which
      * becomes its first record; NULL: it has none yet. Again, by its uuid: the run that is there. */
     int64_t (*submit)(TfyCluster *cluster, int64_t queue, TfyLogRun *row, const char *birth);

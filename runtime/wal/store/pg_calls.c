@@ -91,6 +91,13 @@ const TfyPgStatement tfy__pg_calls[C_COUNT] = {
                  .what = "make a queue"},
     [C_FIND_QUEUE] = {.text = "SELECT id FROM tfy.queue WHERE pool = $1 AND program = $2::int8 AND needs = '{}'",
                       .what = "find a queue"},
+    [C_BESIDE] = {.text = "INSERT INTO tfy.queue(pool, program, needs) SELECT q.pool, $2::int8, q.needs FROM tfy.run r"
+                          " JOIN tfy.queue q ON q.id = r.queue WHERE r.id = $1"
+                          " ON CONFLICT (pool, program, needs) DO NOTHING",
+                  .what = "make a queue"},
+    [C_FIND_BESIDE] = {.text = "SELECT n.id FROM tfy.run r JOIN tfy.queue q ON q.id = r.queue JOIN tfy.queue n ON"
+                               " (n.pool, n.program, n.needs) = (q.pool, $2::int8, q.needs) WHERE r.id = $1",
+                       .what = "find a queue"},
     [C_NUMBER] =
         {.text = "SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')), (SELECT id FROM tfy.run WHERE uuid = $1)",
          .what = "number a run"},

@@ -22,6 +22,8 @@ typedef enum Call {
     C_DEPLOYED,
     C_QUEUE,
     C_FIND_QUEUE,
+    C_BESIDE,
+    C_FIND_BESIDE,
     C_NUMBER,
     C_SUBMIT,
     C_RECORD,

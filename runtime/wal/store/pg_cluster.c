@@ -388,6 +388,15 @@ static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
     return call_word(self, true);
 }
 
+/* Of a run that was imported when it had ended, nobody knows a pool. */
+static int64_t queue_beside(TfyCluster *cluster, int64_t run, int64_t program)
+{
+    PgCluster *self = inside(cluster);
+    for (int i = C_BESIDE; i <= C_FIND_BESIDE; i++) WORDS(add(self, (Call)i), run, program);
+    const int64_t beside = call_word(self, true);
+    return beside == TFY_E_ABSENT ? queue(cluster, "default", program) : beside;
+}
+
 /* The number of the run to be; or, with *known, that of the run that has its uuid. */
 static int64_t number_of(PgCluster *self, const uint8_t uuid[16], bool *known)
 {
@@ -701,6 +710,7 @@ static const TfyClusterOps ops = {
     .deploy = deploy,
     .deployed = deployed,
     .queue = queue,
+    .queue_beside = queue_beside,
     .submit = submit,
     .number = number,
     .claim = claim,
