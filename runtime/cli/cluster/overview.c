@@ -85,9 +85,10 @@ static void print_programs(const json_t *programs)
     size_t i;
     const json_t *one;
     if (!json_array_size(programs)) return;
-    printf("\n%-16s  %-12s  %7s\n", "DEPLOYED", "VERSION", "WORKERS");
-    json_array_foreach(programs, i, one) printf("%-16s  %-12.*s  %7lld\n", text_or(one, "program"), version_width(one),
-                                                text_or(one, "version"), tfy__json_number(one, "workers"));
+    printf("\n%-16s  %-12s  %7s  %7s\n", "DEPLOYED", "VERSION", "SHARE", "WORKERS");
+    json_array_foreach(programs, i, one)
+        printf("%-16s  %-12.*s  %6.4g%%  %7lld\n", text_or(one, "program"), version_width(one), text_or(one, "version"),
+               json_number_value(json_object_get(one, "percent")), tfy__json_number(one, "workers"));
 }
 
 /* ---- what nobody does ---- */

@@ -78,8 +78,9 @@
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server or on PostgreSQL",          \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true,                \
         .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY) | MORE(START_AFTER), .shared = true)                          \
-    ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server or on PostgreSQL have this version of a program",      \
-        OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1, .shared = true)                                   \
+    ROW(deploy, "deploy", "FILE.tfy|NAME@VERSION",                                                                     \
+        "let new runs on a server or on PostgreSQL have this version of a program",                                    \
+        OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1, .more = MORE(SHARE), .shared = true)              \
     ROW(drain, "drain", "", "end a server once the tools under way have finished", OPT(DB) | OPT(SERVER), 0, 0)        \
     ROW(token, "token", "create|list|revoke|login [NAME]",                                                             \
         "say who may come to a server, and with which roles; login prints an address for a browser",                   \
