@@ -163,7 +163,7 @@ static int status_of(Child *child, int code)
     if (code != TFY_E_NOMEM) child->page->executes = 0; /* no run is to blame */
     if (code != TFY_E_STATE && code != 0) {
         tfy__worker_say("%s", tfy__failure(child->loop));
-        return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : EXIT_WAITING;
+        return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : code == TFY_E_IO ? EXIT_LOG : EXIT_WAITING;
     }
     char *calls = tfy__under_way(child->loop);
     if (calls) tfy__worker_say("%s did not finish in time and is ended", calls);

@@ -308,7 +308,8 @@ static void say_end(const Slot *slot)
         tfy__worker_say("the process of %.*s was killed (%s); it is started again", len, slot->program,
                         strsignal(WTERMSIG(slot->status)));
     else
-        tfy__worker_say("the process of %.*s has ended; it is started again", len, slot->program);
+        tfy__worker_say("the process of %.*s has ended with status %d; it is started again", len, slot->program,
+                        WEXITSTATUS(slot->status));
 }
 
 /* A program that cannot be opened, or a database that is not there: nothing that starting again would change. */

@@ -265,11 +265,33 @@ static int take_answer(TfyPgLink *link, int number, TfyPgResult *result, TfyPgSe
     return code;
 }
 
-/* An error before says that the transaction did not happen. */
-static int lost_in_answers(TfyPgLink *link, int code)
+/* The first error of what was sent together. */
+typedef struct First {
+    int code; /* 0: there was none */
+    char state[TFY_PG_STATE_BYTES], error[sizeof((TfyPgLink *)NULL)->error];
+} First;
+
+static void note_first(const TfyPgLink *link, First *first, int code)
+{
+    if (first->code || !code) return;
+    first->code = code;
+    memcpy(first->state, link->state, sizeof first->state);
+    memcpy(first->error, link->error, sizeof first->error);
+}
+
+static void recall_first(TfyPgLink *link, const First *first)
+{
+    memcpy(link->state, first->state, sizeof first->state);
+    memcpy(link->error, first->error, sizeof first->error);
+}
+
+/* An error before says that the transaction did not happen, and is what is said of it. */
+static int lost_in_answers(TfyPgLink *link, const First *first)
 {
     lose(link, 0, "the database's answer cannot be read");
-    return code ? code : TFY_STORE_UNKNOWN;
+    if (!first->code) return TFY_STORE_UNKNOWN;
+    recall_first(link, first);
+    return first->code;
 }
 
 static int take_answers(TfyPgLink *link, TfyPgSee *see, void *state)
@@ -277,24 +299,23 @@ static int take_answers(TfyPgLink *link, TfyPgSee *see, void *state)
     int64_t until_ms = tfy__steady_ms() + link->patience_ms;
     const int count = link->queued;
     TfyPgResult *result = NULL;
-    int code = 0;
+    First first = {0};
     for (int i = 0; i < count; i++) {
-        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, code);
-        if (!result) return lost_in_answers(link, code);
-        const int said = take_answer(link, i, result, code ? NULL : see, state);
-        code = code ? code : said;
-        if (!link->conn) return code;
-        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, code);
+        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, &first);
+        if (!result) return lost_in_answers(link, &first);
+        note_first(link, &first, take_answer(link, i, result, first.code ? NULL : see, state));
+        if (!link->conn) return lost_in_answers(link, &first);
+        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, &first);
         if (!result) continue;
         link->api->clear(result);
-        return lost_in_answers(link, code);
+        return lost_in_answers(link, &first);
     }
-    if (!next_answer(link, &until_ms, &result) || !result) return lost_in_answers(link, code);
+    if (!next_answer(link, &until_ms, &result) || !result) return lost_in_answers(link, &first);
     const bool in_step = link->api->resultStatus(result) == TFY_PG_SYNC;
     link->api->clear(result);
-    if (!in_step || !link->api->exitPipelineMode(link->conn)) return lost_in_answers(link, code);
+    if (!in_step || !link->api->exitPipelineMode(link->conn)) return lost_in_answers(link, &first);
     link->queued = 0;
-    return code;
+    return first.code;
 }
 
 static int send_queued(TfyPgLink *link, TfyPgSee *see, void *state)
@@ -311,15 +332,17 @@ int tfy__pg_sync(TfyPgLink *link, TfyPgSee *see, void *state)
 {
     if (!link->conn) return TFY_STORE_AWAY;
     const int code = send_queued(link, see, state);
-    if (!link->conn || link->api->transactionStatus(link->conn) != TFY_PG_IN_FAILED) return code;
+    if (!link->conn) return code;
+    const int status = link->api->transactionStatus(link->conn);
+    if (status == TFY_PG_IDLE || status == TFY_PG_IN_TRANSACTION) return code;
     /* A failed transaction stays open until it is rolled back. */
     const int failed_at = link->failed_at;
-    char kept[sizeof link->error];
-    memcpy(kept, link->error, sizeof kept);
+    First kept = {0};
+    note_first(link, &kept, code);
     int rolled = tfy__pg_queue_text(link, "ROLLBACK", "roll back");
     if (!rolled) rolled = send_queued(link, NULL, NULL);
     if (rolled) tfy__pg_link_drop(link);
-    memcpy(link->error, kept, sizeof kept);
+    if (code) recall_first(link, &kept);
     link->failed_at = failed_at;
     return code;
 }

@@ -39,6 +39,7 @@ static void close_store(TfyStore *store, bool clean)
     for (int i = 0; i < PG_COLUMNS; i++) tfy__pg_column_free(&self->pack.columns[i]);
     tfy__pg_address_free(&self->address);
     tfy__pg_forget_tails(self);
+    tfy__pg_forget_written(self);
     free(self->leaving.items);
     free(self->stayed);
     free(self);
