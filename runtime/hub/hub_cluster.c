@@ -655,6 +655,7 @@ static int join(TfyHub *hub, TfyStore **store, char *error_text)
 /* In the thread that writes the log. A process whose end has begun does not go on as if it had a lease. */
 static void renewed(TfyHub *hub, int64_t sent_ns)
 {
+    if (hub->acknowledged) *hub->acknowledged = *hub->acknowledged + 1;
     if (!inside(hub)->open.leased) return;
     const int code = tfy__lease_renew(sent_ns, hub->lease_ms);
     if (code >= 0) return;

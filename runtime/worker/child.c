@@ -120,6 +120,7 @@ static int open_session(Child *child)
     if (!code) code = tfy__hub_cluster_open(&child->hub, &open, child->error);
     if (code) return code;
     child->hub->executes = &child->page->executes;
+    child->hub->acknowledged = &child->page->acknowledged;
     const int len = snprintf(line, sizeof line, "%lld\n", (long long)child->hub->session);
     return write(child->words->report, line, (size_t)len) == len ? 0 : TFY_E_IO;
 }

@@ -217,12 +217,10 @@ static bool died_of_it(const Slot *slot)
     }
 }
 
-/* The run that it executed as it died of that; 0: none. */
-static int64_t blamed_run(const Slot *slot)
+static TfyChildPage page_of(const Slot *slot)
 {
-    TfyChildPage page = {0};
-    return pread(slot->page, &page, sizeof page, 0) == sizeof page && page.executes && died_of_it(slot) ? page.executes
-                                                                                                        : 0;
+    TfyChildPage page;
+    return pread(slot->page, &page, sizeof page, 0) == sizeof page ? page : (TfyChildPage){0};
 }
 
 void tfy__worker_blame(const TfyBlame *blame)
@@ -262,6 +260,11 @@ static bool speak_for(Worker *worker, const Dead *dead)
     cluster->blame = on_blame;
     cluster->blame_state = &ended;
     const int code = tfy__end_finished(cluster, &dead->end);
+    if (cluster->lost)
+        tfy__worker_say(
+            "the database has lost acknowledged commits of session %lld: %u of its runs are held: 'tfy ps --state "
+            "held' lists them, and 'tfy release RUN' continues one",
+            (long long)dead->end.session, cluster->lost);
     cluster->ops->close(cluster);
     return code >= 0;
 }
@@ -286,10 +289,12 @@ static int64_t speak_due(Worker *worker)
 static void end_session(Worker *worker, Slot *slot)
 {
     const bool exited = WIFEXITED(slot->status);
+    const TfyChildPage page = page_of(slot);
     const Dead dead = {{.session = slot->session,
                         .why = exited ? "its process has ended" : "its process was killed",
                         .in_order = exited && WEXITSTATUS(slot->status) == EXIT_DONE,
-                        .blamed = blamed_run(slot)},
+                        .blamed = died_of_it(slot) ? page.executes : 0,
+                        .acknowledged = page.acknowledged},
                        slot};
     if (speak_for(worker, &dead) || worker->dead_count == 2 * TFY_WORKER_PROGRAMS) return;
     worker->dead[worker->dead_count++] = dead;

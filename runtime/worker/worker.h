@@ -29,7 +29,8 @@ enum {
 
 /* What a child writes for its worker. */
 typedef struct TfyChildPage {
-    volatile int64_t executes; /* row id of a run; 0: none */
+    volatile int64_t executes;     /* row id of a run; 0: none */
+    volatile int64_t acknowledged; /* commits of its session */
 } TfyChildPage;
 
 /* What the command line says. Strings are those of argv. */

@@ -545,9 +545,8 @@ def standby_that_nobody_waits_for(trial):
     wait_for(lambda: east.sessions(), 40, "east works")
 
 
-@scenario(failovers=1)
-def standby_that_lost_commits(trial):
-    """An asynchronous one, whose sender had stopped, takes over from a database that may lose what it has acknowledged."""
+def lose_commits(trial, away_s, saying):
+    """An asynchronous standby, whose sender had stopped, takes over from a database that may lose what it has acknowledged."""
     standby = Postgres(os.path.join(trial.directory, "pg2"))
     trial.others.append(standby)
     trial.lossy = True
@@ -564,6 +563,7 @@ def standby_that_lost_commits(trial):
     wait_for(lambda: len([line for line in trial.ledger()[before:] if line.word == "begin"]) >= 6, 20, "more tools begin")
     trial.server.process.send_signal(signal.SIGQUIT)
     os.kill(sender, signal.SIGKILL)
+    trial.sleep(away_s)
     fail_over(trial)
 
     def held():
@@ -574,7 +574,7 @@ def standby_that_lost_commits(trial):
         trial.wrong.append(("lost", "runs of which records were lost are not held: %s" % trial.server.rows("select uuid, owner, held from tfy.run")))
     with open(east.log) as log:
         text = log.read()
-    for words in ("has lost acknowledged commits: session 1 has had ", "3 of its runs are held", "has ended with status 74"):
+    for words in saying + ["3 of its runs are held"]:
         if text.count(words) != 1:
             trial.wrong.append(("lost", "east has said '%s' %d times" % (words, text.count(words))))
     twice = [key for key, count in collections.Counter(line.key for line in trial.ledger() if line.word == "begin").items() if count > 1]
@@ -584,6 +584,17 @@ def standby_that_lost_commits(trial):
         done = trial.tfy("release", run)
         if not done or done.returncode != 0:
             trial.wrong.append(("lost", "a run is not released: %s" % (done and done.stderr)))
+
+
+@scenario(failovers=1)
+def standby_that_lost_commits(trial):
+    lose_commits(trial, 0, ["has lost acknowledged commits: session 1 has had ", "has ended with status 74"])
+
+
+@scenario(failovers=1)
+def standby_that_lost_commits_of_the_dead(trial):
+    """It takes over when the lease has ended, so the worker has to find out."""
+    lose_commits(trial, LEASE_S + 1, ["has lost acknowledged commits of session 1: ", "was killed, as at the end of a lease"])
 
 
 @scenario()

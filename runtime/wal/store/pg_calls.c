@@ -53,16 +53,19 @@ const TfyPgStatement tfy__pg_calls[C_COUNT] = {
                   .what = "read sessions"},
     [C_HURRY] = {.text = "SELECT set_config('lock_timeout', '500ms', true)", .what = "set up a transaction"},
     /* Waits for commits and claims of the session that are under way. */
-    [C_END] = {.text =
-                   "WITH e AS (UPDATE tfy.session SET state = $5::int8, ended = " NOW_MS ","
-                   " ended_by = nullif($3::int8, 0), why = $4 WHERE id = ANY(ARRAY(SELECT id FROM tfy.session"
-                   " WHERE id = $1 AND state = 0 AND beat = $2 FOR UPDATE)) RETURNING id),"
-                   " b AS (UPDATE tfy.run SET owner = NULL, due = 0, crashes = crashes + 1, solo = true,"
-                   " held = CASE WHEN crashes + 1 >= 3 THEN coalesce(held, 'poison') ELSE held END"
-                   " WHERE id = $6 AND owner = (SELECT id FROM e)"
-                   " RETURNING id, uuid, crashes, vain, held IS NOT NULL AS is_held)"
-                   " SELECT b.id, b.uuid, b.crashes::int8, b.vain::int8, b.is_held::int4 FROM e LEFT JOIN b ON true",
-               .what = "end a session"},
+    [C_END] =
+        {.text = "WITH e AS (UPDATE tfy.session SET state = $5::int8, ended = " NOW_MS ","
+                 " ended_by = nullif($3::int8, 0), why = $4 WHERE id = ANY(ARRAY(SELECT id FROM tfy.session"
+                 " WHERE id = $1 AND state = 0 AND beat = $2 FOR UPDATE)) RETURNING id),"
+                 " b AS (UPDATE tfy.run SET owner = NULL, due = 0, crashes = crashes + 1, solo = true,"
+                 " held = CASE WHEN crashes + 1 >= 3 THEN coalesce(held, 'poison') ELSE held END"
+                 " WHERE id = $6 AND owner = (SELECT id FROM e) AND $7 <= $2"
+                 " RETURNING id, uuid, crashes, vain, held IS NOT NULL AS is_held),"
+                 " l AS (UPDATE tfy.run SET held = 'lost' WHERE $7 > $2 AND id = ANY(ARRAY(SELECT id FROM tfy.run WHERE"
+                 " owner = (SELECT id FROM e) AND state < 12 AND held IS NULL ORDER BY id FOR UPDATE)) RETURNING 1)"
+                 " SELECT b.id, b.uuid, b.crashes::int8, b.vain::int8, b.is_held::int4, (SELECT count(*) FROM l)"
+                 " FROM e LEFT JOIN b ON true",
+         .what = "end a session"},
     [C_CUT] = {.text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
                        " AND pid <> pg_backend_pid()",
                .what = "end the connections of a session"},

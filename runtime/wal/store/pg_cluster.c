@@ -22,7 +22,8 @@ enum {
     QUEUES_TOLD = 32,
     STATE_DONE = 8,
     STATE_ENDED = 9,
-    FREED_QUEUE = 5
+    FREED_QUEUE = 5, /* columns of answers */
+    LOST_COUNT = 5
 };
 
 typedef struct PgCluster {
@@ -251,12 +252,13 @@ static int end_once(PgCluster *self, const TfySessionEnd *end)
     TfyPgAsk *ask = add(self, C_END);
     WORDS(ask, end->session, end->beat, end->by);
     ask_text(ask, end->why);
-    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed);
+    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed, end->acknowledged);
     const int code = send(self, true, &result);
     self->count = 0;
     if (code) return told(self, code);
     const int found = self->link.api->ntuples(result);
     if (found) tell_blame(self, result, 0);
+    if (found) self->base.lost += (uint32_t)tfy__pg_word(self->link.api, result, 0, LOST_COUNT);
     self->link.api->clear(result);
     return found;
 }
