@@ -489,6 +489,7 @@ static int64_t observe(HubCluster *self)
     int count =
         code ? 0 : tfy__observer_see(&self->observer, living.items, living.count, clock_ms(self), late, LATE_MOST);
     free(living.items);
+    if (self->cluster->outdated && self->open.outdated) self->open.outdated(self->open.state);
     if (count < 0) code = count;
     for (int i = 0; !code && i < count; i++) code = end_session(self, &late[i]);
     return code ? code : jittered(self, tfy__observer_pause_ms(&self->observer));

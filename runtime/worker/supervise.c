@@ -256,7 +256,8 @@ static bool speak_for(Worker *worker, const Dead *dead)
     Ended ended = {worker, dead->slot};
     char error[TFY_ERROR_TEXT] = "";
     TfyCluster *cluster;
-    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db}, error) != 0) return false;
+    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db, .newer = true}, error) != 0)
+        return false;
     cluster->blame = on_blame;
     cluster->blame_state = &ended;
     const int code = tfy__end_finished(cluster, &dead->end);
@@ -286,13 +287,20 @@ static int64_t speak_due(Worker *worker)
     return left ? SPEAK_MS : -1;
 }
 
+/* As it was told to. */
+static bool ended_in_order(const Slot *slot)
+{
+    const int status = WIFEXITED(slot->status) ? WEXITSTATUS(slot->status) : -1;
+    return status == EXIT_DONE || status == TFY_CHILD_OUTDATED;
+}
+
 static void end_session(Worker *worker, Slot *slot)
 {
     const bool exited = WIFEXITED(slot->status);
     const TfyChildPage page = page_of(slot);
     const Dead dead = {{.session = slot->session,
                         .why = exited ? "its process has ended" : "its process was killed",
-                        .in_order = exited && WEXITSTATUS(slot->status) == EXIT_DONE,
+                        .in_order = ended_in_order(slot),
                         .blamed = died_of_it(slot) ? page.executes : 0,
                         .acknowledged = page.acknowledged},
                        slot};
@@ -338,18 +346,21 @@ static void plan_again(Slot *slot)
 static bool is_unfinished(const Slot *slot)
 {
     if (!slot->session) return false;
-    return WIFSIGNALED(slot->status) ? WTERMSIG(slot->status) != SIGTERM : WEXITSTATUS(slot->status) != 0;
+    return WIFSIGNALED(slot->status) ? WTERMSIG(slot->status) != SIGTERM : !ended_in_order(slot);
 }
 
 /* It is reaped, and its pipe has ended: so has all that could write to it. */
 static void bury(Worker *worker, Slot *slot)
 {
-    const bool in_order = WIFEXITED(slot->status) && WEXITSTATUS(slot->status) == EXIT_DONE;
+    const bool in_order = ended_in_order(slot), outdated = in_order && WEXITSTATUS(slot->status) != EXIT_DONE;
     slot->wanted = false; /* unless the end of the session or other children say otherwise */
     if (slot->session && slot->watchers == slot->ended) end_session(worker, slot);
     close(slot->page);
     slot->pid = 0;
-    if (worker->stops) {
+    if (outdated && !worker->stops) {
+        worker->stops = true;
+        worker->status = EXIT_DATA;
+    } else if (worker->stops) {
         if (is_unfinished(slot)) worker->status = EXIT_WAITING;
     } else if (slot->solo && in_order) {
         slot->again_ms = 0;

@@ -24,7 +24,8 @@
 enum {
     TFY_WORKER_PROGRAMS = 32,
     TFY_CHILD_SOLO = 'S',  /* a run waits for a child of its own */
-    TFY_CHILD_STARVED = 12 /* the exit status of a child whose memory ran out */
+    TFY_CHILD_STARVED = 12, /* the exit status of a child whose memory ran out … */
+    TFY_CHILD_OUTDATED = 13 /* … and of one that has drained, since the database's tables are for newer programs */
 };
 
 /* What a child writes for its worker. */

@@ -1,4 +1,4 @@
-/* database.c: tfy db create and tfy db check: the tables in a database of PostgreSQL, and whether it can be used. */
+/* database.c: tfy db create, check, upgrade and adopt: the tables in a database of PostgreSQL, and whether it can be used. */
 #include "cli/cluster/cluster.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
@@ -13,6 +13,7 @@
 #include "wal/store/pg_address.h"
 #include "wal/store/pg_cluster.h"
 #include "wal/store/pg_about.h"
+#include "wal/store/pg_format.h"
 #include "wal/store/pg_schema.h"
 
 enum { ROOM_LEAST = 1000000 /* of runs that still fit, before a warning */ };
@@ -159,4 +160,45 @@ int tfy__cmd_db_check(const TfyArgs *args)
     const int said = say_check(args, &check);
     json_decref(check.living);
     return tfy__flush_stdout(said);
+}
+
+/* ---- upgrade and adopt ---- */
+
+/* Also a database that is not as it has to be. */
+static int refused(int code, const char *error)
+{
+    return tfy__fail(code == TFY_E_STATE ? EXIT_DATA : tfy__exit_status(code), "%s", error);
+}
+
+int tfy__cmd_db_upgrade(const TfyArgs *args)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int64_t from = 0;
+    const int status = read_address(args->words[0]);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__pg_upgrade(args->words[0], &from, error);
+    if (code) return refused(code, error);
+    if (from == TFY_PG_FORMAT)
+        printf("the tables have format %d already\n", TFY_PG_FORMAT);
+    else
+        printf("the tables had format %" PRId64 ", and have format %d now\n", from, TFY_PG_FORMAT);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+int tfy__cmd_db_adopt(const TfyArgs *args)
+{
+    char error[TFY_ERROR_TEXT] = "", db[37];
+    TfyPgAdopted adopted;
+    const int status = read_address(args->words[0]);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__pg_adopt(args->words[0], &adopted, error);
+    if (code) return refused(code, error);
+    tfy__uuid_text(adopted.db, db);
+    if (args->option[OPT_JSON])
+        tfy__report_print(json_pack("{s:s,s:I,s:I}", "db", db, "sessions", adopted.sessions, "runs", adopted.runs), 2);
+    else
+        printf(
+            "the database is %s now; %" PRId64 " session%s ended, and %" PRId64 " run%s that they had can be claimed\n",
+            db, adopted.sessions, adopted.sessions == 1 ? " is" : "s are", adopted.runs, adopted.runs == 1 ? "" : "s");
+    return tfy__flush_stdout(EXIT_DONE);
 }

@@ -161,6 +161,7 @@ struct TfyCluster {
     /* What the end of a session told of its runs, after the call that did it; NULL: nobody wants to know. */
     void (*blame)(void *state, const TfyBlame *blame);
     void *blame_state;
+    bool outdated; /* the tables have a format for newer programs, as see_living has found */
     uint32_t lost; /* runs that calls of end_session have held, since they may have lost records */
 };
 

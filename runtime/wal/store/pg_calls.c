@@ -11,10 +11,12 @@
 /* A subquery that locks is an array, so that it is done once whatever the plan. */
 #define CLAIM(which_)                                                                                                  \
     {                                                                                                                  \
-        .text = "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE" \
-                " queue = $2::int8 AND due = 0 AND " NOBODY_S UNPAUSED(                                                \
-                    "$2") " AND " which_ " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"                            \
-                          " RETURNING id, claims, mail",                                                               \
+        .text =                                                                                                        \
+            "UPDATE tfy.run SET owner = $1, claims = greatest(claims,"                                                 \
+            " (SELECT least_claims FROM tfy.meta WHERE id = 1)) + 1 WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE" \
+            " queue = $2::int8 AND due = 0 AND " NOBODY_S UNPAUSED(                                                    \
+                "$2") " AND " which_ " ORDER BY rank LIMIT $3 FOR UPDATE SKIP LOCKED))"                                \
+                      " RETURNING id, claims, mail",                                                                   \
         .what = "claim runs"                                                                                           \
     }
 
@@ -49,7 +51,8 @@ const TfyPgStatement tfy__pg_calls[C_COUNT] = {
                             " AND coalesce(state, 'streaming') IN ('streaming', 'catchup')"
                             " AND current_setting('synchronous_standby_names') = ''",
                     .what = "look for standbys"},
-    [C_LIVING] = {.text = "SELECT id, beat, lease_ms FROM tfy.session WHERE state = 0 ORDER BY id",
+    [C_LIVING] = {.text = "SELECT id, beat, lease_ms, (SELECT reads_from FROM tfy.meta WHERE id = 1)"
+                          " FROM tfy.session WHERE state = 0 ORDER BY id",
                   .what = "read sessions"},
     [C_HURRY] = {.text = "SELECT set_config('lock_timeout', '500ms', true)", .what = "set up a transaction"},
     /* Waits for commits and claims of the session that are under way. */

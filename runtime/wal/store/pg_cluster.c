@@ -214,6 +214,7 @@ static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
     add(self, C_LIVING);
     int code = call(self, false, &result);
     if (code) return code;
+    if (api->ntuples(result)) cluster->outdated = tfy__pg_word(api, result, 0, 3) > TFY_PG_FORMAT;
     for (int i = 0; !code && i < api->ntuples(result); i++) {
         const TfyLiving living = {.session = tfy__pg_word(api, result, i, 0),
                                   .beat = tfy__pg_word(api, result, i, 1),
@@ -730,6 +731,7 @@ static int open_link(PgCluster *self, const TfyPgOpen *open, char *error_text)
                         .address = &self->address,
                         .statements = tfy__pg_calls,
                         .statement_count = C_COUNT,
+                        .newer = open->newer,
                         .patience_ms = open->lease_ms ? open->lease_ms / 3 : PATIENCE_MS};
     int code = link->api ? 0 : tfy__pg_api(&link->api, error_text);
     if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);

@@ -407,7 +407,8 @@ static int take_meta(TfyPgLink *link, TfyPgResult *result)
     const int64_t format = tfy__pg_word(api, result, 0, 0), reads_from = tfy__pg_word(api, result, 0, 1);
     char text[80];
     snprintf(text, sizeof text, "%lld; this is a program for format %d", (long long)format, TFY_PG_FORMAT);
-    if (reads_from > TFY_PG_FORMAT) return fail(link, TFY_E_DATA, "the database's tables have format ", text);
+    if (reads_from > TFY_PG_FORMAT && !link->newer)
+        return fail(link, TFY_E_DATA, "the database's tables have format ", text);
     if (format < TFY_PG_FORMAT)
         return fail(link, TFY_E_DATA, "run `tfy db upgrade`: the database's tables have format ", text);
     if (link->known && memcmp(db, link->db, sizeof db) != 0)

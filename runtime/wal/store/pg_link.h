@@ -25,7 +25,7 @@
 
 #define TFY_PG_AGAIN (-120)
 
-enum { TFY_PG_FORMAT = 1 /* of the tables; meta.format */, TFY_PG_STATE_BYTES = 6 };
+enum { TFY_PG_FORMAT = 2 /* of the tables; meta.format */, TFY_PG_STATE_BYTES = 6 };
 
 /* A statement that is prepared in each connection. A plan that is kept must be right for any number of rows in its arrays and in
  * the tables: so such a statement looks up each row by itself, by a subquery or a list of ids. Those that join an array with a
@@ -43,6 +43,7 @@ typedef struct TfyPgLink {
     int statement_count;
     int64_t patience_ms; /* how long answers may take */
     bool bare;           /* the database has no tables yet */
+    bool newer;          /* its tables may be for newer programs */
     TfyPgConn *conn;     /* NULL: there is none */
     uint8_t db[16];      /* the database's id */
     bool known;          /* db was read */
