@@ -85,9 +85,12 @@ static int report(const TfyArgs *args, const char *run, bool live)
     } else {
         puts(run);
         say_doubts(doubts, command, run);
-        tfy__say("forked; %s: %s resume %s",
-                 live ? "when the process that has the database has ended, continue with" : "continue with", command,
-                 run);
+        if (tfy__db_is_shared(args))
+            tfy__say("forked; a worker continues it");
+        else
+            tfy__say("forked; %s: %s resume %s",
+                     live ? "when the process that has the database has ended, continue with" : "continue with",
+                     command, run);
     }
     json_decref(doubts);
     tfy__history_free(history);

@@ -1,5 +1,6 @@
 /* database.c: tfy db create, check, upgrade and adopt: the tables in a database of PostgreSQL, and whether it can be used. */
 #include "cli/cluster/cluster.h"
+#include "cli/cluster/doctor.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 
@@ -15,8 +16,6 @@
 #include "wal/store/pg_about.h"
 #include "wal/store/pg_format.h"
 #include "wal/store/pg_schema.h"
-
-enum { ROOM_LEAST = 1000000 /* of runs that still fit, before a warning */ };
 
 /* ---- create ---- */
 
@@ -121,18 +120,10 @@ static void print_json(Check *check)
     tfy__report_print(report, 2);
 }
 
-static void warn(const TfyPgAbout *about)
+static void say(void *state, const char *text)
 {
-    if (!about->cleaned)
-        tfy__say("autovacuum is turned off, in the server or for a table of schema tfy: tables grow, and claims become "
-                 "slow; turn autovacuum and track_counts on");
-    if (about->room < ROOM_LEAST)
-        tfy__say("only %" PRId64
-                 " more runs fit into the partitions of table tfy.record: a worker that owns the tables makes "
-                 "the next one",
-                 about->room);
-    if (!about->synced)
-        tfy__say("fsync is turned off: acknowledged steps are lost if the server's machine stops; turn it on");
+    (void)state;
+    tfy__say("%s", text);
 }
 
 static int say_check(const TfyArgs *args, Check *check)
@@ -141,7 +132,7 @@ static int say_check(const TfyArgs *args, Check *check)
         print_json(check);
     else
         print_text(check);
-    warn(&check->about);
+    tfy__cluster_advise(&check->about, say, NULL);
     return check->code ? tfy__fail(tfy__exit_status(check->code), "%s", check->error) : EXIT_DONE;
 }
 

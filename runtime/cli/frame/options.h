@@ -186,6 +186,7 @@
     O(MANY, "many", "FILE", "start a run for each line, which has its parameters as a JSON object; - reads standard input") \
     O(START_AFTER, "after", "RUN", "begin when this run has ended; may be given several times")                          \
     O(PRIORITY, "priority", "N", "go before 64 times N runs that were started before (else 0; below 0: behind them)")  \
+    O(SHARE, "share", "PERCENT", "how many of 100 new runs get this version (else all)")                                 \
     O(PAUSE_POOL, "pool", "NAME", "only the queues of this pool (else of all pools)")                                    \
     O(WORKER_NAME, "name", "NAME", "what the worker is called in records and lists (else the machine's name)")         \
     O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")                \

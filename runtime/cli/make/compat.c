@@ -3,6 +3,7 @@
  * the layouts refuse is refused (tfy__move_fits), and the new program itself is asked about the rest. It replays these
  * runs, and writes nothing. */
 #include "base/grow.h"
+#include "cli/cluster/copy.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/make/compile.h"
@@ -164,13 +165,26 @@ static int compile_new(const Question *question, char **program)
     return tfy__compile(&file, program);
 }
 
+/* The program opens files alone: runs of PostgreSQL are copied into one. *path: malloc'ed. */
+static int file_of(const Question *question, Live *const *batch, int count, char **path)
+{
+    const char *runs[RUNS_PER_TRIAL];
+    for (int i = 0; i < count; i++) runs[i] = batch[i]->uuid;
+    if (tfy__db_is_shared(question->args)) return tfy__runs_copy(question->args, runs, (uint32_t)count, path);
+    *path = strdup(tfy__db_path(question->args));
+    return *path ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
 /* Replaces the process by the program, which says what `resume --with` would say; its stdout is `out`. */
 static int exec_trial(const Question *question, const char *program, Live *const *batch, int count, int out)
 {
+    char *path;
+    const int status = file_of(question, batch, count, &path);
+    if (status != EXIT_DONE) return status;
     char *words[RUNS_PER_TRIAL + 3];
     for (int i = 0; i < count; i++) words[i] = batch[i]->uuid;
     if (dup2(out, STDOUT_FILENO) < 0 || asprintf(&words[count], "--with=%s", question->new.word) < 0 ||
-        asprintf(&words[count + 1], "--db=%s", tfy__db_path(question->args)) < 0)
+        asprintf(&words[count + 1], "--db=%s", path) < 0)
         return tfy__fail(EXIT_BUG, "memory ran out");
     words[count + 2] = (char[]){"--dry-run"};
     return tfy__exec_program(program, "resume", words, count + 3);

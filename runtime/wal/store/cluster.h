@@ -107,10 +107,18 @@ typedef struct TfyClusterOps {
     int64_t (*keep_program)(TfyCluster *cluster, const TfyStoreProgram *program);
     /* Lets new runs of this name have a program that is kept, instead of the one that they had. 1; 0: they have it already. */
     int (*deploy)(TfyCluster *cluster, const char *name, int64_t program);
-    /* Shows the program that new runs of this name have. TFY_E_ABSENT: there is none. */
+    /* Lets so many of 100 new runs of this name have a program that is kept, and the others what they had, which shrinks in
+     * proportion. 1. NULL in place of the function: a name has one program. */
+    int (*deploy_share)(TfyCluster *cluster, const char *name, int64_t program, int percent);
+    /* Shows the program that a new run of this name has; of several, a random one by their shares. TFY_E_ABSENT: there is none. */
     int (*deployed)(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state);
+    /* Shows the program that is kept whose hash begins so, in hexadecimal digits. TFY_E_ABSENT; TFY_E_INVALID: there are several.
+     * NULL in place of the function: nobody asks. */
+    int (*find_program)(TfyCluster *cluster, const char *hash, TfySeeProgram *see, void *state);
     /* Where runs of a program wait for workers of this pool; the queue is made if it is new. */
     int64_t (*queue)(TfyCluster *cluster, const char *pool, int64_t program);
+    /* The same for the pool and the needs of a run, whatever its program is. NULL in place of the function: there is one pool. */
+    int64_t (*queue_beside)(TfyCluster *cluster, int64_t run, int64_t program);
     /* A run that nobody owns, and that is ready; its id, which row->id gets. birth: the payload of its InstructionStart, which
      * becomes its first record; NULL: it has none yet. Again, by its uuid: the run that is there. */
     int64_t (*submit)(TfyCluster *cluster, int64_t queue, TfyLogRun *row, const char *birth);

@@ -89,14 +89,35 @@ const TfyPgStatement tfy__pg_calls[C_COUNT] = {
     [C_DEPLOY] = {.text = "INSERT INTO tfy.deployment(name, program, share) VALUES ($1, $2::int8, 100)"
                           " ON CONFLICT (name, program) DO NOTHING RETURNING 1",
                   .what = "deploy a program"},
+    /* Shares are weights: those of the others together are what is left of a million. */
+    [C_YIELD] = {.text =
+                     "UPDATE tfy.deployment d SET share = greatest(1, d.share::int8 * (100 - $3::int8) * 10000 / o.all)"
+                     " FROM (SELECT sum(share) AS all FROM tfy.deployment WHERE name = $1 AND program <> $2::int8) AS o"
+                     " WHERE d.name = $1 AND d.program <> $2::int8",
+                 .what = "let deployments yield"},
+    [C_SHARE] = {.text = "INSERT INTO tfy.deployment(name, program, share) VALUES ($1, $2::int8, $3::int8 * 10000)"
+                         " ON CONFLICT (name, program) DO UPDATE SET share = EXCLUDED.share RETURNING 1",
+                 .what = "deploy a program"},
+    /* One of those that share the name; each is the least of these numbers as often as its share says. */
     [C_DEPLOYED] = {.text = "SELECT p.id::int8, p.hash, p.tfyc, p.source, p.layout, p.sum FROM tfy.deployment d"
-                            " JOIN tfy.program p ON p.id = d.program WHERE d.name = $1",
+                            " JOIN tfy.program p ON p.id = d.program WHERE d.name = $1"
+                            " ORDER BY -ln(1 - random()) / d.share LIMIT 1",
                     .what = "find a deployed program"},
+    [C_FIND_PROGRAM] = {.text = "SELECT id::int8, hash, tfyc, source, layout, sum FROM tfy.program"
+                                " WHERE starts_with(encode(hash, 'hex'), $1) LIMIT 2",
+                        .what = "find a program"},
     [C_QUEUE] = {.text = "INSERT INTO tfy.queue(pool, program, needs) VALUES ($1, $2::int8, '{}')"
                          " ON CONFLICT (pool, program, needs) DO NOTHING",
                  .what = "make a queue"},
     [C_FIND_QUEUE] = {.text = "SELECT id FROM tfy.queue WHERE pool = $1 AND program = $2::int8 AND needs = '{}'",
                       .what = "find a queue"},
+    [C_BESIDE] = {.text = "INSERT INTO tfy.queue(pool, program, needs) SELECT q.pool, $2::int8, q.needs FROM tfy.run r"
+                          " JOIN tfy.queue q ON q.id = r.queue WHERE r.id = $1"
+                          " ON CONFLICT (pool, program, needs) DO NOTHING",
+                  .what = "make a queue"},
+    [C_FIND_BESIDE] = {.text = "SELECT n.id FROM tfy.run r JOIN tfy.queue q ON q.id = r.queue JOIN tfy.queue n ON"
+                               " (n.pool, n.program, n.needs) = (q.pool, $2::int8, q.needs) WHERE r.id = $1",
+                       .what = "find a queue"},
     [C_NUMBER] =
         {.text = "SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')), (SELECT id FROM tfy.run WHERE uuid = $1)",
          .what = "number a run"},

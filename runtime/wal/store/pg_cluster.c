@@ -361,21 +361,46 @@ static int damaged_program(PgCluster *self, const char *name)
     return TFY_E_DATA;
 }
 
-static int deployed(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state)
+static int deploy_share(TfyCluster *cluster, const char *name, int64_t program, int percent)
 {
     PgCluster *self = inside(cluster);
+    CHECK(percent > 0 && percent <= 100);
+    add(self, C_DEPLOYER);
+    for (int i = C_YIELD; i <= C_SHARE; i++) {
+        TfyPgAsk *ask = add(self, (Call)i);
+        ask_text(ask, name);
+        WORDS(ask, program, percent);
+    }
+    return call_count(self);
+}
+
+/* Shows the one that the call finds. */
+static int see_program(PgCluster *self, Call statement, const char *name, TfySeeProgram *see, void *state)
+{
     const TfyPgApi *api = self->link.api;
     TfyPgResult *result;
-    ask_text(add(self, C_DEPLOYED), name);
+    ask_text(add(self, statement), name);
     int code = call(self, false, &result);
     if (code) return code;
     TfyStoreProgram row;
     if (!api->ntuples(result))
         code = TFY_E_ABSENT;
+    else if (api->ntuples(result) > 1)
+        code = TFY_E_INVALID;
     else
         code = read_program(self, result, &row) ? see(state, &row) : damaged_program(self, name);
     api->clear(result);
     return code;
+}
+
+static int deployed(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state)
+{
+    return see_program(inside(cluster), C_DEPLOYED, name, see, state);
+}
+
+static int find_program(TfyCluster *cluster, const char *hash, TfySeeProgram *see, void *state)
+{
+    return see_program(inside(cluster), C_FIND_PROGRAM, hash, see, state);
 }
 
 /* ---- queues and runs ---- */
@@ -389,6 +414,15 @@ static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
         WORDS(ask, program);
     }
     return call_word(self, true);
+}
+
+/* Of a run that was imported when it had ended, nobody knows a pool. */
+static int64_t queue_beside(TfyCluster *cluster, int64_t run, int64_t program)
+{
+    PgCluster *self = inside(cluster);
+    for (int i = C_BESIDE; i <= C_FIND_BESIDE; i++) WORDS(add(self, (Call)i), run, program);
+    const int64_t beside = call_word(self, true);
+    return beside == TFY_E_ABSENT ? queue(cluster, "default", program) : beside;
 }
 
 /* The number of the run to be; or, with *known, that of the run that has its uuid. */
@@ -702,8 +736,11 @@ static const TfyClusterOps ops = {
     .free_runs = free_runs,
     .keep_program = keep_program,
     .deploy = deploy,
+    .deploy_share = deploy_share,
     .deployed = deployed,
+    .find_program = find_program,
     .queue = queue,
+    .queue_beside = queue_beside,
     .submit = submit,
     .number = number,
     .claim = claim,
