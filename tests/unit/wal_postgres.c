@@ -688,7 +688,7 @@ static void test_upgrades(void **state)
     int64_t from;
     if (!server.directory[0]) skip();
     assert_true(postgres_fresh(&server, NULL));
-    assert_int_equal(tfy__pg_upgrade(server.address, &from, error), TFY_E_ABSENT);
+    assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), TFY_E_ABSENT);
     assert_true(postgres_fresh(&server, &(TfyPgMake){0}));
     const int64_t tables = postgres_number(&server, TABLES);
     for (int format = 1; format < TFY_PG_FORMAT; format++) {
@@ -699,19 +699,19 @@ static void test_upgrades(void **state)
         if (format == TFY_PG_FORMAT - 1) assert_true(postgres_number(&server, TABLES) != tables);
         /* All or nothing. */
         postgres_do(&server, "ALTER TABLE tfy.meta ADD CHECK (format <> %d)", TFY_PG_FORMAT);
-        assert_int_equal(tfy__pg_upgrade(server.address, &from, error), TFY_E_DATA);
+        assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), TFY_E_DATA);
         assert_int_equal(postgres_number(&server, "SELECT format FROM tfy.meta"), format);
         postgres_do(&server, "ALTER TABLE tfy.meta DROP CONSTRAINT meta_format_check");
-        if (tfy__pg_upgrade(server.address, &from, error)) fail_msg("%s", error);
+        if (tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error)) fail_msg("%s", error);
         assert_int_equal(from, format);
         assert_int_equal(postgres_number(&server, TABLES), tables);
         assert_int_equal(postgres_number(&server, "SELECT lease_ms FROM tfy.session"), 4321);
         assert_int_equal(try_open(server.address, error), 0);
-        assert_int_equal(tfy__pg_upgrade(server.address, &from, error), 0);
+        assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), 0);
         assert_int_equal(from, TFY_PG_FORMAT);
     }
     postgres_do(&server, "UPDATE tfy.meta SET format = 77");
-    assert_int_equal(tfy__pg_upgrade(server.address, &from, error), TFY_E_DATA);
+    assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), TFY_E_DATA);
     assert_non_null(strstr(error, "use a newer Tiffany"));
 }
 

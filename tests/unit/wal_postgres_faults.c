@@ -469,7 +469,7 @@ static void test_codes(void **state)
         {"55P03", TFY_STORE_AWAY, "55P03"},
         {"57014", TFY_STORE_AWAY, "57014"},
         {"25006", TFY_STORE_AWAY, "25006"},
-        {"42501", TFY_E_STATE, "append records"},
+        {"42501", TFY_E_DATA, "may not append records; 'GRANT tfy_worker TO \"tfy\"'"},
         {"42P01", TFY_E_STATE, "42P01"},
         {"23505", TFY_E_DATA, "23505"},
         {"XX001", TFY_E_DATA, "XX001"},

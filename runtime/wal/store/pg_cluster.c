@@ -769,6 +769,7 @@ static int open_link(PgCluster *self, const TfyPgOpen *open, char *error_text)
                         .statements = tfy__pg_calls,
                         .statement_count = C_COUNT,
                         .newer = open->newer,
+                        .needs = TFY_PG_WORKER,
                         .patience_ms = open->lease_ms ? open->lease_ms / 3 : PATIENCE_MS};
     int code = link->api ? 0 : tfy__pg_api(&link->api, error_text);
     if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);

@@ -86,7 +86,7 @@ static int not_as_expected(PgStore *self)
 {
     snprintf(self->base.error, sizeof self->base.error,
              "the database does not %s for session %lld: rows are not as this session has left them",
-             self->writing.whats[self->writing.failed_at], (long long)self->request.hold.session);
+             self->writing.sent[self->writing.failed_at].what, (long long)self->request.hold.session);
     return TFY_E_DATA;
 }
 

@@ -23,7 +23,10 @@ typedef struct Step {
 
 static const Step steps[] = {
     /* Older programs would claim runs under numbers that were given before. */
-    {2, 2, {"ALTER TABLE tfy.meta ADD COLUMN least_claims int4 NOT NULL DEFAULT 0"}},
+    {2,
+     2,
+     {"ALTER TABLE tfy.meta ADD COLUMN least_claims int4 NOT NULL DEFAULT 0",
+      "ALTER TABLE tfy.meta ADD COLUMN roles text", "ALTER VIEW tfy.history SET (security_invoker = true)"}},
 };
 
 static int queue_step(TfyPgLink *link, const Step *step)
@@ -116,6 +119,7 @@ static int reach(Owner *owner, const char *address, char *error_text)
     *owner = (Owner){.error_text = error_text};
     int code = tfy__pg_reach(&owner->link, &owner->address, address, PATIENCE_MS, error_text);
     owner->link.bare = true; /* its tables may be older */
+    owner->link.needs = TFY_PG_OWNER;
     if (!code) code = tfy__pg_link_first(&owner->link, error_text);
     if (!code) code = check_owner(owner);
     return code ? code : read_format(owner);
@@ -137,6 +141,7 @@ static int migrate(Owner *owner)
 {
     TfyPgLink *link = &owner->link;
     int code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
+    if (!code) code = tfy__pg_queue_as_owner(link);
     if (!code) code = queue_lock(link, owner->format);
     if (!code) code = tfy__pg_queue_steps(link, owner->format, TFY_PG_FORMAT);
     if (!code) code = tfy__pg_queue_commit(link);
@@ -147,18 +152,42 @@ static int migrate(Owner *owner)
     return code ? failed(owner, code) : 0;
 }
 
+/* The roles that the database has, or is to have: `prefix`, NULL: as it has; and their rights, which a new version may change. */
+static int give_roles(Owner *owner, const char *prefix, TfyPgRoles *roles)
+{
+    TfyPgLink *link = &owner->link;
+    TfyPgResult *result;
+    char has[TFY_PG_PREFIX_MOST + 1];
+    int code = read_row(owner, "SELECT roles FROM tfy.meta WHERE id = 1", &result);
+    if (code) return code;
+    const bool none = link->api->getisnull(result, 0, 0);
+    snprintf(has, sizeof has, "%s", none ? "tfy" : link->api->getvalue(result, 0, 0));
+    link->api->clear(result);
+    code = tfy__pg_make_roles(link, prefix ? prefix : has, roles);
+    if (!code && !roles->missing) {
+        code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
+        if (!code) code = tfy__pg_queue_as_owner(link);
+        if (!code) code = tfy__pg_queue_grants(link, roles);
+        if (!code) code = tfy__pg_queue_commit(link);
+        if (!code) code = tfy__pg_sync(link, NULL, NULL);
+        tfy__pg_unqueue(link);
+    }
+    return code ? failed(owner, code) : 0;
+}
+
 static int make_room(Owner *owner)
 {
     const int made = tfy__pg_make_partition(&owner->link);
     return made < 0 ? failed(owner, made) : 0;
 }
 
-int tfy__pg_upgrade(const char *address, int64_t *from, char *error_text)
+int tfy__pg_upgrade(const char *address, const char *prefix, int64_t *from, TfyPgRoles *roles, char *error_text)
 {
     Owner owner;
     int code = reach(&owner, address, error_text);
     *from = owner.format;
     if (!code && owner.format < TFY_PG_FORMAT) code = migrate(&owner);
+    if (!code) code = give_roles(&owner, prefix, roles);
     if (!code) code = make_room(&owner);
     tfy__pg_leave(&owner.link, &owner.address);
     return code;

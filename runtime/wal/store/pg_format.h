@@ -11,13 +11,15 @@
 #define WAL_STORE_PG_FORMAT_H
 
 #include "wal/store/pg_link.h"
+#include "wal/store/pg_roles.h"
 
 /* Queues the steps behind format `from`, up to and with `to`, and the change of meta. */
 int tfy__pg_queue_steps(TfyPgLink *link, int64_t from, int64_t to);
 
-/* Makes the newest format of the tables, all or nothing, and room for the records of more runs; only their owner may. `from` gets the
- * former format. 0, or a negative code with a message (TFY_ERROR_TEXT bytes): TFY_E_DATA: it is newer than this program. */
-int tfy__pg_upgrade(const char *address, int64_t *from, char *error_text);
+/* Makes the newest format of the tables, all or nothing, and room for the records of more runs; only their owner may. `from` gets
+ * the former format. Roles are made if they are missing, and get their rights; prefix: NULL: of those that the database has. 0, or a
+ * negative code with a message (TFY_ERROR_TEXT bytes): TFY_E_DATA: it is newer than this program. */
+int tfy__pg_upgrade(const char *address, const char *prefix, int64_t *from, TfyPgRoles *roles, char *error_text);
 
 /* What was done to a database that was restored. */
 typedef struct TfyPgAdopted {

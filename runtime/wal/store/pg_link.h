@@ -34,7 +34,14 @@ typedef struct TfyPgStatement {
     const char *text;
     const char *what; /* for messages: "append records" */
     bool planned_anew;
+    TfyPgRole needs;
 } TfyPgStatement;
+
+/* A statement that was queued. */
+typedef struct TfyPgQueued {
+    const char *what;
+    TfyPgRole needs;
+} TfyPgQueued;
 
 typedef struct TfyPgLink {
     const TfyPgApi *api;
@@ -48,7 +55,9 @@ typedef struct TfyPgLink {
     uint8_t db[16];      /* the database's id */
     bool known;          /* db was read */
     int64_t lease_ms;    /* of new sessions, as meta has it */
-    const char **whats;  /* of the queued statements */
+    TfyPgRole needs;     /* of statements that do not say; TFY_PG_ANYBODY: a reader's */
+    char prefix[41];     /* of the database's roles; "": it has none */
+    TfyPgQueued *sent;   /* the queued statements */
     int queued, room;
     enum { PG_LISTENS_NOT, PG_LISTENS, PG_LISTENS_REFUSED } listens; /* pg_notice.h */
     bool warned;                                                     /* the server has warned since the last sending */

@@ -123,15 +123,17 @@ static int queue_meta(TfyPgLink *link, const TfyPgMake *make)
     return tfy__pg_queue(link, &ask);
 }
 
-static int make_tables(TfyPgLink *link, const TfyPgMake *make)
+static int make_tables(TfyPgLink *link, const TfyPgMake *make, const TfyPgRoles *roles)
 {
     TfyBuffer view = {0};
     int code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
+    if (!code) code = tfy__pg_queue_owner(link, roles);
     for (size_t i = 0; !code && i < sizeof statements / sizeof *statements; i++)
         code = tfy__pg_queue_text(link, statements[i], "create the tables");
     if (!code) code = queue_view(link, &view);
     if (!code) code = queue_meta(link, make);
     if (!code) code = tfy__pg_queue_steps(link, 1, make->format ? make->format : TFY_PG_FORMAT);
+    if (!code && !make->format) code = tfy__pg_queue_grants(link, roles);
     if (!code) code = tfy__pg_queue_commit(link);
     if (!code) code = tfy__pg_sync(link, NULL, NULL);
     tfy__pg_unqueue(link);
@@ -141,8 +143,11 @@ static int make_tables(TfyPgLink *link, const TfyPgMake *make)
 
 static int create(TfyPgLink *link, const TfyPgMake *make, char *error_text)
 {
+    TfyPgRoles roles = {0};
     int code = tfy__pg_link_open(link);
-    if (!code) code = make_tables(link, make);
+    if (!code) code = tfy__pg_make_roles(link, make->roles ? make->roles : "tfy", &roles);
+    if (!code) code = make_tables(link, make, &roles);
+    if (make->made) *make->made = roles;
     if (!code) return 0;
     if (strcmp(link->state, "42P06") == 0 || strcmp(link->state, "23505") == 0)
         return tfy__log_refuse(error_text, TFY_E_STATE,
@@ -165,6 +170,7 @@ int tfy__pg_create(const char *text, const TfyPgMake *make, char *error_text)
                                (long long)make->lease_ms);
     int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
     link.bare = true;
+    link.needs = TFY_PG_OWNER;
     if (!code) code = create(&link, make, error_text);
     tfy__pg_leave(&link, &address);
     return code;

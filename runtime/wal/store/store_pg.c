@@ -114,6 +114,7 @@ static int open_parts(PgStore *self, const TfyPgOpen *open, char *error_text)
     if (code) return code;
     set_link(self, &self->reading, api, tfy__pg_reads, R_COUNT);
     set_link(self, &self->writing, api, tfy__pg_writes, W_COUNT);
+    self->writing.needs = TFY_PG_WORKER;
     if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);
     code = tfy__pg_address_read(&self->address, api, open->address, name, error_text);
     return code ? code : connect_links(self, open, error_text);
