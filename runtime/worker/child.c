@@ -26,7 +26,8 @@ typedef struct Child {
     TfyHub *hub;
     TfyLoop *loop;
     TfyChildPage *page;
-    char name[100]; /* of the program */
+    _Atomic bool outdated; /* the database's tables are for newer programs */
+    char name[100];        /* of the program */
     char error[TFY_ERROR_TEXT];
 } Child;
 
@@ -75,6 +76,17 @@ static void on_solo_idle(void *state)
     tfy_drain(child->loop, 0);
 }
 
+static void on_outdated(void *state)
+{
+    Child *child = state;
+    TfyLoop *loop = signalled_loop; /* NULL: it does not work yet */
+    if (!loop || child->outdated) return;
+    child->outdated = true;
+    tfy__worker_say("the database was upgraded for a newer Tiffany than %s: this process claims no more runs",
+                    tfy_version());
+    tfy_drain(loop, signalled_drain_ms);
+}
+
 static void on_blame(void *state, const TfyBlame *blame)
 {
     (void)state;
@@ -110,6 +122,7 @@ static int open_session(Child *child)
                        .solo = child->words->solo,
                        .solo_waits = on_solo_waits,
                        .solo_idle = child->words->solo ? on_solo_idle : NULL,
+                       .outdated = on_outdated,
                        .blame = on_blame};
     const char *program = child->words->programs[0];
     char line[32];
@@ -120,6 +133,7 @@ static int open_session(Child *child)
     if (!code) code = tfy__hub_cluster_open(&child->hub, &open, child->error);
     if (code) return code;
     child->hub->executes = &child->page->executes;
+    child->hub->acknowledged = &child->page->acknowledged;
     const int len = snprintf(line, sizeof line, "%lld\n", (long long)child->hub->session);
     return write(child->words->report, line, (size_t)len) == len ? 0 : TFY_E_IO;
 }
@@ -163,12 +177,12 @@ static int status_of(Child *child, int code)
     if (code != TFY_E_NOMEM) child->page->executes = 0; /* no run is to blame */
     if (code != TFY_E_STATE && code != 0) {
         tfy__worker_say("%s", tfy__failure(child->loop));
-        return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : EXIT_WAITING;
+        return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : code == TFY_E_IO ? EXIT_LOG : EXIT_WAITING;
     }
     char *calls = tfy__under_way(child->loop);
     if (calls) tfy__worker_say("%s did not finish in time and is ended", calls);
     free(calls);
-    return EXIT_DONE;
+    return child->outdated ? TFY_CHILD_OUTDATED : EXIT_DONE;
 }
 
 /* The session is ended by the worker, when nothing is left of what its watchers had started. */

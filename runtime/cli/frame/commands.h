@@ -148,10 +148,14 @@
     ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1,   \
         .shared = true)                                                                                                \
     ROW(db_create, "db create", "postgresql://...", "make the tables of Tiffany in a database of PostgreSQL", 0, 1, 1, \
-        .more = MORE(LEASE) | MORE(ALLOW_LOSSY))                                                                       \
+        .more = MORE(LEASE) | MORE(ALLOW_LOSSY) | MORE(ROLE_PREFIX))                                                                       \
     ROW(db_check, "db check", "[postgresql://...]",                                                                    \
         "say whether a database of PostgreSQL can be used, and how it is set up; it is $TFY_DB unless it is named",    \
         OPT(JSON), 0, 1)                                                                                               \
+    ROW(db_upgrade, "db upgrade", "postgresql://...", "give a database of PostgreSQL the tables and roles of this version", \
+        0, 1, 1, .more = MORE(ROLE_PREFIX))                                                                            \
+    ROW(db_adopt, "db adopt", "postgresql://...",                                                                      \
+        "use a database of PostgreSQL that was restored from a backup; only its owner may", OPT(JSON), 1, 1)           \
     ROW(backup, "backup", "FILE", "copy a database while it is in use, and check the copy", OPT(DB) | OPT(JSON), 1, 1) \
     ROW(adopt, "adopt", "", "make a copy a database of its own; steps under way in it are then in doubt",              \
         OPT(DB) | OPT(FORCE) | OPT(JSON), 0, 0)                                                                        \

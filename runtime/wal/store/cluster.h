@@ -40,6 +40,9 @@ typedef struct TfySessionEnd {
     const char *why; /* for people */
     bool in_order;   /* its process has ended as it was told to */
     int64_t blamed;  /* the run that its process executed as it died; 0: none is to blame */
+    /* So many commits were acknowledged to it. If it has had fewer, the database has lost them: all of its runs are held, and none is
+     * blamed. 0: nobody knows. */
+    int64_t acknowledged;
 } TfySessionEnd;
 
 /* A run that its owner's end has told something of. */
@@ -169,6 +172,8 @@ struct TfyCluster {
     /* What the end of a session told of its runs, after the call that did it; NULL: nobody wants to know. */
     void (*blame)(void *state, const TfyBlame *blame);
     void *blame_state;
+    bool outdated; /* the tables have a format for newer programs, as see_living has found */
+    uint32_t lost; /* runs that calls of end_session have held, since they may have lost records */
 };
 
 struct TfyShared;

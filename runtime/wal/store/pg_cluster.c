@@ -22,7 +22,8 @@ enum {
     QUEUES_TOLD = 32,
     STATE_DONE = 8,
     STATE_ENDED = 9,
-    FREED_QUEUE = 5
+    FREED_QUEUE = 5, /* columns of answers */
+    LOST_COUNT = 5
 };
 
 typedef struct PgCluster {
@@ -213,6 +214,7 @@ static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
     add(self, C_LIVING);
     int code = call(self, false, &result);
     if (code) return code;
+    if (api->ntuples(result)) cluster->outdated = tfy__pg_word(api, result, 0, 3) > TFY_PG_FORMAT;
     for (int i = 0; !code && i < api->ntuples(result); i++) {
         const TfyLiving living = {.session = tfy__pg_word(api, result, i, 0),
                                   .beat = tfy__pg_word(api, result, i, 1),
@@ -251,12 +253,13 @@ static int end_once(PgCluster *self, const TfySessionEnd *end)
     TfyPgAsk *ask = add(self, C_END);
     WORDS(ask, end->session, end->beat, end->by);
     ask_text(ask, end->why);
-    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed);
+    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed, end->acknowledged);
     const int code = send(self, true, &result);
     self->count = 0;
     if (code) return told(self, code);
     const int found = self->link.api->ntuples(result);
     if (found) tell_blame(self, result, 0);
+    if (found) self->base.lost += (uint32_t)tfy__pg_word(self->link.api, result, 0, LOST_COUNT);
     self->link.api->clear(result);
     return found;
 }
@@ -779,6 +782,8 @@ static int open_link(PgCluster *self, const TfyPgOpen *open, char *error_text)
                         .address = &self->address,
                         .statements = tfy__pg_calls,
                         .statement_count = C_COUNT,
+                        .newer = open->newer,
+                        .needs = TFY_PG_WORKER,
                         .patience_ms = open->lease_ms ? open->lease_ms / 3 : PATIENCE_MS};
     int code = link->api ? 0 : tfy__pg_api(&link->api, error_text);
     if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);

@@ -117,6 +117,7 @@ int tfy__pg_pause(const char *text, const char *pool, const char *program, bool 
     TfyPgAsk ask;
     *queues = NULL;
     int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
+    link.needs = TFY_PG_WORKER;
     if (!code) code = tfy__pg_link_first(&link, error_text);
     if (!code) {
         tfy__pg_ask_text(&ask, pause_text, "pause queues");
