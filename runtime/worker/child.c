@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,41 +17,17 @@
 #include "tfy.h"
 #include "wal/store/pg.h"
 #include "wal/store/pg_cluster.h"
-#include "worker/worker.h"
+#include "worker/threads.h"
 
 typedef struct Child {
     const TfyWorkerWords *words;
     TfyShared *shared;
     TfyHub *hub;
-    TfyLoop *loop;
     TfyChildPage *page;
+    bool ready;     /* its loops are open */
     char name[100]; /* of the program */
     char error[TFY_ERROR_TEXT];
 } Child;
-
-static _Atomic(TfyLoop *) signalled_loop; /* a handler has no argument of its own */
-static int64_t signalled_drain_ms;
-
-static void on_signal(int number)
-{
-    const int reason = errno;
-    TfyLoop *loop = signalled_loop;
-    if (loop) tfy_drain(loop, signalled_drain_ms);
-    errno = reason;
-}
-
-/* A terminal sends its signals to all processes, and the worker tells its children what they are to do. */
-static void catch_signals(Child *child)
-{
-    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    signalled_drain_ms = child->words->drain_ms;
-    tfy__drain_by(child->loop, &signalled_loop);
-    sigaction(SIGTERM, &action, NULL);
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
 
 static int join(void *state, int64_t session, int64_t lease_ms, struct TfyStore **store, char *error_text)
 {
@@ -68,11 +43,11 @@ static void on_solo_waits(void *state)
     (void)!write(child->words->report, &byte, 1); /* if the pipe is full, it is said again */
 }
 
-/* The loop is there: it has asked for runs. */
+/* Its loop is there: it has asked for runs. */
 static void on_solo_idle(void *state)
 {
-    const Child *child = state;
-    tfy_drain(child->loop, 0);
+    (void)state;
+    tfy__child_loops_drain(0);
 }
 
 static void on_blame(void *state, const TfyBlame *blame)
@@ -107,6 +82,7 @@ static int open_session(Child *child)
                                    .capacity = child->words->solo ? 1 : TFY_RUNS_MOST},
                        .pool = child->words->pool,
                        .leased = true,
+                       .loops = child->words->loops,
                        .solo = child->words->solo,
                        .solo_waits = on_solo_waits,
                        .solo_idle = child->words->solo ? on_solo_idle : NULL,
@@ -119,7 +95,6 @@ static int open_session(Child *child)
     int code = tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = child->words->db}, child->error);
     if (!code) code = tfy__hub_cluster_open(&child->hub, &open, child->error);
     if (code) return code;
-    child->hub->executes = &child->page->executes;
     const int len = snprintf(line, sizeof line, "%lld\n", (long long)child->hub->session);
     return write(child->words->report, line, (size_t)len) == len ? 0 : TFY_E_IO;
 }
@@ -138,37 +113,49 @@ static void on_notice(void *state, const char *text)
     tfy__worker_say("%s", text);
 }
 
-static int open_loop(Child *child)
+static void on_opened(TfyLoop *loop)
 {
-    const TfyWorkerWords *words = child->words;
-    const TfyOptions options = {.hub = child->hub,
-                                .stay = true,
-                                .served = true,
-                                .llm = words->llm,
-                                .models = words->models,
-                                .secrets = words->secrets,
-                                .secrets_from = words->secrets_from,
-                                .log_json = words->log_json,
-                                .log_level = words->log_level};
-    const int code = tfy_open(&child->loop, tfy_shared_program(child->shared), &options, child->error);
-    if (code) return code;
-    tfy__set_aside(child->loop, on_diverged, child);
-    tfy__on_notice(child->loop, on_notice, child);
-    return 0;
+    tfy__set_aside(loop, on_diverged, NULL);
+    tfy__on_notice(loop, on_notice, NULL);
 }
 
-/* How the process ends when its loop did. */
-static int status_of(Child *child, int code)
+static void on_ready(void *state)
 {
-    if (code != TFY_E_NOMEM) child->page->executes = 0; /* no run is to blame */
-    if (code != TFY_E_STATE && code != 0) {
-        tfy__worker_say("%s", tfy__failure(child->loop));
-        return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : EXIT_WAITING;
-    }
-    char *calls = tfy__under_way(child->loop);
-    if (calls) tfy__worker_say("%s did not finish in time and is ended", calls);
-    free(calls);
-    return EXIT_DONE;
+    Child *child = state;
+    const char *program = child->words->programs[0];
+    child->ready = true;
+    char loops[40] = "";
+    if (child->words->loops > 1) snprintf(loops, sizeof loops, ", in %u threads", child->words->loops);
+    tfy__worker_say("session %lld executes the runs of %.*s%s%s", (long long)child->hub->session,
+                    tfy__worker_name_len(program), program,
+                    child->words->solo ? " that need a process of their own" : "", loops);
+}
+
+static int run_loops(Child *child)
+{
+    const TfyWorkerWords *words = child->words;
+    const TfyChildLoops loops = {.program = tfy_shared_program(child->shared),
+                                 .options = {.stay = true,
+                                             .served = true,
+                                             .llm = words->llm,
+                                             .models = words->models,
+                                             .secrets = words->secrets,
+                                             .secrets_from = words->secrets_from,
+                                             .log_json = words->log_json,
+                                             .log_level = words->log_level},
+                                 .hub = child->hub,
+                                 .page = child->page,
+                                 .count = words->loops,
+                                 .drain_ms = words->drain_ms,
+                                 .opened = on_opened};
+    return tfy__child_loops_run(&loops, on_ready, child, child->error);
+}
+
+/* How the process ends when its loops did. */
+static int status_of(int code)
+{
+    if (code == TFY_E_STATE || code == 0) return EXIT_DONE;
+    return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : EXIT_WAITING;
 }
 
 /* The session is ended by the worker, when nothing is left of what its watchers had started. */
@@ -177,13 +164,9 @@ static int work(Child *child)
     int code = tfy_shared_open(&child->shared, tfy__worker_file(child->words->programs[0]), child->error);
     if (!code) code = map_page(child);
     if (!code) code = open_session(child);
-    if (!code) code = open_loop(child);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", child->error);
-    catch_signals(child);
-    tfy__worker_say("session %lld executes the runs of %.*s%s", (long long)child->hub->session,
-                    tfy__worker_name_len(child->words->programs[0]), child->words->programs[0],
-                    child->words->solo ? " that need a process of their own" : "");
-    return status_of(child, tfy_run(child->loop));
+    code = run_loops(child);
+    return child->ready ? status_of(code) : tfy__fail(tfy__exit_status(code), "%s", child->error);
 }
 
 int tfy__worker_child(const TfyWorkerWords *words)
@@ -193,7 +176,6 @@ int tfy__worker_child(const TfyWorkerWords *words)
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     const int status = work(&child);
-    if (child.loop) (void)tfy_close(child.loop);
     tfy__hub_cluster_close(child.hub, false);
     tfy_shared_close(child.shared);
     return status;

@@ -107,7 +107,8 @@ static bool words_of_child(const Worker *worker, const Slot *slot, int report, c
         add_word(out, &count, "models", words->models) && add_word(out, &count, "secrets", words->secrets) &&
         add_word(out, &count, "secrets-from", words->secrets_from) &&
         add_word(out, &count, "log-level", words->log_level) &&
-        add_word(out, &count, "log-format", words->log_format) && add_word(out, &count, "drain", words->drain);
+        add_word(out, &count, "log-format", words->log_format) && add_word(out, &count, "drain", words->drain) &&
+        add_word(out, &count, "threads", slot->solo ? NULL : words->threads);
     out[count++] = (char *)slot->program;
     out[count] = NULL;
     return fine;
@@ -217,12 +218,24 @@ static bool died_of_it(const Slot *slot)
     }
 }
 
+/* The run that was executed by the loop of which it died; if that is not known, by the only one that executed any. */
+static int64_t executed_run(const TfyChildPage *page)
+{
+    int64_t run = 0;
+    if (page->died > 0 && page->died <= TFY_LOOPS_MOST) return page->executes[page->died - 1];
+    for (int i = 0; i < TFY_LOOPS_MOST; i++) {
+        if (page->executes[i] && run) return 0;
+        if (page->executes[i]) run = page->executes[i];
+    }
+    return run;
+}
+
 /* The run that it executed as it died of that; 0: none. */
 static int64_t blamed_run(const Slot *slot)
 {
     TfyChildPage page = {0};
-    return pread(slot->page, &page, sizeof page, 0) == sizeof page && page.executes && died_of_it(slot) ? page.executes
-                                                                                                        : 0;
+    const bool read = pread(slot->page, &page, sizeof page, 0) == sizeof page;
+    return read && died_of_it(slot) ? executed_run(&page) : 0;
 }
 
 void tfy__worker_blame(const TfyBlame *blame)
