@@ -2,17 +2,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/kill_point.h"
 #include "base/lease.h"
 #include "cli/frame/cli.h"
 #include "cli/frame/report.h"
 #include "core/loop.h"
 #include "core/served.h"
+#include "host/loops.h"
 #include "hub/hub_cluster.h"
 #include "tfy.h"
 #include "wal/store/pg.h"
@@ -24,10 +27,36 @@ typedef struct Child {
     TfyShared *shared;
     TfyHub *hub;
     TfyChildPage *page;
-    bool ready;     /* its loops are open */
+    TfyLoops *loops;
     char name[100]; /* of the program */
     char error[TFY_ERROR_TEXT];
 } Child;
+
+static _Atomic(TfyLoops *) signalled; /* a handler has no argument of its own */
+static int64_t signalled_drain_ms;
+
+static void on_signal(int number)
+{
+    const int reason = errno;
+    TfyLoops *loops = signalled;
+    (void)number;
+    if (loops) tfy__loops_drain(loops, signalled_drain_ms);
+    errno = reason;
+}
+
+/* A terminal sends its signals to all processes, and the worker tells its children what they are to do. The threads of other
+ * loops have all signals blocked. */
+static void catch_signals(const Child *child)
+{
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigset_t set;
+    signalled_drain_ms = child->words->drain_ms;
+    signalled = child->loops;
+    sigaction(SIGTERM, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
 
 static int join(void *state, int64_t session, int64_t lease_ms, struct TfyStore **store, char *error_text)
 {
@@ -46,8 +75,8 @@ static void on_solo_waits(void *state)
 /* Its loop is there: it has asked for runs. */
 static void on_solo_idle(void *state)
 {
-    (void)state;
-    tfy__child_loops_drain(0);
+    const Child *child = state;
+    tfy__loops_drain(child->loops, 0);
 }
 
 static void on_blame(void *state, const TfyBlame *blame)
@@ -113,42 +142,73 @@ static void on_notice(void *state, const char *text)
     tfy__worker_say("%s", text);
 }
 
-static void on_opened(TfyLoop *loop)
+static void on_loop_begins(void *state, uint32_t place, TfyHub *hub)
 {
-    tfy__set_aside(loop, on_diverged, NULL);
-    tfy__on_notice(loop, on_notice, NULL);
+    const Child *child = state;
+    hub->executes = &child->page->executes[place];
+    tfy__deaths_enter(place);
 }
 
-static void on_ready(void *state)
+static void on_loop_opened(void *state, TfyLoop *loop)
 {
-    Child *child = state;
+    tfy__set_aside(loop, on_diverged, state);
+    tfy__on_notice(loop, on_notice, state);
+}
+
+/* Nothing of it is executed any more, unless memory ran out, of which its run may be the cause. */
+static void on_loop_ended(void *state, uint32_t place, TfyLoop *loop, int code)
+{
+    const Child *child = state;
+    if (code == TFY_E_NOMEM)
+        child->page->died = child->page->died ? child->page->died : (int32_t)place + 1;
+    else
+        child->page->executes[place] = 0;
+    if (code != TFY_E_STATE && code != 0) {
+        tfy__worker_say("%s", tfy__failure(loop));
+        return;
+    }
+    char *calls = tfy__under_way(loop);
+    if (calls) tfy__worker_say("%s did not finish in time and is ended", calls);
+    free(calls);
+}
+
+static void on_loop_closed(void *state, uint32_t place)
+{
+    (void)state, (void)place;
+    tfy__deaths_leave();
+}
+
+static int open_loops(Child *child)
+{
+    const TfyWorkerWords *words = child->words;
+    const TfyLoopsOpen open = {.program = tfy_shared_program(child->shared),
+                               .options = {.stay = true,
+                                           .served = true,
+                                           .llm = words->llm,
+                                           .models = words->models,
+                                           .secrets = words->secrets,
+                                           .secrets_from = words->secrets_from,
+                                           .log_json = words->log_json,
+                                           .log_level = words->log_level},
+                               .hub = child->hub,
+                               .count = words->loops,
+                               .begins = on_loop_begins,
+                               .opened = on_loop_opened,
+                               .ended = on_loop_ended,
+                               .closed = on_loop_closed,
+                               .state = child};
+    if (words->loops > 1) tfy__deaths_watch(child->page);
+    return tfy__loops_open(&child->loops, &open, child->error);
+}
+
+static void say_ready(const Child *child)
+{
     const char *program = child->words->programs[0];
-    child->ready = true;
     char loops[40] = "";
     if (child->words->loops > 1) snprintf(loops, sizeof loops, ", in %u threads", child->words->loops);
     tfy__worker_say("session %lld executes the runs of %.*s%s%s", (long long)child->hub->session,
                     tfy__worker_name_len(program), program,
                     child->words->solo ? " that need a process of their own" : "", loops);
-}
-
-static int run_loops(Child *child)
-{
-    const TfyWorkerWords *words = child->words;
-    const TfyChildLoops loops = {.program = tfy_shared_program(child->shared),
-                                 .options = {.stay = true,
-                                             .served = true,
-                                             .llm = words->llm,
-                                             .models = words->models,
-                                             .secrets = words->secrets,
-                                             .secrets_from = words->secrets_from,
-                                             .log_json = words->log_json,
-                                             .log_level = words->log_level},
-                                 .hub = child->hub,
-                                 .page = child->page,
-                                 .count = words->loops,
-                                 .drain_ms = words->drain_ms,
-                                 .opened = on_opened};
-    return tfy__child_loops_run(&loops, on_ready, child, child->error);
 }
 
 /* How the process ends when its loops did. */
@@ -164,18 +224,23 @@ static int work(Child *child)
     int code = tfy_shared_open(&child->shared, tfy__worker_file(child->words->programs[0]), child->error);
     if (!code) code = map_page(child);
     if (!code) code = open_session(child);
+    if (!code) code = open_loops(child);
     if (code) return tfy__fail(tfy__exit_status(code), "%s", child->error);
-    code = run_loops(child);
-    return child->ready ? status_of(code) : tfy__fail(tfy__exit_status(code), "%s", child->error);
+    catch_signals(child);
+    say_ready(child);
+    return status_of(tfy__loops_run(child->loops));
 }
 
 int tfy__worker_child(const TfyWorkerWords *words)
 {
     Child child = {.words = words};
+    tfy__kill_arm(); /* before there are threads */
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     const int status = work(&child);
+    signalled = NULL;
+    tfy__loops_close(child.loops);
     tfy__hub_cluster_close(child.hub, false);
     tfy_shared_close(child.shared);
     return status;

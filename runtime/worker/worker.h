@@ -1,7 +1,7 @@
 /* worker.h: tfy-worker: a machine's part in a database of PostgreSQL that many machines share.
  *
  *   worker   starts a child for each program, starts it again when it ends, and speaks for those that are dead
- *   child    a program's process: a session, the hub's thread, and a loop that executes runs, or several (threads.h)
+ *   child    a program's process: a session, the hub's thread, and a loop that executes runs, or several (host/loops.h)
  *
  * A child that dies takes no other program with it. It tells its worker, through a pipe, the number of its session, and
  * behind that what its watchers say (base/lease.h), and TFY_CHILD_SOLO. In a page that both have mapped each loop writes which run
