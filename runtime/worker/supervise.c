@@ -107,7 +107,8 @@ static bool words_of_child(const Worker *worker, const Slot *slot, int report, c
         add_word(out, &count, "models", words->models) && add_word(out, &count, "secrets", words->secrets) &&
         add_word(out, &count, "secrets-from", words->secrets_from) &&
         add_word(out, &count, "log-level", words->log_level) &&
-        add_word(out, &count, "log-format", words->log_format) && add_word(out, &count, "drain", words->drain);
+        add_word(out, &count, "log-format", words->log_format) && add_word(out, &count, "drain", words->drain) &&
+        add_word(out, &count, "threads", slot->solo ? NULL : words->threads);
     out[count++] = (char *)slot->program;
     out[count] = NULL;
     return fine;
@@ -223,6 +224,18 @@ static TfyChildPage page_of(const Slot *slot)
     return pread(slot->page, &page, sizeof page, 0) == sizeof page ? page : (TfyChildPage){0};
 }
 
+/* The run that was executed by the loop of which it died; if that is not known, by the only one that executed any. */
+static int64_t executed_run(const TfyChildPage *page)
+{
+    int64_t run = 0;
+    if (page->died > 0 && page->died <= TFY_LOOPS_MOST) return page->executes[page->died - 1];
+    for (int i = 0; i < TFY_LOOPS_MOST; i++) {
+        if (page->executes[i] && run) return 0;
+        if (page->executes[i]) run = page->executes[i];
+    }
+    return run;
+}
+
 void tfy__worker_blame(const TfyBlame *blame)
 {
     char run[37];
@@ -301,7 +314,7 @@ static void end_session(Worker *worker, Slot *slot)
     const Dead dead = {{.session = slot->session,
                         .why = exited ? "its process has ended" : "its process was killed",
                         .in_order = ended_in_order(slot),
-                        .blamed = died_of_it(slot) ? page.executes : 0,
+                        .blamed = died_of_it(slot) ? executed_run(&page) : 0,
                         .acknowledged = page.acknowledged},
                        slot};
     if (speak_for(worker, &dead) || worker->dead_count == 2 * TFY_WORKER_PROGRAMS) return;

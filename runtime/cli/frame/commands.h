@@ -74,7 +74,7 @@
         "execute runs of programs that are started in a database of PostgreSQL, until a signal ends it",               \
         OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(LLM) | OPT(MODELS) | OPT(SECRETS) | OPT(SECRETS_FROM) | OPT(LOG_LEVEL) | \
             OPT(LOG_FORMAT),                                                                                           \
-        1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL), .shared = true)                                          \
+        1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL) | MORE(THREADS), .shared = true)                                          \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server or on PostgreSQL",          \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true,                \
         .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY) | MORE(START_AFTER), .shared = true)                          \

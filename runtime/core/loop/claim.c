@@ -28,6 +28,12 @@ static void renew(void *state, int64_t sent_ns)
     hub->ops->renewed(hub, sent_ns);
 }
 
+static bool may_send(void *state)
+{
+    TfyHub *hub = state;
+    return hub->ops->may_send(hub);
+}
+
 static void wake(void *arg)
 {
     const TfyLoop *loop = arg;
@@ -41,7 +47,9 @@ static int join(TfyLoop *loop, TfyLogOptions *options, char *error_text)
     hub->ops->wake_by(hub, wake, loop);
     options->session = hub->session;
     options->lease_ms = hub->lease_ms;
+    options->with = hub->with;
     options->renewed = renew;
+    options->may_send = may_send;
     options->renewed_state = hub;
     return hub->ops->join(hub, &options->store, error_text);
 }
@@ -250,7 +258,7 @@ static uint32_t take(TfyLoop *loop)
     const uint32_t room = loop->runs_live < most ? most - loop->runs_live : 0;
     const int64_t program = program_row(loop);
     if (!program) return taken;
-    hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);
+    hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN, loop->task_count - loop->free_count);
     for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, &claim, &claim);
     return taken;
 }
