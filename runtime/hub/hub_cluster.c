@@ -19,6 +19,7 @@
 #include "base/table.h"
 #include "hub/ending.h"
 #include "hub/observe.h"
+#include "hub/permits.h"
 #include "wal/store/store.h"
 
 enum {
@@ -27,6 +28,7 @@ enum {
     DUE_MS = 250,        /* how often due runs are looked for */
     ORPHANS_MS = 30000,  /* how often runs are looked for that nobody knows of */
     STANDBYS_MS = 60000, /* how often it is made sure that standbys are waited for */
+    FORGET_MS = 30000,   /* how often permits are looked for that nobody has */
     ROOM_MS = 60000,     /* how often it is made sure that more runs fit */
     SOLO_IDLE = 10,      /* claims in vain after which a solo hub is idle */
     SOLO_MS = 5000,      /* how often runs are looked for that need a process of their own */
@@ -83,7 +85,7 @@ struct HubCluster;
 /* Something that the thread does again and again. Returns the milliseconds until the next time, or a negative code. */
 typedef int64_t (*Duty)(struct HubCluster *self);
 
-enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, SOLO, DUTIES };
+enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, SOLO, PERMITS, FORGET, DUTIES };
 
 typedef struct HubCluster {
     TfyHub hub; /* must be first */
@@ -102,12 +104,13 @@ typedef struct HubCluster {
     uint32_t vain; /* claims in a row that found nothing */
     uint64_t seed;
     /* The loop's alone. */
-    TfyMail given; /* strings owned */
-    Batch *batch;  /* of the last claim */
+    TfyPermitBook permits; /* has a mutex of its own */
+    TfyMail given;         /* strings owned */
+    Batch *batch;          /* of the last claim */
     /* With the mutex. */
     pthread_mutex_t mutex;
     int kick_fd; /* wakes the thread */
-    bool ends, kicked;
+    bool ends, kicked, permits_kicked;
     int64_t program;
     uint32_t room;
     LIST(Claim) claims;
@@ -538,11 +541,37 @@ static int64_t look_for_solo(HubCluster *self)
     return waits < 0 ? waits : jittered(self, SOLO_MS);
 }
 
+/* ---- permits ---- */
+
+/* It goes on while the machine sleeps. */
+static int64_t permit_ms(void *state)
+{
+    const HubCluster *self = state;
+    return self->open.by_hand_ms ? clock_ms(self) : tfy__lease_now_ns() / 1000000;
+}
+
+static int64_t do_rounds(HubCluster *self)
+{
+    bool more = false;
+    const int64_t pause_ms = tfy__permits_work(&self->permits, self->cluster, self->hub.session, &more);
+    pthread_mutex_lock(&self->mutex);
+    if (more) wake(self);
+    pthread_mutex_unlock(&self->mutex);
+    return pause_ms;
+}
+
+static int64_t forget_permits(HubCluster *self)
+{
+    const int code = is_eldest(self) ? self->cluster->ops->forget_permits(self->cluster) : 0;
+    return code ? code : jittered(self, FORGET_MS);
+}
+
 /* ---- the thread ---- */
 
 static const Duty duties[DUTIES] = {
     [OBSERVE] = observe,      [CLAIM] = claim_runs,        [INBOX] = read_inbox, [DUE] = wake_due,
-    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys, [ROOM] = make_room,   [SOLO] = look_for_solo};
+    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys, [ROOM] = make_room,   [SOLO] = look_for_solo,
+    [PERMITS] = do_rounds,    [FORGET] = forget_permits};
 
 static bool may_pass(int64_t code)
 {
@@ -597,6 +626,7 @@ static void take_notices(HubCluster *self)
     while (self->cluster->ops->notice(self->cluster, &notice)) {
         if (notice.kind == TFY_NOTICE_MAIL && notice.id == self->hub.session) hasten(self, INBOX);
         if (notice.kind == TFY_NOTICE_READY && notice.id == self->queue) hasten(self, CLAIM);
+        if (notice.kind == TFY_NOTICE_PERMIT && tfy__permits_hear(&self->permits, notice.id)) hasten(self, PERMITS);
     }
 }
 
@@ -619,6 +649,25 @@ static void kick(HubCluster *self)
     (void)!write(self->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
+/* From the loop. */
+static void hurry_permits(void *state)
+{
+    HubCluster *self = state;
+    pthread_mutex_lock(&self->mutex);
+    const bool again = self->permits_kicked;
+    self->permits_kicked = true;
+    pthread_mutex_unlock(&self->mutex);
+    if (!again) kick(self);
+}
+
+/* With the mutex. */
+static void take_kicks(HubCluster *self)
+{
+    if (self->kicked) self->due_ms[CLAIM] = 0;
+    if (self->permits_kicked) self->due_ms[PERMITS] = 0;
+    self->kicked = self->permits_kicked = false;
+}
+
 static void *work(void *arg)
 {
     HubCluster *self = arg;
@@ -626,8 +675,7 @@ static void *work(void *arg)
     pthread_setname_np(pthread_self(), "tfy database");
     while (!ends) {
         pthread_mutex_lock(&self->mutex);
-        if (self->kicked) self->due_ms[CLAIM] = 0;
-        self->kicked = false;
+        take_kicks(self);
         ends = self->ends;
         pthread_mutex_unlock(&self->mutex);
         if (!ends) rest(self, work_once(self, clock_ms(self)));
@@ -639,8 +687,7 @@ int64_t tfy__hub_cluster_work(TfyHub *hub)
 {
     HubCluster *self = inside(hub);
     CHECK(!self->started);
-    if (self->kicked) self->due_ms[CLAIM] = 0;
-    self->kicked = false;
+    take_kicks(self);
     return work_once(self, clock_ms(self));
 }
 
@@ -765,6 +812,7 @@ static void free_hub(HubCluster *self)
     forget_left(self);
     tfy__table_free(&self->held);
     tfy__observer_free(&self->observer);
+    tfy__permits_free(&self->permits);
     free_mail(&self->given);
     self->cluster->ops->close(self->cluster);
     if (self->kick_fd >= 0) close(self->kick_fd);
@@ -797,12 +845,15 @@ int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text
         open->cluster->ops->close(open->cluster);
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a session");
     }
-    *self = (HubCluster){.hub = {.ops = &ops, .claims = &tfy__claims, .worker = open->session.worker, .most = open->solo ? 1 : 0},
-                         .open = *open,
-                         .cluster = open->cluster};
+    *self = (HubCluster){
+        .hub = {.ops = &ops, .claims = &tfy__claims, .worker = open->session.worker, .most = open->solo ? 1 : 0},
+        .open = *open,
+        .cluster = open->cluster};
     self->cluster->blame = open->blame;
     self->cluster->blame_state = open->state;
     self->round = 1;
+    tfy__permits_init(&self->permits, permit_ms, hurry_permits, self);
+    self->hub.permits = &self->permits.base;
     pthread_mutex_init(&self->mutex, NULL);
     self->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     const int code = self->kick_fd < 0

@@ -61,7 +61,10 @@ static const char *const statements[] = {
     " PRIMARY KEY (run, task, step))",
     "CREATE TABLE tfy.dep(run int8, after int8, PRIMARY KEY (run, after))",
     "CREATE INDEX dep_after ON tfy.dep(after)",
-    "CREATE TABLE tfy.permit(name text, session int8, n int4, at int8)",
+    "CREATE TABLE tfy.limiter(name text PRIMARY KEY, turn int8 NOT NULL)",
+    "CREATE TABLE tfy.permit(name text, session int8, lent int8 NOT NULL, wants int8 NOT NULL, since int8 NOT NULL,"
+    " asks int8 NOT NULL, asked int8 NOT NULL, at int8 NOT NULL, PRIMARY KEY (name, session))" OFTEN(50),
+    "CREATE TABLE tfy.permit_use(name text, until int8, uses int8 NOT NULL, PRIMARY KEY (name, until))",
     "CREATE TABLE tfy.duty(name text PRIMARY KEY, session int8)",
     "CREATE INDEX run_ready ON tfy.run(queue, rank)"
     " WHERE owner IS NULL AND state < 12 AND due = 0 AND held IS NULL AND NOT solo",
