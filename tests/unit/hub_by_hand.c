@@ -20,13 +20,14 @@ typedef struct World {
     TfyCluster *inner[HUBS]; /* what the hubs' handles stand before */
     TfyCluster handles[HUBS];
     int64_t now_ms;
-    int claim_fate, away; /* codes: 0: it is well; the claim happens nevertheless */
-    int asked;            /* calls while it was away */
-    int reading_ms;       /* how long a request for the sessions that live is on its way */
-    int put_fate;         /* a code: the answer to permits that are written, which are */
-    bool put_is_late;     /* they are kept … */
-    TfyPermitPut late;    /* … here */
-    int told;             /* that runs wait for a process of their own; or that such a process has none */
+    int claim_fate, away;    /* codes: 0: it is well; the claim happens nevertheless */
+    int asked;               /* calls while it was away */
+    int reading_ms;          /* how long a request for the sessions that live is on its way */
+    int put_fate;            /* a code: the answer to permits that are written, which are */
+    void (*meanwhile)(void); /* what the loop does while permits are written; NULL: nothing */
+    bool put_is_late;        /* they are kept … */
+    TfyPermitPut late;       /* … here */
+    int told;                /* that runs wait for a process of their own; or that such a process has none */
     uint8_t number;
 } World;
 
@@ -135,6 +136,7 @@ static int put_permit(TfyCluster *cluster, const TfyPermitPut *put)
         world.late = *put;
         return TFY_STORE_UNKNOWN;
     }
+    if (world.meanwhile) world.meanwhile();
     const int code = inner->ops->put_permit(inner, put);
     return world.put_fate ? world.put_fate : code;
 }
@@ -573,6 +575,31 @@ static void test_permits_whose_answers_get_lost(void **state)
     assert_int_equal(take_permits(1, other, 1), 1);
 }
 
+static TfyPermit *given;
+
+static void takes_one_more(void)
+{
+    assert_int_equal(take_permits(0, given, 1), 0);
+}
+
+static void test_what_is_given_back_is_not_used_meanwhile(void **state)
+{
+    (void)state;
+    TfyPermit *other = permits_of(1, 2, 0);
+    given = permits_of(0, 2, 0);
+    take_permits(0, given, 4);
+    work(0, 300, 2);
+    assert_int_equal(take_permits(0, given, 4), 2);
+    take_permits(1, other, 1);
+    work(1, 300, 2);
+    give_permits(0, given, 1);
+    world.meanwhile = takes_one_more;
+    work(0, 1200, 2);
+    world.meanwhile = NULL;
+    work(1, 300, 2);
+    assert_int_equal(take_permits(1, other, 1), 1);
+}
+
 /* Every grant is used as late as it may be. */
 static void test_rates_hold_for_all(void **state)
 {
@@ -615,6 +642,7 @@ int main(void)
         TEST(test_runs_that_need_a_process_of_their_own),
         TEST(test_permits_are_shared_out),
         TEST(test_permits_whose_answers_get_lost),
+        TEST(test_what_is_given_back_is_not_used_meanwhile),
         TEST(test_rates_hold_for_all),
     };
     return cmocka_run_group_tests_name("hub_by_hand", tests, NULL, NULL);
