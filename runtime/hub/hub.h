@@ -17,6 +17,8 @@ struct TfyStore;
 struct TfyMail;
 
 typedef struct TfyHub TfyHub;
+typedef struct TfyPermit TfyPermit;
+typedef struct TfyPermits TfyPermits;
 
 enum { TFY_RUNS_MOST = 1000, /* of a session at once */ TFY_LOOPS_MOST = 64 };
 
@@ -28,6 +30,33 @@ typedef struct TfyClaim {
     /* What was read of it meanwhile, valid until the next claim; NULL: nothing. */
     const struct TfyAhead *ahead;
 } TfyClaim;
+
+/* What all sessions together may do with a tool. */
+typedef struct TfyPermitKind {
+    const char *name; /* of its program, and of the tool */
+    uint32_t limit;   /* steps under way at a time; 0: any number */
+    uint32_t rate;    /* steps that begin in any period of rate_ms; 0: any number */
+    int64_t rate_ms;
+} TfyPermitKind;
+
+/* Permits to use tools, which the database lends to the session. */
+typedef struct TfyPermitsOps {
+    /* Those of a name, until they are dropped; NULL: no memory. Each loop of a session asks for those of a name once. */
+    TfyPermit *(*make)(TfyPermits *permits, const TfyPermitKind *kind);
+    /* One for a step that is to start, until it gives it back; false: there is none now. It has to have started before *fresh_ms,
+     * which is only for `fresh`; 0: at any time. */
+    bool (*take)(TfyPermits *permits, TfyPermit *permit, int64_t *fresh_ms);
+    bool (*fresh)(TfyPermits *permits, int64_t fresh_ms);
+    void (*give)(TfyPermits *permits, TfyPermit *permit);
+    /* So many steps of the loop at that place wait for one, now. When there may be some, the hub wakes the loops. */
+    void (*await)(TfyPermits *permits, TfyPermit *permit, uint32_t place, uint32_t steps);
+    /* None of that loop's is in use, and none waits. */
+    void (*drop)(TfyPermits *permits, TfyPermit *permit, uint32_t place);
+} TfyPermitsOps;
+
+struct TfyPermits {
+    const TfyPermitsOps *ops;
+};
 
 typedef struct TfyHubOps {
     /* A handle for the log, which closes it. 0, or a negative code with a message (TFY_ERROR_TEXT bytes). */
@@ -61,8 +90,9 @@ struct TfyHub {
     int64_t lease_ms;
     const char *worker;               /* the name of its machine's worker; NULL: it has none */
     const struct TfyClaimOps *claims; /* &tfy__claims */
-    uint32_t most;                    /* how many runs the loop works on at once; 0: TFY_RUNS_MOST */
-    uint32_t place;                   /* among the loops of the session, from 0 */
+    TfyPermits *permits;
+    uint32_t most;  /* how many runs the loop works on at once; 0: TFY_RUNS_MOST */
+    uint32_t place; /* among the loops of the session, from 0 */
     /* The log of the session's first loop, which is closed behind that of this one; NULL: this is the first. */
     struct TfyLog *with;
     /* When the loop began its turn, by its monotonic clock; 0: it sleeps in its poller. The loop writes it. */

@@ -17,6 +17,7 @@
 #include "base/table.h"
 #include "hub/ending.h"
 #include "hub/observe.h"
+#include "hub/permits.h"
 #include "hub/seat.h"
 #include "wal/store/store.h"
 
@@ -26,6 +27,7 @@ enum {
     DUE_MS = 250,        /* how often due runs are looked for */
     ORPHANS_MS = 30000,  /* how often runs are looked for that nobody knows of */
     STANDBYS_MS = 60000, /* how often it is made sure that standbys are waited for */
+    FORGET_MS = 30000,   /* how often permits are looked for that nobody has */
     ROOM_MS = 60000,     /* how often it is made sure that more runs fit */
     SOLO_IDLE = 10,      /* claims in vain after which a solo hub is idle */
     SOLO_MS = 5000,      /* how often runs are looked for that need a process of their own */
@@ -51,7 +53,7 @@ struct HubCluster;
 /* Something that the thread does again and again. Returns the milliseconds until the next time, or a negative code. */
 typedef int64_t (*Duty)(struct HubCluster *self);
 
-enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, SOLO, DUTIES };
+enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, SOLO, PERMITS, FORGET, DUTIES };
 
 typedef struct HubCluster {
     TfySeats seats; /* must be first */
@@ -70,7 +72,8 @@ typedef struct HubCluster {
     uint64_t readings;
     uint32_t vain; /* claims in a row that found nothing */
     uint64_t seed;
-    bool ends; /* with the mutex of the seats */
+    TfyPermitBook permits;     /* has a mutex of its own */
+    bool ends, permits_kicked; /* with the mutex of the seats */
 } HubCluster;
 
 static HubCluster *inside(TfyHub *hub)
@@ -369,11 +372,41 @@ static int64_t look_for_solo(HubCluster *self)
     return waits < 0 ? waits : jittered(self, SOLO_MS);
 }
 
+/* ---- permits ---- */
+
+/* It goes on while the machine sleeps. */
+static int64_t permit_ms(void *state)
+{
+    const HubCluster *self = state;
+    return self->open.by_hand_ms ? clock_ms(self) : tfy__lease_now_ns() / 1000000;
+}
+
+static void wake_loops(void *state)
+{
+    HubCluster *self = state;
+    tfy__seats_wake_all(&self->seats);
+}
+
+static int64_t do_rounds(HubCluster *self)
+{
+    bool more = false;
+    const int64_t pause_ms = tfy__permits_work(&self->permits, self->cluster, self->session, &more);
+    if (more) wake_loops(self);
+    return pause_ms;
+}
+
+static int64_t forget_permits(HubCluster *self)
+{
+    const int code = is_eldest(self) ? self->cluster->ops->forget_permits(self->cluster) : 0;
+    return code ? code : jittered(self, FORGET_MS);
+}
+
 /* ---- the thread ---- */
 
 static const Duty duties[DUTIES] = {
     [OBSERVE] = observe,      [CLAIM] = claim_runs,        [INBOX] = read_inbox, [DUE] = wake_due,
-    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys, [ROOM] = make_room,   [SOLO] = look_for_solo};
+    [ORPHANS] = find_orphans, [STANDBYS] = check_standbys, [ROOM] = make_room,   [SOLO] = look_for_solo,
+    [PERMITS] = do_rounds,    [FORGET] = forget_permits};
 
 static bool may_pass(int64_t code)
 {
@@ -422,6 +455,7 @@ static void take_notices(HubCluster *self)
     while (self->cluster->ops->notice(self->cluster, &notice)) {
         if (notice.kind == TFY_NOTICE_MAIL && notice.id == self->session) hasten(self, INBOX);
         if (notice.kind == TFY_NOTICE_READY && notice.id == self->queue) hasten(self, CLAIM);
+        if (notice.kind == TFY_NOTICE_PERMIT && tfy__permits_hear(&self->permits, notice.id)) hasten(self, PERMITS);
     }
 }
 
@@ -439,6 +473,25 @@ static void rest(HubCluster *self, int64_t next_ms)
     if (poll(on, 2, timeout) > 0 && on[0].revents) (void)!read(self->seats.kick_fd, &(uint64_t){0}, sizeof(uint64_t));
 }
 
+/* From the loop. */
+static void hurry_permits(void *state)
+{
+    HubCluster *self = state;
+    pthread_mutex_lock(&self->seats.mutex);
+    const bool again = self->permits_kicked;
+    self->permits_kicked = true;
+    pthread_mutex_unlock(&self->seats.mutex);
+    if (!again) tfy__seats_kick(&self->seats);
+}
+
+/* With the mutex. */
+static void take_kicks(HubCluster *self)
+{
+    if (self->seats.kicked) self->due_ms[CLAIM] = 0;
+    if (self->permits_kicked) self->due_ms[PERMITS] = 0;
+    self->seats.kicked = self->permits_kicked = false;
+}
+
 static void *work(void *arg)
 {
     HubCluster *self = arg;
@@ -446,8 +499,7 @@ static void *work(void *arg)
     pthread_setname_np(pthread_self(), "tfy database");
     while (!ends) {
         pthread_mutex_lock(&self->seats.mutex);
-        if (self->seats.kicked) self->due_ms[CLAIM] = 0;
-        self->seats.kicked = false;
+        take_kicks(self);
         ends = self->ends;
         pthread_mutex_unlock(&self->seats.mutex);
         if (!ends) rest(self, work_once(self, clock_ms(self)));
@@ -459,8 +511,7 @@ int64_t tfy__hub_cluster_work(TfyHub *hub)
 {
     HubCluster *self = inside(hub);
     CHECK(!self->started);
-    if (self->seats.kicked) self->due_ms[CLAIM] = 0;
-    self->seats.kicked = false;
+    take_kicks(self);
     return work_once(self, clock_ms(self));
 }
 
@@ -510,6 +561,7 @@ static void free_hub(HubCluster *self)
     forget_left(self);
     tfy__table_free(&self->held);
     tfy__observer_free(&self->observer);
+    tfy__permits_free(&self->permits);
     self->cluster->ops->close(self->cluster);
     free(self);
 }
@@ -520,6 +572,7 @@ static void set_hubs(HubCluster *self)
     const uint32_t count = self->seats.count;
     for (uint32_t i = 0; i < count; i++) {
         TfyHub *hub = &self->seats.items[i].hub;
+        hub->permits = &self->permits.base;
         hub->ops = &ops;
         hub->claims = &tfy__claims;
         hub->worker = self->open.session.worker;
@@ -561,6 +614,7 @@ int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text
     self->cluster = open->cluster;
     self->cluster->blame = open->blame;
     self->cluster->blame_state = open->state;
+    tfy__permits_init(&self->permits, permit_ms, hurry_permits, wake_loops, self);
     int code = tfy__seats_init(&self->seats, open->loops ? open->loops : 1);
     if (code == TFY_E_IO)
         tfy__log_refuse(error_text, code, "no descriptor for a session: %s", strerror(errno));

@@ -6,6 +6,7 @@
  *   - watches the other sessions and ends those that are silent (observe.h), whose runs it makes ready,
  *   - if no living session is older than its own, makes due runs ready. That is a hint, not an office: each of these calls
  *     finds nothing to do if another session was first,
+ *   - asks for permits of tools with `limit` and `rate`, and gives them back (permits.h),
  *   - looks for runs that need a process of their own, since one has died of them (TfyBlame), and reports that to whoever starts
  *     such processes. The hub of such a process claims only these, one at a time.
  *

@@ -23,11 +23,25 @@ static bool may_send(TfyHub *hub)
     return true;
 }
 
+static int64_t clock_ms(void *state)
+{
+    const TfyHubMemory *self = state;
+    return self->now_ms(self->clock_state);
+}
+
+static void do_rounds(void *state)
+{
+    TfyHubMemory *self = state;
+    bool more;
+    (void)tfy__permits_work(&self->permits, self->cluster, self->hub.session, &more);
+}
+
 static void want(TfyHub *hub, int64_t program, uint32_t room, uint32_t tasks)
 {
     (void)tasks;
     inside(hub)->program = program;
     inside(hub)->room = room;
+    do_rounds(hub);
 }
 
 /* Up to which number the run's mail has its verdict. */
@@ -103,6 +117,16 @@ int tfy__hub_memory_open(TfyHubMemory *hub, TfyShared *shared, int64_t lease_ms,
                           .shared = shared,
                           .now_ms = now_ms,
                           .clock_state = clock_state};
+    tfy__permits_init(&hub->permits, clock_ms, do_rounds, NULL, hub);
+    hub->hub.permits = &hub->permits.base;
     hub->hub.session = tfy__shared_open_session(shared, lease_ms);
-    return hub->hub.session < 0 ? (int)hub->hub.session : 0;
+    if (hub->hub.session < 0) return (int)hub->hub.session;
+    return tfy__shared_cluster(&hub->cluster, shared, now_ms, clock_state);
+}
+
+void tfy__hub_memory_free(TfyHubMemory *hub)
+{
+    tfy__permits_free(&hub->permits);
+    if (hub->cluster) hub->cluster->ops->close(hub->cluster);
+    hub->cluster = NULL;
 }

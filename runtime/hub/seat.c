@@ -310,6 +310,13 @@ void tfy__seats_fail(TfySeats *seats, int code, const char *why)
     pthread_mutex_lock(&seats->mutex);
     seats->code = code;
     snprintf(seats->error, sizeof seats->error, "%s", why);
+    pthread_mutex_unlock(&seats->mutex);
+    tfy__seats_wake_all(seats);
+}
+
+void tfy__seats_wake_all(TfySeats *seats)
+{
+    pthread_mutex_lock(&seats->mutex);
     for (uint32_t i = 0; i < seats->count; i++) wake_loop(&seats->items[i]);
     pthread_mutex_unlock(&seats->mutex);
 }

@@ -102,6 +102,7 @@ uint32_t tfy__seats_room(TfySeats *seats, int64_t *program);
 bool tfy__seats_turn(const TfySeats *seats, int64_t now_ms, int64_t within_ms);
 /* The hub gives up: all loops hear of it. */
 void tfy__seats_fail(TfySeats *seats, int code, const char *why);
+void tfy__seats_wake_all(TfySeats *seats);
 void tfy__seats_drop_boxes(TfySeats *seats, uint64_t before); /* that were listed before that reading alone */
 
 /* With the mutex. Which loop gets the next run. */

@@ -184,6 +184,12 @@ static bool is_written(const char *name)
     return strncmp(name, "root_p", 6) == 0 || strncmp(name, "root_w", 6) == 0;
 }
 
+/* Those of tools with limits. */
+static bool is_limited(const char *name)
+{
+    return strncmp(name, "root_p1", 7) == 0 && name[7];
+}
+
 /* Generated ones that end by themselves. They may come to something else when their time changes. */
 static bool is_made(const char *name)
 {
@@ -200,12 +206,13 @@ static void collect(Names *names, bool (*wanted)(const char *))
 static void choose_runs(void)
 {
     static Names written, made;
-    collect(&written, is_written);
+    const bool limited = sim_percent(&sim.chance, 25);
+    collect(&written, limited ? is_limited : is_written);
     collect(&made, is_made);
     if (!written.count) sim_broken("d1", "the program has no workflow root_p…");
     const uint32_t wanted = RUNS_MIN + sim_below(&sim.chance, CLUSTER_RUNS - RUNS_MIN + 1);
     for (uint32_t tries = 0; cluster.run_count < wanted && tries < 40; tries++) {
-        const bool own = !made.count || sim_percent(&sim.chance, 70);
+        const bool own = limited || !made.count || sim_percent(&sim.chance, 70);
         const Names *from = own ? &written : &made;
         SimRun run = {.workflow = from->items[sim_below(&sim.chance, from->count)]};
         if (!sim_expect(&run) || run.takes_ns > LONGEST_S * INT64_C(1000000000)) continue;

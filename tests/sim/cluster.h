@@ -22,6 +22,8 @@
  *   I6  an ended session stays ended, and has no commit more
  *   I7  no mail without verdict lies with a run that nobody owns and nobody will take
  *   I8  mail is in the log once, in the order in which it was sent
+ *   L1  of a tool with `limit N` no more than N work at any time, in all sessions
+ *   L2  of a tool with `rate N/D` no more than N begin in any D, in all sessions
  *   d2  every line that was shown is in a log, as often as it was shown at least
  *   e1  when the faults have stopped, all runs end
  *   e2  a program of work.tfy or cluster.tfy comes to what it comes to undisturbed, unless somebody killed a task of it
@@ -48,12 +50,20 @@ typedef struct Life {
     struct Machine *machine;
     uint32_t process; /* of that machine */
     int64_t session;
+    const TfyTool *tool;
     int64_t fence; /* how often the run had an owner, with its own */
     bool once;
     TfyCall *call; /* NULL: nobody waits for it any more */
     bool works;
     struct Life *next;
 } Life;
+
+/* When the newest steps of a tool with `rate` began. */
+typedef struct Paced {
+    const TfyTool *tool;
+    int64_t at_ns[16]; /* by count, modulo */
+    uint32_t count;
+} Paced;
 
 typedef struct Machine {
     uint32_t number; /* from 1 */
@@ -132,7 +142,8 @@ typedef struct Cluster {
     uint32_t run_count;
     Mail mails[CLUSTER_MAILS];
     uint32_t mail_count;
-    Life *lives;         /* newest first */
+    Life *lives; /* newest first */
+    Paced paced[4];
     int64_t beats[4096]; /* by session: of those that were seen to have ended; -1 else */
     int64_t lease_ms;
     int64_t quiet_ns; /* when all faults stop */

@@ -1,6 +1,7 @@
 /* link.c: what stands between a process and the database besides its log (cluster.h): the hub of hub/hub_cluster.h, whose thread is an event
  * here, with a handle whose requests take their time, get lost, come late, or leave their answer behind. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cluster.h"
@@ -172,6 +173,60 @@ static int see_inbox(TfyCluster *link, int64_t session, TfySeeMail *see, void *s
     return (int)come_back(machine, machine->database->ops->see_inbox(machine->database, session, see, state));
 }
 
+static int see_permits(TfyCluster *link, const char *name, TfyPermitNow *now, TfySeePermit *see, void *state)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->see_permits(machine->database, name, now, see, state));
+}
+
+/* A request to write permits that its sender has given up. */
+typedef struct LatePut {
+    TfyCluster *database;
+    char name[80];
+    TfyPermitPut put;
+} LatePut;
+
+static void puts_late(SimEvent *event)
+{
+    LatePut *late = event->arg;
+    late->put.name = late->name;
+    if (late->database->ops->put_permit(late->database, &late->put) == 1)
+        sim_trace("late permits of session %lld are written", (long long)late->put.row.session);
+    free(late);
+}
+
+static void plan_late_put(Machine *machine, const TfyPermitPut *put)
+{
+    LatePut *late = malloc(sizeof *late);
+    if (!late) abort();
+    *late = (LatePut){.database = machine->database, .put = *put};
+    snprintf(late->name, sizeof late->name, "%s", put->name);
+    sim_plan_event(cluster_soon(4000000), 0, puts_late, late, 0);
+}
+
+static int put_permit(TfyCluster *link, const TfyPermitPut *put)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code == TFY_STORE_UNKNOWN && sim_percent(&sim.chance, 50)) plan_late_put(machine, put);
+    if (code) return code;
+    const int written = machine->database->ops->put_permit(machine->database, put);
+    if (written == 1)
+        sim_trace("session %lld has %lld of %s, wants %lld, uses %lld", (long long)put->row.session,
+                  (long long)put->row.lent, put->name, (long long)put->row.wants, (long long)put->uses);
+    return (int)come_back(machine, written);
+}
+
+static int forget_permits(TfyCluster *link)
+{
+    Machine *machine = machine_of(link);
+    const int code = leave(machine);
+    if (code) return code;
+    return (int)come_back(machine, machine->database->ops->forget_permits(machine->database));
+}
+
 static void close_link(TfyCluster *link)
 {
     (void)link; /* a late request may still use the handle behind it */
@@ -189,6 +244,9 @@ static const TfyClusterOps ops = {
     .wake_due = wake_due,
     .see_mail = see_mail,
     .see_inbox = see_inbox,
+    .see_permits = see_permits,
+    .put_permit = put_permit,
+    .forget_permits = forget_permits,
     .close = close_link,
 };
 

@@ -175,6 +175,31 @@ static void check_alone(const Life *begun)
     check_newest(begun);
 }
 
+/* L1. The tools of all machines are those of one program. */
+static void check_limit(const Life *begun)
+{
+    uint32_t count = 1;
+    for (const Life *life = cluster.lives; life; life = life->next) count += life->works && life->tool == begun->tool;
+    if (begun->tool->limit && count > begun->tool->limit)
+        sim_broken("L1", "%s begins, and %u of %s work", begun->key, count, begun->tool->name);
+}
+
+/* L2 */
+static void check_rate(const TfyTool *tool)
+{
+    enum { KEPT = sizeof cluster.paced->at_ns / sizeof *cluster.paced->at_ns };
+    Paced *paced = cluster.paced;
+    if (!tool->rate) return;
+    while (paced->tool && paced->tool != tool) paced++;
+    if (paced == cluster.paced + sizeof cluster.paced / sizeof *cluster.paced || tool->rate > KEPT) abort();
+    paced->tool = tool;
+    const int64_t first_ns = paced->at_ns[(paced->count + KEPT - tool->rate) % KEPT];
+    if (paced->count >= tool->rate && sim.now_ns - first_ns < tool->rate_ms * CLUSTER_MS)
+        sim_broken("L2", "%s begins for the %uth time in %lld us", tool->name, tool->rate + 1,
+                   (long long)(sim.now_ns - first_ns) / 1000);
+    paced->at_ns[paced->count++ % KEPT] = sim.now_ns;
+}
+
 /* I3, and w3 of sim.h */
 static void enter(const TfyCall *call)
 {
@@ -200,6 +225,7 @@ static Life *life_new(Machine *machine, TfyCall *call)
                    .machine = machine,
                    .process = machine->process,
                    .session = machine->session,
+                   .tool = call->site->tool,
                    .once = call->site->tool->repeat == TFY_ONCE,
                    .call = call};
     life->fence = cluster_fence(run, life->session);
@@ -228,6 +254,8 @@ static void start(TfyCall *call)
             return;
         }
         check_alone(life);
+        check_limit(life);
+        check_rate(life->tool);
         enter(call);
         life->works = true;
         if (life->fence > run->newest) run->newest = life->fence;

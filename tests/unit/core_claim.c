@@ -147,6 +147,7 @@ static void close_worker(Worker *worker)
 {
     if (!worker->loop) return;
     tfy_close(worker->loop);
+    tfy__hub_memory_free(&worker->hub);
     tfy_world_free(worker->world);
     worker->loop = NULL;
 }

@@ -20,10 +20,14 @@ typedef struct World {
     TfyCluster *inner[HUBS]; /* what the hubs' handles stand before */
     TfyCluster handles[HUBS];
     int64_t now_ms;
-    int claim_fate, away; /* codes: 0: it is well; the claim happens nevertheless */
-    int asked;            /* calls while it was away */
-    int reading_ms;       /* how long a request for the sessions that live is on its way */
-    int told;             /* that runs wait for a process of their own; or that such a process has none */
+    int claim_fate, away;    /* codes: 0: it is well; the claim happens nevertheless */
+    int asked;               /* calls while it was away */
+    int reading_ms;          /* how long a request for the sessions that live is on its way */
+    int put_fate;            /* a code: the answer to permits that are written, which are */
+    void (*meanwhile)(void); /* what the loop does while permits are written; NULL: nothing */
+    bool put_is_late;        /* they are kept … */
+    TfyPermitPut late;       /* … here */
+    int told;                /* that runs wait for a process of their own; or that such a process has none */
     uint8_t number;
 } World;
 
@@ -117,6 +121,32 @@ static int see_inbox(TfyCluster *cluster, int64_t session, TfySeeMail *see, void
     return world.away ? away(cluster) : inner->ops->see_inbox(inner, session, see, state);
 }
 
+static int see_permits(TfyCluster *cluster, const char *name, TfyPermitNow *now, TfySeePermit *see, void *state)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return world.away ? away(cluster) : inner->ops->see_permits(inner, name, now, see, state);
+}
+
+/* It may arrive and lose its answer, or be kept for later. */
+static int put_permit(TfyCluster *cluster, const TfyPermitPut *put)
+{
+    TfyCluster *inner = inner_of(cluster);
+    if (world.away) return away(cluster);
+    if (world.put_is_late) {
+        world.late = *put;
+        return TFY_STORE_UNKNOWN;
+    }
+    if (world.meanwhile) world.meanwhile();
+    const int code = inner->ops->put_permit(inner, put);
+    return world.put_fate ? world.put_fate : code;
+}
+
+static int forget_permits(TfyCluster *cluster)
+{
+    TfyCluster *inner = inner_of(cluster);
+    return world.away ? away(cluster) : inner->ops->forget_permits(inner);
+}
+
 static void close_handle(TfyCluster *cluster)
 {
     TfyCluster *inner = inner_of(cluster);
@@ -135,6 +165,9 @@ static const TfyClusterOps ops = {.open_session = open_session,
                                   .wake_due = wake_due,
                                   .see_mail = see_mail,
                                   .see_inbox = see_inbox,
+                                  .see_permits = see_permits,
+                                  .put_permit = put_permit,
+                                  .forget_permits = forget_permits,
                                   .close = close_handle};
 
 /* ---- the world ---- */
@@ -542,6 +575,155 @@ static void test_a_loop_that_hangs(void **state)
     assert_true(world.hubs[1]->ops->may_send(world.hubs[1]));
 }
 
+/* ---- permits ---- */
+
+static TfyPermit *permits_of(int at, uint32_t limit, uint32_t rate)
+{
+    TfyPermits *permits = world.hubs[at]->permits;
+    const TfyPermitKind kind = {.name = "shop/pay", .limit = limit, .rate = rate, .rate_ms = 1000};
+    TfyPermit *permit = permits->ops->make(permits, &kind);
+    assert_non_null(permit);
+    return permit;
+}
+
+/* How many the loop gets, of those that it tries to take; the rest waits. */
+static int take_permits(int at, TfyPermit *permit, int want)
+{
+    TfyPermits *permits = world.hubs[at]->permits;
+    int64_t fresh_ms = 0;
+    int count = 0;
+    while (count < want && permits->ops->take(permits, permit, &fresh_ms)) count++;
+    if (count && fresh_ms) assert_true(permits->ops->fresh(permits, fresh_ms));
+    permits->ops->await(permits, permit, 0, (uint32_t)(want - count));
+    return count;
+}
+
+static void give_permits(int at, TfyPermit *permit, int count)
+{
+    TfyPermits *permits = world.hubs[at]->permits;
+    while (count--) permits->ops->give(permits, permit);
+}
+
+/* Both hubs, for so long. */
+static void work_both(int ms)
+{
+    for (int passed = 0; passed < ms; passed += 50) {
+        world.now_ms -= 50;
+        work(0, 50, 2);
+        work(1, 50, 2);
+    }
+}
+
+static void test_permits_are_shared_out(void **state)
+{
+    (void)state;
+    TfyPermit *mine = permits_of(0, 5, 0), *other = permits_of(1, 5, 0);
+    assert_int_equal(take_permits(0, mine, 8), 0);
+    work(0, 100, 2);
+    assert_int_equal(take_permits(0, mine, 8), 5); /* nobody else wants some */
+    assert_int_equal(take_permits(1, other, 8), 0);
+    work_both(2000);
+    assert_int_equal(take_permits(1, other, 8), 0);
+    give_permits(0, mine, 5);
+    assert_true(take_permits(0, mine, 8) <= 2); /* it knows that others wait, and whose turn is next */
+    work_both(500);
+    assert_int_equal(take_permits(1, other, 8), 3);
+    give_permits(1, other, 3);
+    assert_int_equal(take_permits(1, other, 0), 0); /* it needs no more */
+    work_both(3000);
+    assert_int_equal(take_permits(0, mine, 3), 3);
+}
+
+/* One that comes late, and one whose answer got lost, must not let more be in use than there are. */
+static void test_permits_whose_answers_get_lost(void **state)
+{
+    (void)state;
+    TfyPermit *mine = permits_of(0, 1, 0), *other = permits_of(1, 1, 0);
+    world.put_fate = TFY_STORE_UNKNOWN;
+    take_permits(0, mine, 1);
+    work(0, 300, 2);
+    assert_int_equal(take_permits(0, mine, 1), 0); /* it is written, and nobody knows */
+    world.put_fate = 0;
+    assert_int_equal(take_permits(1, other, 1), 0);
+    work(1, 1000, 2);
+    assert_int_equal(take_permits(1, other, 1), 0);
+    assert_int_equal(take_permits(1, other, 0), 0); /* it waits no more */
+    work(1, 1000, 2);
+    work(0, 3000, 2);
+    assert_int_equal(take_permits(0, mine, 1), 1);
+    /* What it gives back is written late, behind its next request. */
+    world.put_is_late = true;
+    give_permits(0, mine, 1);
+    work(0, 3000, 2);
+    world.put_is_late = false;
+    assert_int_equal(world.late.row.lent, 0);
+    assert_non_null(world.late.name);
+    assert_int_equal(take_permits(0, mine, 1), 0);
+    work(0, 3000, 2);
+    assert_int_equal(take_permits(0, mine, 1), 1);
+    assert_int_equal(world.inner[0]->ops->put_permit(world.inner[0], &world.late), 0);
+    work(1, 3000, 2);
+    assert_int_equal(take_permits(1, other, 1), 0);
+    /* Its session ends, and with it what it had. */
+    assert_true(tfy__shared_end_session(world.shared, world.hubs[0]->session,
+                                        tfy__shared_session(world.shared, world.hubs[0]->session)->beat));
+    work(1, 1000, 0);
+    assert_int_equal(take_permits(1, other, 1), 1);
+}
+
+static TfyPermit *given;
+
+static void takes_one_more(void)
+{
+    assert_int_equal(take_permits(0, given, 1), 0);
+}
+
+static void test_what_is_given_back_is_not_used_meanwhile(void **state)
+{
+    (void)state;
+    TfyPermit *other = permits_of(1, 2, 0);
+    given = permits_of(0, 2, 0);
+    take_permits(0, given, 4);
+    work(0, 300, 2);
+    assert_int_equal(take_permits(0, given, 4), 2);
+    take_permits(1, other, 1);
+    work(1, 300, 2);
+    give_permits(0, given, 1);
+    world.meanwhile = takes_one_more;
+    work(0, 1200, 2);
+    world.meanwhile = NULL;
+    work(1, 300, 2);
+    assert_int_equal(take_permits(1, other, 1), 1);
+}
+
+/* Every grant is used as late as it may be. */
+static void test_rates_hold_for_all(void **state)
+{
+    enum { RATE = 3, STARTS = 400 };
+    int64_t at_ms[STARTS];
+    int count = 0, of[HUBS] = {0};
+    TfyPermit *permits[HUBS];
+    int64_t fresh_ms;
+    (void)state;
+    for (int i = 0; i < HUBS; i++) permits[i] = permits_of(i, 0, RATE);
+    for (int ms = 0; ms < 60000; ms += 10) {
+        world.now_ms += 10;
+        const int at = ms / 10 % HUBS;
+        TfyPermits *all = world.hubs[at]->permits;
+        if (ms % 500 == 0) beat(0), beat(1);
+        tfy__hub_cluster_work(world.hubs[at]);
+        while (ms % 70 == 0 && count < STARTS && all->ops->take(all, permits[at], &fresh_ms)) {
+            assert_true(all->ops->fresh(all, fresh_ms));
+            at_ms[count++] = world.now_ms;
+            of[at]++;
+        }
+        all->ops->await(all, permits[at], 0, 5);
+    }
+    for (int i = RATE; i < count; i++) assert_true(at_ms[i] - at_ms[i - RATE] >= 1000);
+    assert_in_range(count, 60, 180);
+    for (int i = 0; i < HUBS; i++) assert_true(of[i] >= count / 3);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, remove_world)
@@ -556,6 +738,10 @@ int main(void)
         TEST(test_runs_that_need_a_process_of_their_own),
         TEST(test_runs_are_shared_by_loops),
         TEST(test_a_loop_that_hangs),
+        TEST(test_permits_are_shared_out),
+        TEST(test_permits_whose_answers_get_lost),
+        TEST(test_what_is_given_back_is_not_used_meanwhile),
+        TEST(test_rates_hold_for_all),
     };
     return cmocka_run_group_tests_name("hub_by_hand", tests, NULL, NULL);
 }

@@ -877,6 +877,74 @@ static void test_held_runs(void **state)
     assert_int_equal(CALL(world, 1, hold, 12345, &owner), TFY_E_ABSENT);
 }
 
+/* ---- permits ---- */
+
+typedef struct SeenPermits {
+    TfyPermitNow now;
+    TfyPermitRow rows[4];
+    int count;
+} SeenPermits;
+
+static int note_permit(void *state, const TfyPermitRow *row)
+{
+    SeenPermits *seen = state;
+    assert_true(seen->count < 4);
+    seen->rows[seen->count++] = *row;
+    return 0;
+}
+
+static SeenPermits see_permits(World *world)
+{
+    SeenPermits seen = {0};
+    assert_int_equal(CALL(world, 1, see_permits, "shop/pay", &seen.now, note_permit, &seen), 0);
+    return seen;
+}
+
+static void test_permits(void **state)
+{
+    World *world = *state;
+    SeenPermits seen = see_permits(world);
+    assert_int_equal(seen.now.turn, 0);
+    assert_int_equal(seen.now.used, 0);
+    assert_int_equal(seen.count, 0);
+    TfyPermitPut put = {.name = "shop/pay", .row = {world->sessions[0], 3, 5, 100, 2, 200, 300}};
+    assert_int_equal(CALL(world, 0, put_permit, &put), 1);
+    assert_int_equal(CALL(world, 0, put_permit, &put), 0); /* again, with the same turn */
+    assert_int_equal(CALL(world, 1, put_permit, &put), 0);
+    seen = see_permits(world);
+    assert_int_equal(seen.count, 1);
+    assert_memory_equal(&seen.rows[0], &put.row, sizeof put.row);
+    const int64_t turn = put.turn = seen.now.turn;
+    assert_true(turn > 0);
+    /* Uses of two writes, one of which is over. */
+    put.row = (TfyPermitRow){world->sessions[1], 1, 1, 0, 0, 0, 0};
+    put.uses = 2;
+    put.until_ms = seen.now.now_ms + 3600000;
+    assert_int_equal(CALL(world, 1, put_permit, &put), 1);
+    seen = see_permits(world);
+    assert_int_equal(seen.count, 2);
+    assert_true(seen.now.turn > turn);
+    assert_int_equal(seen.now.used, 2);
+    assert_int_equal(seen.now.first_ms, put.until_ms);
+    put.turn = seen.now.turn;
+    assert_int_equal(CALL(world, 1, put_permit, &put), 1); /* more, until the same time */
+    put.turn = see_permits(world).now.turn;
+    put.until_ms = seen.now.now_ms - 1;
+    assert_int_equal(CALL(world, 1, put_permit, &put), 1);
+    seen = see_permits(world);
+    assert_int_equal(seen.now.used, 4);
+    /* What a session had comes back with its end. */
+    assert_int_equal(end_one(world, 1, world->sessions[0], 0), 1);
+    seen = see_permits(world);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.rows[0].session, world->sessions[1]);
+    assert_int_equal(CALL(world, 1, forget_permits), 0);
+    const SeenPermits same = see_permits(world);
+    assert_int_equal(same.count, 1);
+    assert_int_equal(same.now.turn, seen.now.turn);
+    assert_int_equal(same.now.used, 4);
+}
+
 #define EACH_TEST(X)                                                                                                   \
     X(test_sessions)                                                                                                   \
     X(test_submitted_runs)                                                                                             \
@@ -887,6 +955,7 @@ static void test_held_runs(void **state)
     X(test_lost_commits_of_the_dead)                                                                                   \
     X(test_blamed_runs)                                                                                                \
     X(test_claims_in_vain)                                                                                             \
+    X(test_permits)                                                                                                    \
     X(test_mail) X(test_verdicts)
 #define EACH_SERVER_TEST(X)                                                                                            \
     X(test_claims_at_once)                                                                                             \

@@ -91,6 +91,17 @@ static void print_programs(const json_t *programs)
                json_number_value(json_object_get(one, "percent")), tfy__json_number(one, "workers"));
 }
 
+static void print_permits(const json_t *permits)
+{
+    size_t i;
+    const json_t *one;
+    if (!json_array_size(permits)) return;
+    printf("\n%-32s  %8s  %8s  %8s\n", "LIMITED", "AT WORK", "COUNTED", "WANTED");
+    json_array_foreach(permits, i, one)
+        printf("%-32s  %8lld  %8lld  %8lld\n", text_or(one, "name"), tfy__json_number(one, "lent"),
+               tfy__json_number(one, "uses"), tfy__json_number(one, "wants") + tfy__json_number(one, "asks"));
+}
+
 /* ---- what nobody does ---- */
 
 static long long unfinished(const json_t *queue)
@@ -130,22 +141,26 @@ static void say(void *state, const char *text)
 static int print(const TfyArgs *args, const TfyPgOverview *overview)
 {
     json_t *workers = json_loads(overview->workers, 0, NULL), *queues = json_loads(overview->queues, 0, NULL),
-           *programs = json_loads(overview->programs, 0, NULL);
+           *programs = json_loads(overview->programs, 0, NULL), *permits = json_loads(overview->permits, 0, NULL);
     int status = EXIT_DONE;
-    if (!workers || !queues || !programs) {
+    if (!workers || !queues || !programs || !permits) {
         status = tfy__fail(EXIT_BUG, "memory ran out");
     } else if (args->option[OPT_JSON]) {
-        tfy__report_print(json_pack("{s:O,s:O,s:O}", "workers", workers, "queues", queues, "programs", programs), 2);
+        tfy__report_print(json_pack("{s:O,s:O,s:O,s:O}", "workers", workers, "queues", queues, "programs", programs,
+                                    "permits", permits),
+                          2);
     } else {
         print_workers(workers);
         print_queues(queues);
         print_programs(programs);
+        print_permits(permits);
         status = tfy__flush_stdout(status);
         tfy__cluster_uncovered(queues, say, NULL);
     }
     json_decref(workers);
     json_decref(queues);
     json_decref(programs);
+    json_decref(permits);
     return tfy__flush_stdout(status);
 }
 

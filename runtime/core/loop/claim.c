@@ -259,6 +259,7 @@ static uint32_t take(TfyLoop *loop)
     const int64_t program = program_row(loop);
     if (!program) return taken;
     hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN, loop->task_count - loop->free_count);
+    tfy__limits_serve(loop);
     for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, &claim, &claim);
     return taken;
 }

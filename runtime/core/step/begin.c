@@ -194,7 +194,7 @@ void tfy__step_begin_again(Step *step)
     step->again_ms = 0;
     step->call.tries = 0;
     step->doubt = DOUBT_NONE;
-    step->counted = step->asking = step->noted = false;
+    step->counted = step->asking = step->noted = step->put_down = false;
     tfy__step_drop_failure(step);
     free(step->hold);
     step->hold = NULL;

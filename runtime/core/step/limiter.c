@@ -9,6 +9,10 @@
  * the window is one of the monotonic clock: a wall clock that jumps neither opens it nor keeps it shut. A start
  * that seems to be in the future counts as now.
  *
+ * In a shared database limits hold for all its sessions. The hub lends permits then (hub/permits.h), which take the
+ * place of the window and of the count here; the lines of those that wait are the same. What another session does is not
+ * in a run's history, so runs neither record their starts nor stay in memory for them.
+ *
  * The effect http has its limits at a place of the program, and for each host. Places that say the same share them.
  * Programs of one name are versions of one program: they share their limits.
  *
@@ -79,8 +83,19 @@ static bool is_idle(const Limiter *limiter)
     return limiter->loop->now_ns - last_ns >= window_ns(limiter->tool);
 }
 
+static TfyPermits *permits_of(const TfyLoop *loop)
+{
+    return loop->options.hub->permits;
+}
+
+static uint32_t place_of(const TfyLoop *loop)
+{
+    return loop->options.hub->place;
+}
+
 static void free_limiter(Limiter *limiter)
 {
+    if (limiter->permit) permits_of(limiter->loop)->ops->drop(permits_of(limiter->loop), limiter->permit, place_of(limiter->loop));
     for (LimitTurn *turn; (turn = LIST_TAKE(&limiter->turns, next));) free(turn);
     free(limiter->starts);
     free(limiter->host);
@@ -101,6 +116,21 @@ static void forget_hosts(TfyLoop *loop)
     }
 }
 
+static void write_name(const Limiter *limiter, TfyBuffer *out);
+
+/* Permits by the names of its program and of the tool; false: no memory. */
+static bool ask_permits(Limiter *limiter)
+{
+    const TfyTool *tool = limiter->tool;
+    TfyBuffer name = {0};
+    tfy__buffer_printf(&name, "%s/", limiter->program->name);
+    write_name(limiter, &name);
+    const TfyPermitKind kind = {.name = name.data, .limit = tool->limit, .rate = tool->rate, .rate_ms = tool->rate_ms};
+    if (!name.failed) limiter->permit = permits_of(limiter->loop)->ops->make(permits_of(limiter->loop), &kind);
+    tfy__buffer_free(&name);
+    return limiter->permit;
+}
+
 /* host NULL: the tool's limits hold whatever it asks. NULL: no memory. */
 static Limiter *limiter_for(TfyLoop *loop, const TfyProgram *program, const TfyTool *tool, const char *host,
                             size_t host_len)
@@ -111,18 +141,18 @@ static Limiter *limiter_for(TfyLoop *loop, const TfyProgram *program, const TfyT
     }
     if (host) forget_hosts(loop);
     Limiter *limiter = calloc(1, sizeof *limiter);
-    LimitStart *starts = limiter && tool->rate ? calloc(tool->rate, sizeof *starts) : NULL;
-    char *own = limiter && host ? strndup(host, host_len) : NULL;
-    if (!limiter || (tool->rate && !starts) || (host && !own)) {
-        free(own);
-        free(starts);
-        free(limiter);
-        tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
-        return NULL;
+    if (limiter) {
+        const bool counts_here = tool->rate && !loop->options.hub;
+        *limiter = (Limiter){.loop = loop, .program = program, .tool = tool, .next = loop->limiters};
+        limiter->starts = counts_here ? calloc(tool->rate, sizeof *limiter->starts) : NULL;
+        limiter->host = host ? strndup(host, host_len) : NULL;
+        if ((!counts_here || limiter->starts) && (!host || limiter->host) &&
+            (!loop->options.hub || ask_permits(limiter)))
+            return loop->limiters = limiter;
+        free_limiter(limiter);
     }
-    *limiter = (Limiter){
-        .loop = loop, .program = program, .tool = tool, .host = own, .starts = starts, .next = loop->limiters};
-    return loop->limiters = limiter;
+    tfy__loop_fail(loop, TFY_E_NOMEM, "no memory for the limit of %s", tool->name);
+    return NULL;
 }
 
 static Limiter *limiter_of(const Step *step)
@@ -153,7 +183,7 @@ static LimitStart *start_at(const Limiter *limiter, uint32_t index)
 static void note_start(Limiter *limiter, int64_t run, int64_t at_ns)
 {
     uint32_t rate = limiter->tool->rate;
-    if (!rate) return;
+    if (!limiter->starts) return;
     if (limiter->start_count == rate) {
         if (start_at(limiter, 0)->at_ns >= at_ns) return;
         limiter->start_head = (limiter->start_head + 1) % rate;
@@ -184,7 +214,7 @@ static int64_t rate_wait_ns(const Limiter *limiter)
 void tfy__limit_note(const Step *step, const TfyLogRecord *record)
 {
     TfyLoop *loop = step->call.loop;
-    if (loop->replay_only || !step->call.site->tool->rate) return;
+    if (loop->replay_only || loop->options.hub || !step->call.site->tool->rate) return;
     Limiter *limiter = limiter_of(step);
     if (limiter) note_start(limiter, step->rest->run->log.id, start_ns(limiter, loop->now_ms - record->ts_ms));
 }
@@ -210,7 +240,7 @@ bool tfy__limit_holds(const Run *run)
     return false;
 }
 
-enum { BOUNDS_MAX = 96 };
+enum { BOUNDS_MAX = 96, WAITING_MOST = 256 };
 
 /* How a snapshot names the limiters of http, before the host: "http 4 10/1000 ". */
 static void write_bounds(const TfyTool *tool, char out[BOUNDS_MAX])
@@ -220,11 +250,16 @@ static void write_bounds(const TfyTool *tool, char out[BOUNDS_MAX])
 
 static void write_name(const Limiter *limiter, TfyBuffer *out)
 {
-    TfyBuffer name = {0};
     char bounds[BOUNDS_MAX];
     write_bounds(limiter->tool, bounds);
-    tfy__buffer_text(&name, limiter->host ? bounds : limiter->tool->name);
-    tfy__buffer_text(&name, limiter->host ? limiter->host : "");
+    tfy__buffer_text(out, limiter->host ? bounds : limiter->tool->name);
+    tfy__buffer_text(out, limiter->host ? limiter->host : "");
+}
+
+static void put_name(const Limiter *limiter, TfyBuffer *out)
+{
+    TfyBuffer name = {0};
+    write_name(limiter, &name);
     if (name.failed)
         out->failed = true;
     else
@@ -237,7 +272,7 @@ static void write_window(const Limiter *limiter, const Run *run, TfyBuffer *out)
     const TfyLoop *loop = limiter->loop;
     const char *comma = "";
     tfy__put_begin(out);
-    write_name(limiter, out);
+    put_name(limiter, out);
     tfy__put(out, TFY_S_AT);
     tfy__buffer_char(out, '[');
     for (uint32_t i = 0; i < limiter->start_count; i++) {
@@ -335,10 +370,28 @@ static Step *next_waiter(Limiter *limiter)
     return NULL;
 }
 
-static bool has_room(const Limiter *limiter)
+/* One more step may start; a permit is taken for it. */
+static bool has_room(Limiter *limiter)
 {
     const TfyTool *tool = limiter->tool;
+    TfyPermits *permits = limiter->permit ? permits_of(limiter->loop) : NULL;
+    if (permits) return permits->ops->take(permits, limiter->permit, &limiter->fresh_ms);
     return (!tool->limit || limiter->in_use < tool->limit) && rate_wait_ns(limiter) == 0;
+}
+
+static void give_back(const Limiter *limiter)
+{
+    if (limiter->permit) permits_of(limiter->loop)->ops->give(permits_of(limiter->loop), limiter->permit);
+}
+
+/* Says how many wait; of very many, that there are. */
+static void tell_waiting(const Limiter *limiter)
+{
+    uint32_t count = 0;
+    if (!limiter->permit) return;
+    for (const LimitTurn *turn = limiter->turns.first; turn; turn = turn->next)
+        for (const Step *step = turn->waiters.first; step && count < WAITING_MOST; step = step->queue_next) count++;
+    permits_of(limiter->loop)->ops->await(permits_of(limiter->loop), limiter->permit, place_of(limiter->loop), count);
 }
 
 static void take(Step *step, Limiter *limiter)
@@ -348,6 +401,7 @@ static void take(Step *step, Limiter *limiter)
     note_start(limiter, step->rest->run->log.id, limiter->loop->now_ns);
     CHECK(!step->limiter && !step->queue);
     step->limiter = limiter;
+    step->fresh_ms = limiter->fresh_ms;
     step->admission = ADMISSION_GRANTED;
 }
 
@@ -357,15 +411,15 @@ static void window_moved(void *arg);
 static void serve(Limiter *limiter)
 {
     TfyLoop *loop = limiter->loop;
-    while (has_room(limiter)) {
+    while (anybody_waits(limiter) && has_room(limiter)) {
         Step *step = next_waiter(limiter);
-        if (!step) return;
         tfy__timers_del(&loop->timers, step->timer); /* set again when the work starts */
         step->timer = 0;
         CHECK(step->stage == STAGE_BEGIN && step->admission == ADMISSION_ASKED);
         take(step, limiter);
         tfy__step_queue(step);
     }
+    tell_waiting(limiter);
     const int64_t wait_ns = rate_wait_ns(limiter);
     if (!wait_ns || limiter->timer || !anybody_waits(limiter)) return;
     limiter->timer = tfy__timers_add(&loop->timers, loop->now_ns + wait_ns, window_moved, limiter);
@@ -438,5 +492,27 @@ void tfy__limit_leave(Step *step)
     if (!limiter) return;
     CHECK(limiter->in_use > 0);
     limiter->in_use--;
+    give_back(limiter);
     serve(limiter);
+}
+
+void tfy__limits_serve(TfyLoop *loop)
+{
+    for (Limiter *limiter = loop->limiters; limiter; limiter = limiter->next) serve(limiter);
+}
+
+bool tfy__limit_ready(Step *step)
+{
+    const TfyLoop *loop = step->call.loop;
+    if (!loop->options.hub || loop->test || !tfy__limit_bounds(step)) return true;
+    TfyPermits *permits = permits_of(loop);
+    if (step->limiter && (!step->fresh_ms || permits->ops->fresh(permits, step->fresh_ms))) {
+        step->fresh_ms = 0;
+        return true;
+    }
+    tfy__limit_leave(step);
+    step->stage = STAGE_BEGIN;
+    step->admission = ADMISSION_ASKED; /* it is no suspension of its own */
+    tfy__step_queue(step);
+    return false;
 }

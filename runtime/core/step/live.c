@@ -222,6 +222,7 @@ static void start_call(Step *step)
     CHECK(!step->in_call);
     CHECK(step->rest->step == step);
     step->in_call = CALL_BEGUN;
+    step->put_down = false;
     loop->in_flight++;
     step->begun_ns = loop->now_ns;
     if (step->doubt != DOUBT_PROBED) tfy__step_arm(step);
@@ -259,7 +260,7 @@ void tfy__step_synced(TfyLoop *loop)
             tfy__person_ask(step);
         else if (step->doubt == DOUBT_PROBES)
             start_probe(step);
-        else
+        else if (tfy__limit_ready(step))
             start_call(step);
     }
 }
@@ -327,7 +328,8 @@ void tfy__step_ghost_waits(Step *step)
 static bool puts_down(Step *step)
 {
     const TfyPerformer *performer = step->call.loop->performers[step->call.tool->family];
-    return !performer || !performer->request || performer->request(step);
+    if (step->put_down || !performer || !performer->request) return true;
+    return step->put_down = performer->request(step);
 }
 
 static void work_when_synced(Step *step)

@@ -2,38 +2,8 @@
  * one through loop/state.h; step.h is for the files that work on steps. */
 #ifndef CORE_STEP_STEPS_H
 #define CORE_STEP_STEPS_H
-#include "core/task/task.h"
+#include "core/step/limits.h"
 #include <jansson.h>
-
-/* ---- limits on the use of a tool ---- */
-
-/* The steps of one run that wait for a tool, in order of arrival. */
-typedef struct LimitTurn {
-    const Run *run;
-    WaitQueue waiters;
-    struct LimitTurn *next; /* the run whose turn is next */
-} LimitTurn;
-
-/* The start of a step of a tool with `rate`. */
-typedef struct LimitStart {
-    /* monotonic clock; the age of a start in an earlier process is that of its record by the wall clock */
-    int64_t at_ns;
-    int64_t run; /* row id of its run */
-} LimitStart;
-
-/* A tool with `limit` or `rate`, made by its first use. */
-typedef struct Limiter {
-    TfyLoop *loop;
-    const TfyProgram *program; /* the first whose step asked */
-    const TfyTool *tool;
-    char *host;                       /* the effect http: whom it bounds, as an address has it; owned; else NULL */
-    uint32_t in_use;                  /* steps that were admitted and have not left */
-    uint32_t start_head, start_count; /* of the ring starts */
-    LimitStart *starts;               /* ring of tool->rate entries: the newest starts, earliest first */
-    uint64_t timer;                   /* fires when the window has moved; 0: no step waits for it */
-    LIST(LimitTurn) turns;            /* runs that have waiting steps, in the order of their turns */
-    struct Limiter *next;
-} Limiter;
 
 /* Steps that people answer. */
 static inline bool is_question(const TfyTool *tool)
@@ -139,6 +109,7 @@ struct Step {
     bool counted;            /* this suspension was counted in passages */
     bool noted;              /* the snapshot that it was restored from contains its start */
     bool waited_room;        /* there was no room for its call, now or before */
+    bool put_down;           /* what its call may cost is recorded, and the call has not started yet */
     bool unknown;            /* an earlier attempt of this once step may have had its effect */
     bool backoff_only;       /* tfy_backoff: not an effect */
     bool told_idle;          /* a live event reported that it waits */
@@ -150,6 +121,7 @@ struct Step {
     int64_t asks;          /* prompts: attempts left */
     int64_t due_ms;        /* wall clock: the end of the timeout, the backoff or the sleep; 0: none */
     int64_t again_ms;      /* wall clock: when its performer may start again (tfy__call_wait); 0: at once */
+    int64_t fresh_ms;      /* its permit is to be used before that (TfyPermitsOps); 0: at any time */
     int64_t begun_ns;      /* in_call: when the performer received it */
     TfyTicket sync_ticket; /* STAGE_SYNC: the ticket up to which the log must be durable */
     uint64_t timer;
@@ -219,6 +191,9 @@ bool tfy__limit_bounds(const Step *step);                           /* its tool 
 bool tfy__limit_admit(Step *step);                                  /* true: continues; false: waits or halted */
 void tfy__limit_leave(Step *step);                                  /* an attempt has finished, or never started */
 void tfy__limit_note(const Step *step, const TfyLogRecord *record); /* notes a start that the history contains */
+/* In a shared database: the work may start now. False: the step waits for a permit first, and is out of the caller's hands. */
+bool tfy__limit_ready(Step *step);
+void tfy__limits_serve(TfyLoop *loop); /* the hub may have more permits */
 void tfy__limits_free(TfyLoop *loop);
 
 /* person.c */

@@ -75,14 +75,40 @@ typedef struct TfyMail {
     int code;            /* … and then 0: it was taken, or TFY_E_…: why not */
 } TfyMail;
 
-/* A hint: something was sent to runs of session `id`, or runs of queue `id` are ready. */
+/* What a session that lives has of the permits of a name (hub/permits.h). Times are the database's. */
+typedef struct TfyPermitRow {
+    int64_t session;
+    int64_t lent, wants,
+        since_ms; /* steps that may be under way; how many it could use; since when it waits or has the newest */
+    int64_t asks, asked_ms; /* uses of a rate that it waits for; since when */
+    int64_t at_ms;          /* when it was written */
+} TfyPermitRow;
+
+/* The rest of what there is by that name. */
+typedef struct TfyPermitNow {
+    int64_t turn;     /* changes with each write; 0: there was none */
+    int64_t now_ms;   /* the time of this reading */
+    int64_t used;     /* uses that count now … */
+    int64_t first_ms; /* … and when the first of them does no more; 0: there are none */
+} TfyPermitNow;
+
+typedef struct TfyPermitPut {
+    const char *name;
+    int64_t turn; /* nobody has written since */
+    TfyPermitRow row;
+    int64_t uses, until_ms; /* more of them, which count until then; 0: none */
+} TfyPermitPut;
+
+/* A hint: something was sent to runs of session `id`, runs of queue `id` are ready, or permits are wanted or
+ * given back whose name has this hash. */
 typedef struct TfyNotice {
     char kind;
     int64_t id;
 } TfyNotice;
-enum { TFY_NOTICE_MAIL = 's', TFY_NOTICE_READY = 'q' };
+enum { TFY_NOTICE_MAIL = 's', TFY_NOTICE_READY = 'q', TFY_NOTICE_PERMIT = 'p' };
 
 typedef int TfySeeLiving(void *state, const TfyLiving *living);
+typedef int TfySeePermit(void *state, const TfyPermitRow *row);
 typedef int TfySeeMail(void *state, const TfyMail *mail);
 typedef int TfySeeProgram(void *state, const TfyStoreProgram *program); /* valid during the call */
 
@@ -154,11 +180,19 @@ typedef struct TfyClusterOps {
     int (*see_mail)(TfyCluster *cluster, int64_t run, int64_t after, bool open, TfySeeMail *see, void *state);
     /* What was sent to runs while this session owned them and has no verdict yet, by the runs' ids, then in its order. */
     int (*see_inbox)(TfyCluster *cluster, int64_t session, TfySeeMail *see, void *state);
+    /* Reads who has permits of this name, of the sessions that live, and the rest. */
+    int (*see_permits)(TfyCluster *cluster, const char *name, TfyPermitNow *now, TfySeePermit *see, void *state);
+    /* Writes a session's row, and uses. 1; 0: somebody has written meanwhile. Again: 0 if the first call did it. */
+    int (*put_permit)(TfyCluster *cluster, const TfyPermitPut *put);
+    /* Removes rows of sessions that have ended, empty ones, uses that count no more, and names of which nothing is left. 0. */
+    int (*forget_permits)(TfyCluster *cluster);
     /* Makes room for the records of more runs, if it gets short; 1: it did, 0: there is enough. NULL: there always is. */
     int (*make_room)(TfyCluster *cluster);
     /* Tells a run's owner, or those who may claim it, that there is something new; nobody is told if that fails. The calls that
-     * make runs ready tell by themselves. NULL in place of these three: there are no notices, and all of them are hints. */
+     * make runs ready tell by themselves. NULL in place of these four: there are no notices, and all of them are hints. */
     void (*notify)(TfyCluster *cluster, int64_t run);
+    /* Tells those who have or want permits whose name has this hash. */
+    void (*notify_permit)(TfyCluster *cluster, int64_t hash);
     /* A descriptor that is readable when there may be notices; -1: there is none now. It may change with each call. */
     int (*listen)(TfyCluster *cluster);
     /* The next notice, to whomever it is; false: none for now. */

@@ -274,6 +274,25 @@ static int see_inbox(TfyCluster *cluster, int64_t session, TfySeeMail *see, void
     return code;
 }
 
+static int see_permits(TfyCluster *cluster, const char *name, TfyPermitNow *now, TfySeePermit *see, void *state)
+{
+    const MemoryCluster *self = inside(cluster);
+    now->now_ms = self->now_ms(self->clock_state);
+    return tfy__shared_see_permits(self->shared, name, now, see, state);
+}
+
+static int put_permit(TfyCluster *cluster, const TfyPermitPut *put)
+{
+    return tfy__shared_put_permit(inside(cluster)->shared, put);
+}
+
+/* It has few. */
+static int forget_permits(TfyCluster *cluster)
+{
+    (void)cluster;
+    return 0;
+}
+
 static void close_cluster(TfyCluster *cluster)
 {
     free(cluster);
@@ -300,6 +319,9 @@ static const TfyClusterOps ops = {
     .mail = put_mail,
     .see_mail = see_mail,
     .see_inbox = see_inbox,
+    .see_permits = see_permits,
+    .put_permit = put_permit,
+    .forget_permits = forget_permits,
     .close = close_cluster,
 };
 

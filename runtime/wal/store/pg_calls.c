@@ -4,6 +4,7 @@
 #include "wal/store/pg_schema.h"
 
 #define NOW_MS           "(extract(epoch FROM clock_timestamp()) * 1000)::int8"
+#define NOW_US           "(extract(epoch FROM clock_timestamp()) * 1000000)::int8"
 #define MAIL_OF          "SELECT run, n, body, id, sender, verdict, code FROM tfy.inbox"
 #define NOBODY_S         "owner IS NULL AND state < 12 AND held IS NULL"
 #define UNPAUSED(queue_) " AND NOT EXISTS (SELECT 1 FROM tfy.queue q WHERE q.id = " queue_ "::int8 AND q.paused)"
@@ -201,4 +202,32 @@ const TfyPgStatement tfy__pg_calls[C_COUNT] = {
                      .what = "read mail",
                      .needs = TFY_PG_READER},
     [C_INBOX] = {.text = MAIL_OF " WHERE session = $1 AND verdict IS NULL ORDER BY run, n", .what = "read mail"},
+    [C_PERMITS] =
+        {.text = "SELECT h.turn, h.now, u.used, u.first, p.session, p.lent, p.wants, p.since, p.asks, p.asked, p.at"
+                 " FROM (SELECT coalesce((SELECT turn FROM tfy.limiter WHERE name = $1), 0) AS turn, " NOW_MS
+                 " AS now) AS h CROSS JOIN LATERAL (SELECT coalesce(sum(uses), 0)::int8 AS used,"
+                 " coalesce(min(until), 0) AS first FROM tfy.permit_use WHERE name = $1 AND until > h.now) AS u"
+                 " LEFT JOIN tfy.permit p ON p.name = $1 AND EXISTS (SELECT 1 FROM tfy.session s"
+                 " WHERE s.id = p.session AND s.state = 0)",
+         .what = "read permits"},
+    /* The turn is also the time of the last write, in µs; so that of a name that is forgotten and comes back is never an old one. */
+    [C_PERMIT] = {.text = "WITH l AS (INSERT INTO tfy.limiter AS o(name, turn) VALUES ($1, " NOW_US ")"
+                          " ON CONFLICT (name) DO UPDATE SET turn = greatest(o.turn + 1, excluded.turn)"
+                          " WHERE o.turn = $2 RETURNING 1),"
+                          " p AS (INSERT INTO tfy.permit(name, session, lent, wants, since, asks, asked, at)"
+                          " SELECT $1, $3, $4, $5, $6, $7, $8, $9 FROM l ON CONFLICT (name, session) DO UPDATE SET"
+                          " lent = excluded.lent, wants = excluded.wants, since = excluded.since, asks = excluded.asks,"
+                          " asked = excluded.asked, at = excluded.at),"
+                          " u AS (INSERT INTO tfy.permit_use AS o(name, until, uses) SELECT $1, $11, $10 FROM l"
+                          " WHERE $10::int8 > 0 ON CONFLICT (name, until) DO UPDATE SET uses = o.uses + excluded.uses)"
+                          " SELECT 1 FROM l",
+                  .what = "write permits"},
+    [C_FORGET_PERMITS] = {.text = "DELETE FROM tfy.permit p WHERE (lent = 0 AND wants = 0 AND asks = 0)"
+                                  " OR NOT EXISTS (SELECT 1 FROM tfy.session s WHERE s.id = p.session AND s.state = 0)",
+                          .what = "forget permits"},
+    [C_FORGET_USES] = {.text = "DELETE FROM tfy.permit_use WHERE until < " NOW_MS, .what = "forget permits"},
+    [C_FORGET_LIMITERS] = {.text = "DELETE FROM tfy.limiter l WHERE turn < " NOW_US " - 60000000"
+                                   " AND NOT EXISTS (SELECT 1 FROM tfy.permit p WHERE p.name = l.name)"
+                                   " AND NOT EXISTS (SELECT 1 FROM tfy.permit_use u WHERE u.name = l.name)",
+                           .what = "forget permits"},
 };

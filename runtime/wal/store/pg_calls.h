@@ -45,6 +45,11 @@ typedef enum Call {
     C_SEE,
     C_OPEN_MAIL,
     C_INBOX,
+    C_PERMITS,
+    C_PERMIT,
+    C_FORGET_PERMITS,
+    C_FORGET_USES,
+    C_FORGET_LIMITERS,
     C_COUNT
 } Call;
 

@@ -714,7 +714,60 @@ static int make_room(TfyCluster *cluster)
     return told(self, code == TFY_PG_AGAIN || code == TFY_STORE_UNKNOWN ? TFY_STORE_AWAY : code);
 }
 
+/* ---- permits ---- */
+
+static int read_permits(const PgCluster *self, const TfyPgResult *result, TfyPermitNow *now, TfySeePermit *see,
+                        void *state)
+{
+    const TfyPgApi *api = self->link.api;
+    int code = 0;
+    for (int i = 0; !code && i < api->ntuples(result); i++) {
+        int64_t words[11];
+        for (int j = 0; j < 11; j++) words[j] = tfy__pg_word(api, result, i, j);
+        *now = (TfyPermitNow){words[0], words[1], words[2], words[3]};
+        const TfyPermitRow row = {words[4], words[5], words[6], words[7], words[8], words[9], words[10]};
+        if (!api->getisnull(result, i, 4)) code = see(state, &row);
+    }
+    return code;
+}
+
+static int see_permits(TfyCluster *cluster, const char *name, TfyPermitNow *now, TfySeePermit *see, void *state)
+{
+    PgCluster *self = inside(cluster);
+    TfyPgResult *result;
+    ask_text(add(self, C_PERMITS), name);
+    int code = call(self, false, &result);
+    if (code) return code;
+    code = read_permits(self, result, now, see, state);
+    self->link.api->clear(result);
+    return code;
+}
+
+static int put_permit(TfyCluster *cluster, const TfyPermitPut *put)
+{
+    PgCluster *self = inside(cluster);
+    const TfyPermitRow *row = &put->row;
+    TfyPgAsk *ask = add(self, C_PERMIT);
+    ask_text(ask, put->name);
+    WORDS(ask, put->turn, row->session, row->lent, row->wants, row->since_ms, row->asks, row->asked_ms, row->at_ms,
+          put->uses, put->until_ms);
+    return call_count(self);
+}
+
+static int forget_permits(TfyCluster *cluster)
+{
+    PgCluster *self = inside(cluster);
+    for (int i = C_FORGET_PERMITS; i <= C_FORGET_LIMITERS; i++) add(self, (Call)i);
+    const int code = call_count(self);
+    return code < 0 ? code : 0;
+}
+
 /* ---- notices ---- */
+
+static void notify_permit(TfyCluster *cluster, int64_t hash)
+{
+    tfy__pg_notify_permit(&inside(cluster)->link, hash);
+}
 
 static void notify(TfyCluster *cluster, int64_t run)
 {
@@ -767,8 +820,12 @@ static const TfyClusterOps ops = {
     .mail = put_mail,
     .see_mail = see_mail,
     .see_inbox = see_inbox,
+    .see_permits = see_permits,
+    .put_permit = put_permit,
+    .forget_permits = forget_permits,
     .make_room = make_room,
     .notify = notify,
+    .notify_permit = notify_permit,
     .listen = listen,
     .notice = notice,
     .close = close_cluster,

@@ -26,7 +26,12 @@ static const Step steps[] = {
     {2,
      2,
      {"ALTER TABLE tfy.meta ADD COLUMN least_claims int4 NOT NULL DEFAULT 0",
-      "ALTER TABLE tfy.meta ADD COLUMN roles text", "ALTER VIEW tfy.history SET (security_invoker = true)"}},
+      "ALTER TABLE tfy.meta ADD COLUMN roles text", "ALTER VIEW tfy.history SET (security_invoker = true)",
+      "DROP TABLE tfy.permit", "CREATE TABLE tfy.limiter(name text PRIMARY KEY, turn int8 NOT NULL)",
+      "CREATE TABLE tfy.permit(name text, session int8, lent int8 NOT NULL, wants int8 NOT NULL, since int8 NOT NULL,"
+      " asks int8 NOT NULL, asked int8 NOT NULL, at int8 NOT NULL, PRIMARY KEY (name, session)) WITH (fillfactor=50,"
+      " autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)",
+      "CREATE TABLE tfy.permit_use(name text, until int8, uses int8 NOT NULL, PRIMARY KEY (name, until))"}},
 };
 
 static int queue_step(TfyPgLink *link, const Step *step)

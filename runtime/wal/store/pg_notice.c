@@ -35,6 +35,14 @@ void tfy__pg_notify_queues(TfyPgLink *link, const int64_t *queues, uint32_t coun
     tfy__pg_column_free(&column);
 }
 
+void tfy__pg_notify_permit(TfyPgLink *link, int64_t hash)
+{
+    TfyPgAsk ask;
+    tfy__pg_ask_text(&ask, "SELECT pg_notify('tfy', 'p' || $1::int8)", "notify others");
+    tfy__pg_ask_word(&ask, hash);
+    tell(link, &ask);
+}
+
 /* ---- hearing ---- */
 
 int tfy__pg_listen(TfyPgLink *link)
@@ -53,7 +61,7 @@ int tfy__pg_listen(TfyPgLink *link)
 static bool read_notice(const char *text, TfyNotice *notice)
 {
     char *end;
-    if (*text != TFY_NOTICE_MAIL && *text != TFY_NOTICE_READY) return false;
+    if (*text != TFY_NOTICE_MAIL && *text != TFY_NOTICE_READY && *text != TFY_NOTICE_PERMIT) return false;
     *notice = (TfyNotice){.kind = *text, .id = strtoll(text + 1, &end, 10)};
     return end > text + 1 && !*end;
 }

@@ -60,6 +60,16 @@ static const char programs_text[] = LIST(
     " (SELECT count(*) FROM tfy.session s WHERE s.state = 0 AND s.program = p.hash) AS workers",
     "x.program, x.percent DESC", "tfy.deployment d JOIN tfy.program p ON p.id = d.program");
 
+static const char permits_text[] =
+    LIST("l.name, coalesce(p.lent, 0) AS lent, coalesce(p.wants, 0) AS wants, coalesce(p.asks, 0) AS asks,"
+         " coalesce(u.uses, 0) AS uses",
+         "x.name",
+         "tfy.limiter l LEFT JOIN (SELECT q.name, sum(q.lent)::int8 AS lent,"
+         " sum(greatest(q.wants - q.lent, 0))::int8 AS wants, sum(q.asks)::int8 AS asks FROM tfy.permit q"
+         " JOIN tfy.session s ON s.id = q.session AND s.state = 0 GROUP BY q.name) AS p ON p.name = l.name"
+         " LEFT JOIN (SELECT name, sum(uses)::int8 AS uses FROM tfy.permit_use WHERE until > " NOW_MS
+         " GROUP BY name) AS u ON u.name = l.name WHERE p.lent > 0 OR p.wants > 0 OR p.asks > 0 OR u.uses > 0");
+
 static const char pause_text[] =
     "WITH u AS (UPDATE tfy.queue q SET paused = $3::int8 <> 0 FROM tfy.program p WHERE p.id = q.program"
     " AND ($1::text IS NULL OR q.pool = $1) AND ($2::text IS NULL OR " NAME_OF_P " = $2)"
@@ -89,6 +99,7 @@ static int read_parts(TfyPgLink *link, TfyPgOverview *overview, char *error_text
     code = read_part(link, workers_text, &overview->workers);
     if (!code) code = read_part(link, queues_text, &overview->queues);
     if (!code) code = read_part(link, programs_text, &overview->programs);
+    if (!code) code = read_part(link, permits_text, &overview->permits);
     if (!code) return 0;
     tfy__log_refuse(error_text, code, "%.200s: %.290s", link->address->text, link->error);
     return code <= TFY_STORE_FULL ? TFY_E_IO : code;
@@ -137,5 +148,6 @@ void tfy__pg_overview_free(TfyPgOverview *overview)
     free(overview->workers);
     free(overview->queues);
     free(overview->programs);
+    free(overview->permits);
     *overview = (TfyPgOverview){0};
 }

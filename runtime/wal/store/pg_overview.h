@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 typedef struct TfyPgOverview {
-    char *workers, *queues, *programs; /* owned */
+    char *workers, *queues, *programs, *permits; /* owned */
 } TfyPgOverview;
 
 /* Connects, reads, and disconnects. 0, or a negative code with a message (TFY_ERROR_TEXT bytes), as tfy__pg_open. */

@@ -19,7 +19,8 @@ const char *tfy__pg_role_name(TfyPgRole role)
 /* %1$s: the prefix. Partitions of table record are reached by it alone, so that nobody passes by its rules. */
 #define ALL_TABLES                                                                                                     \
     "tfy.meta, tfy.session, tfy.program, tfy.deployment, tfy.queue, tfy.tenant, tfy.run, tfy.record, tfy.task, "       \
-    "tfy.gap, tfy.piece, tfy.inbox, tfy.question, tfy.dep, tfy.permit, tfy.duty, tfy.history"
+    "tfy.gap, tfy.piece, tfy.inbox, tfy.question, tfy.dep, tfy.limiter, tfy.permit, tfy.permit_use, tfy.duty, "        \
+    "tfy.history"
 #define TO(roles_) " TO " roles_
 #define READER     "\"%1$s_reader\""
 #define SENDER     "\"%1$s_sender\""
@@ -34,10 +35,14 @@ static const char *const grants[] = {
     /* Mail wakes a run, and what begins after another run locks it. */
     "GRANT UPDATE (mail, due) ON tfy.run" TO(SENDER),
     "GRANT USAGE ON SEQUENCE tfy.session_id_seq, tfy.program_id_seq" TO(WORKER),
-    "GRANT INSERT ON tfy.session, tfy.program, tfy.gap, tfy.piece, tfy.question, tfy.permit, tfy.duty" TO(WORKER),
-    "GRANT UPDATE ON tfy.session, tfy.queue, tfy.run, tfy.task, tfy.gap, tfy.inbox, tfy.question, tfy.permit, "
+    "GRANT INSERT ON tfy.session, tfy.program, tfy.gap, tfy.piece, tfy.question, tfy.limiter, tfy.permit, "
+    "tfy.permit_use,"
+    " tfy.duty" TO(WORKER),
+    "GRANT UPDATE ON tfy.session, tfy.queue, tfy.run, tfy.task, tfy.gap, tfy.inbox, tfy.question, tfy.limiter, "
+    "tfy.permit, "
+    "tfy.permit_use, "
     "tfy.duty" TO(WORKER),
-    "GRANT DELETE ON tfy.question, tfy.dep, tfy.permit, tfy.duty" TO(WORKER),
+    "GRANT DELETE ON tfy.question, tfy.dep, tfy.limiter, tfy.permit, tfy.permit_use, tfy.duty" TO(WORKER),
     /* A saved table belongs to the worker that made it. */
     "GRANT USAGE, CREATE ON SCHEMA saved" TO(WORKER),
     /* What is removed is locked first. */
@@ -65,7 +70,8 @@ static int queue_text(TfyPgLink *link, const char *format, const char *prefix, c
 static int look(TfyPgLink *link, TfyPgRoles *roles, unsigned *there, bool *may_make)
 {
     static const char text[] =
-        "SELECT (SELECT coalesce(sum(1 << k::int4), 0) FROM unnest($2::text[]) WITH ORDINALITY AS n(name, k) JOIN pg_roles r"
+        "SELECT (SELECT coalesce(sum(1 << k::int4), 0) FROM unnest($2::text[]) WITH ORDINALITY AS n(name, k) JOIN "
+        "pg_roles r"
         " ON r.rolname = $1 || '_' || n.name), (SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname ="
         " current_user), has_database_privilege(current_database(), 'CREATE WITH GRANT OPTION') AND coalesce((SELECT"
         " pg_has_role(oid, 'USAGE') FROM pg_roles WHERE rolname = $1 || '_owner'), false), "

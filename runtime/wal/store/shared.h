@@ -53,6 +53,18 @@ typedef struct TfySharedDeployment {
     int64_t program;
 } TfySharedDeployment;
 
+/* Permits of a name. */
+typedef struct TfySharedLimiter {
+    char *name; /* owned */
+    int64_t turn;
+    TfyMemoryRows rows; /* TfyPermitRow, also of sessions that have ended */
+    TfyMemoryRows uses; /* TfySharedUse */
+} TfySharedLimiter;
+
+typedef struct TfySharedUse {
+    int64_t count, until_ms;
+} TfySharedUse;
+
 /* What becomes of a commit's request. */
 typedef enum TfySharedFate {
     TFY_FATE_ARRIVES,
@@ -69,6 +81,7 @@ typedef struct TfyShared {
     TfyMemoryRows runs;        /* TfySharedRun */
     TfyMemoryRows programs;    /* TfyStoreProgram, strings owned; index is id - 1 */
     TfyMemoryRows deployments; /* TfySharedDeployment */
+    TfyMemoryRows limiters;    /* TfySharedLimiter */
     uint8_t db[16];
     /* NULL: requests arrive. */
     TfySharedFate (*fate)(void *state, const TfyStoreHold *hold);
@@ -98,6 +111,11 @@ int64_t tfy__shared_keep_program(TfyShared *shared, const TfyStoreProgram *progr
 int tfy__shared_deploy(TfyShared *shared, const char *name, int64_t program);
 /* NULL: there is none. Valid until the next one. */
 TfySharedDeployment *tfy__shared_deployment(const TfyShared *shared, const char *name);
+
+/* As the calls of cluster.h; the time is the database's. */
+int tfy__shared_see_permits(TfyShared *shared, const char *name, TfyPermitNow *now, TfySeePermit *see, void *state);
+int tfy__shared_put_permit(TfyShared *shared, const TfyPermitPut *put);
+void tfy__shared_free_permits(TfyShared *shared); /* with the database */
 
 /* A run that nobody owns, and that is ready; its id, or a negative code. A uuid that is known is the same run, whatever
  * became of it. row->id is set. birth: the payload of its InstructionStart, which becomes its first record; NULL: it has none

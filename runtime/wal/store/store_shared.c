@@ -720,6 +720,7 @@ TfyShared *tfy__shared_new(void)
     shared->runs.item_size = sizeof(TfySharedRun);
     shared->programs.item_size = sizeof(TfyStoreProgram);
     shared->deployments.item_size = sizeof(TfySharedDeployment);
+    shared->limiters.item_size = sizeof(TfySharedLimiter);
     memset(shared->db, 'm', sizeof shared->db);
     return shared;
 }
@@ -740,6 +741,7 @@ void tfy__shared_free(TfyShared *shared)
     for (size_t i = 0; i < shared->deployments.filled; i++)
         free(((TfySharedDeployment *)tfy__rows_at(&shared->deployments, i))->name);
     free(shared->deployments.items);
+    tfy__shared_free_permits(shared);
     free(shared->sessions.items);
     free(shared->runs.items);
     free(shared->programs.items);
