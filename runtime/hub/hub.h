@@ -70,6 +70,8 @@ struct TfyHub {
     /* Where the loop writes the row id of the run that it executes, and 0 between two of them, for those who find out why the
      * process has died; NULL: nobody does. */
     volatile int64_t *executes;
+    /* Where the hub writes how many commits of the session were acknowledged, for those who end it; NULL: nobody does. */
+    volatile int64_t *acknowledged;
 };
 
 #endif

@@ -319,6 +319,7 @@ static int64_t observe(HubCluster *self)
     int count =
         code ? 0 : tfy__observer_see(&self->observer, living.items, living.count, clock_ms(self), late, LATE_MOST);
     free(living.items);
+    if (self->cluster->outdated && self->open.outdated) self->open.outdated(self->open.state);
     if (count < 0) code = count;
     for (int i = 0; !code && i < count; i++) code = end_session(self, &late[i]);
     return code ? code : jittered(self, tfy__observer_pause_ms(&self->observer));
@@ -474,6 +475,7 @@ static int join(TfyHub *hub, TfyStore **store, char *error_text)
 /* In the thread that writes the log. A process whose end has begun does not go on as if it had a lease. */
 static void renewed(TfyHub *hub, int64_t sent_ns)
 {
+    if (hub->acknowledged) *hub->acknowledged = *hub->acknowledged + 1;
     if (!inside(hub)->open.leased) return;
     const int code = tfy__lease_renew(sent_ns, hub->lease_ms);
     if (code >= 0) return;

@@ -37,6 +37,9 @@ typedef struct TfyHubOpen {
     void (*solo_waits)(void *state);
     /* A solo hub has found no such run for a while. In the thread. */
     void (*solo_idle)(void *state);
+    /* The tables have a format for newer programs, at each reading: the process should end. In the thread; NULL: nobody wants to
+     * know. */
+    void (*outdated)(void *state);
     /* A run was held. In the thread; NULL: nobody wants to know. */
     void (*blame)(void *state, const TfyBlame *blame);
     /* Simulations: there is no thread, tfy__hub_cluster_work does its work, and this is the monotonic clock. */

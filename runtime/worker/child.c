@@ -28,7 +28,8 @@ typedef struct Child {
     TfyHub *hub;
     TfyChildPage *page;
     TfyLoops *loops;
-    char name[100]; /* of the program */
+    _Atomic bool outdated; /* the database's tables are for newer programs */
+    char name[100];        /* of the program */
     char error[TFY_ERROR_TEXT];
 } Child;
 
@@ -79,6 +80,17 @@ static void on_solo_idle(void *state)
     tfy__loops_drain(child->loops, 0);
 }
 
+static void on_outdated(void *state)
+{
+    Child *child = state;
+    TfyLoops *loops = signalled; /* NULL: they do not work yet */
+    if (!loops || child->outdated) return;
+    child->outdated = true;
+    tfy__worker_say("the database was upgraded for a newer Tiffany than %s: this process claims no more runs",
+                    tfy_version());
+    tfy__loops_drain(loops, signalled_drain_ms);
+}
+
 static void on_blame(void *state, const TfyBlame *blame)
 {
     (void)state;
@@ -115,6 +127,7 @@ static int open_session(Child *child)
                        .solo = child->words->solo,
                        .solo_waits = on_solo_waits,
                        .solo_idle = child->words->solo ? on_solo_idle : NULL,
+                       .outdated = on_outdated,
                        .blame = on_blame};
     const char *program = child->words->programs[0];
     char line[32];
@@ -124,6 +137,7 @@ static int open_session(Child *child)
     int code = tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = child->words->db}, child->error);
     if (!code) code = tfy__hub_cluster_open(&child->hub, &open, child->error);
     if (code) return code;
+    child->hub->acknowledged = &child->page->acknowledged;
     const int len = snprintf(line, sizeof line, "%lld\n", (long long)child->hub->session);
     return write(child->words->report, line, (size_t)len) == len ? 0 : TFY_E_IO;
 }
@@ -212,10 +226,10 @@ static void say_ready(const Child *child)
 }
 
 /* How the process ends when its loops did. */
-static int status_of(int code)
+static int status_of(const Child *child, int code)
 {
-    if (code == TFY_E_STATE || code == 0) return EXIT_DONE;
-    return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : EXIT_WAITING;
+    if (code == TFY_E_STATE || code == 0) return child->outdated ? TFY_CHILD_OUTDATED : EXIT_DONE;
+    return code == TFY_E_NOMEM ? TFY_CHILD_STARVED : code == TFY_E_IO ? EXIT_LOG : EXIT_WAITING;
 }
 
 /* The session is ended by the worker, when nothing is left of what its watchers had started. */
@@ -228,7 +242,7 @@ static int work(Child *child)
     if (code) return tfy__fail(tfy__exit_status(code), "%s", child->error);
     catch_signals(child);
     say_ready(child);
-    return status_of(tfy__loops_run(child->loops));
+    return status_of(child, tfy__loops_run(child->loops));
 }
 
 int tfy__worker_child(const TfyWorkerWords *words)

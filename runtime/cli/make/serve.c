@@ -240,6 +240,9 @@ int tfy__cmd_deploy(const TfyArgs *args)
     TfyArgs own = *args;
     const char *files[FILES_MOST];
     if (is_for_cluster(args)) return tfy__cluster_deploy(args);
+    if (args->option[OPT_SHARE])
+        return tfy__fail(EXIT_USAGE,
+                         "--share is of a database of PostgreSQL; on a server all new runs get the version");
     int status = tfy__list_files(args->words[0], &list);
     if (status != EXIT_DONE) return status;
     own.words = files;
