@@ -599,8 +599,9 @@ int tfy_host_open(TfyHost **host, const TfyProgram *program, const TfyHostOption
 /* Puts a run into the database, where it is durable when this returns; any host or worker with that program executes it. run:
  * gets its uuid. From any thread; it waits for the database. */
 int tfy_host_submit(TfyHost *host, const char *workflow, const char *args_json, char run[37], char *error_text);
-/* Executes runs in all threads, of which the caller's is one, until tfy_host_drain: TFY_E_STATE. Another code: the session is
- * lost, and its runs continue elsewhere. At most once, in the thread that opened the host. */
+/* Executes runs in all threads, of which the caller's is one, until tfy_host_drain, or until the tables are upgraded for a newer
+ * Tiffany: TFY_E_STATE. Another code: the session is lost, and its runs continue elsewhere. At most once, in the thread that
+ * opened the host. */
 int tfy_host_run(TfyHost *host);
 /* As tfy_drain, for all loops; from any thread or a signal handler, before tfy_host_close is called. */
 void tfy_host_drain(TfyHost *host, int64_t grace_ms);

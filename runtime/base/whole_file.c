@@ -24,7 +24,7 @@ enum { ENDINGS = sizeof endings / sizeof *endings };
 /* Files that are under way, for the signal handler. A file that does not fit here is removed all the same, but not on
  * a signal. */
 static TfyWhole *_Atomic pending[PENDING];
-static pid_t owner; /* a forked child has the files too, but does not own them */
+static _Atomic pid_t owner; /* a forked child has the files too, but does not own them */
 
 /* Uses only functions that a signal handler may call. */
 static void remove_aside(const TfyWhole *file)

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -328,12 +329,30 @@ static long kept_connections(void)
     return share < 1 ? 1 : share > CONNECTIONS_MOST ? CONNECTIONS_MOST : (long)share;
 }
 
+/* curl counts how often it was begun, and not every build of it does so for several threads. */
+static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
+
+static bool begin_curl(void)
+{
+    pthread_mutex_lock(&beginning);
+    const CURLcode code = curl_global_init_mem(CURL_GLOBAL_DEFAULT, tfy__sys_malloc, free, tfy__sys_realloc,
+                                               tfy__sys_strdup, tfy__sys_calloc);
+    pthread_mutex_unlock(&beginning);
+    return code == CURLE_OK;
+}
+
+static void end_curl(void)
+{
+    pthread_mutex_lock(&beginning);
+    curl_global_cleanup();
+    pthread_mutex_unlock(&beginning);
+}
+
 TfyHttp *tfy__http_new(TfyLoop *loop)
 {
     TfyHttp *http = tfy__sys_calloc(1, sizeof *http);
     if (!http) return NULL;
-    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, tfy__sys_malloc, free, tfy__sys_realloc, tfy__sys_strdup,
-                             tfy__sys_calloc) != CURLE_OK) {
+    if (!begin_curl()) {
         free(http);
         return NULL;
     }
@@ -360,7 +379,7 @@ void tfy__http_free(TfyHttp *http)
     free(http->sockets);
     if (http->timer) tfy__timer_del(http->loop, http->timer);
     if (http->more_timer) tfy__timer_del(http->loop, http->more_timer);
-    curl_global_cleanup();
+    end_curl();
     free(http);
 }
 

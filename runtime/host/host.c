@@ -23,16 +23,23 @@
 #include "wal/store/pg_address.h"
 #include "wal/store/pg_cluster.h"
 
-enum { TRIES = 5, TRY_MS = 200, LOOK_MS = 100, LEFT_MS = 2000 /* how long the last tools may take to end */ };
+enum {
+    TRIES = 5,
+    TRY_MS = 200,
+    LOOK_MS = 100,
+    OUTDATED_MS = 60000,
+    LEFT_MS = 2000 /* how long the last tools may take to end */
+};
 
 struct TfyHost {
     const TfyProgram *program;
     TfyHostOptions options;
     char *database; /* owned */
     TfyHub *hub;
-    TfyLoops *loops;
-    int told[2]; /* what watchers say (base/lease.h); -1: it is not open */
-    int code;    /* of tfy_host_run */
+    _Atomic(TfyLoops *) loops;
+    bool outdated; /* the database's tables are for newer programs; of the hub's thread */
+    int told[2];   /* what watchers say (base/lease.h); -1: it is not open */
+    int code;      /* of tfy_host_run */
     /* With the mutex. */
     pthread_mutex_t mutex;
     TfyCluster *cluster;
@@ -75,6 +82,17 @@ static void on_blame(void *state, const TfyBlame *blame)
     if (blame->held) say(state, text);
 }
 
+/* Others take its runs, as those of a worker. */
+static void on_outdated(void *state)
+{
+    TfyHost *host = state;
+    TfyLoops *loops = host->loops; /* NULL: they do not work yet */
+    if (!loops || host->outdated) return;
+    host->outdated = true;
+    say(host, "the database was upgraded for a newer Tiffany: this host ends");
+    tfy__loops_drain(loops, OUTDATED_MS);
+}
+
 /* Keeps the program and its queue, so that its runs have a place. */
 static int keep_program(TfyHost *host, char *error_text)
 {
@@ -103,6 +121,7 @@ static int open_session(TfyHost *host, char *error_text)
                        .pool = options->pool,
                        .loops = options->threads,
                        .leased = true,
+                       .outdated = on_outdated,
                        .blame = on_blame};
     if (pipe2(host->told, O_CLOEXEC | O_NONBLOCK) != 0)
         return tfy__log_refuse(error_text, TFY_E_IO, "no descriptor is left for a host");
@@ -148,7 +167,10 @@ static int open_loops(TfyHost *host, char *error_text)
     open.options.db_path = NULL;
     open.options.stay = open.options.served = true;
     open.options.max_tasks = (open.options.max_tasks + open.count - 1) / open.count;
-    return tfy__loops_open(&host->loops, &open, error_text);
+    TfyLoops *loops;
+    const int code = tfy__loops_open(&loops, &open, error_text);
+    host->loops = loops;
+    return code;
 }
 
 int tfy_host_open(TfyHost **result, const TfyProgram *program, const TfyHostOptions *options, char *error_text)

@@ -27,9 +27,9 @@ typedef struct Child {
     TfyShared *shared;
     TfyHub *hub;
     TfyChildPage *page;
-    _Atomic bool outdated; /* the database's tables are for newer programs */
     TfyLoops *loops;
-    char name[100]; /* of the program */
+    _Atomic bool outdated; /* the database's tables are for newer programs */
+    char name[100];        /* of the program */
     char error[TFY_ERROR_TEXT];
 } Child;
 

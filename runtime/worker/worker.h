@@ -24,7 +24,7 @@
 
 enum {
     TFY_WORKER_PROGRAMS = 32,
-    TFY_CHILD_SOLO = 'S',  /* a run waits for a child of its own */
+    TFY_CHILD_SOLO = 'S',   /* a run waits for a child of its own */
     TFY_CHILD_STARVED = 12, /* the exit status of a child whose memory ran out … */
     TFY_CHILD_OUTDATED = 13 /* … and of one that has drained, since the database's tables are for newer programs */
 };
@@ -32,8 +32,8 @@ enum {
 /* What a child writes for its worker. */
 typedef struct TfyChildPage {
     volatile int64_t executes[TFY_LOOPS_MOST]; /* of each loop: row id of a run; 0: none */
-    volatile int32_t died;         /* by which loop the process dies, from 1; 0: that is not known */
-    volatile int64_t acknowledged; /* commits of its session */
+    volatile int64_t acknowledged;             /* commits of its session */
+    volatile int32_t died;                     /* by which loop the process dies, from 1; 0: that is not known */
 } TfyChildPage;
 
 /* What the command line says. Strings are those of argv. */
