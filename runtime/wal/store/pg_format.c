@@ -26,7 +26,9 @@ static const Step steps[] = {
     {2,
      2,
      {"ALTER TABLE tfy.meta ADD COLUMN least_claims int4 NOT NULL DEFAULT 0",
-      "ALTER TABLE tfy.meta ADD COLUMN roles text", "ALTER VIEW tfy.history SET (security_invoker = true)"}},
+      "ALTER TABLE tfy.meta ADD COLUMN roles text", "ALTER VIEW tfy.history SET (security_invoker = true)",
+      "CREATE INDEX run_tenant ON tfy.run(tenant) WHERE owner IS NULL AND state < 12 AND due = 0 AND tenant IS NOT "
+      "NULL"}},
 };
 
 static int queue_step(TfyPgLink *link, const Step *step)

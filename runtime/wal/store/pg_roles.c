@@ -33,6 +33,7 @@ static const char *const grants[] = {
     "GRANT INSERT ON tfy.queue, tfy.run, tfy.record, tfy.task, tfy.dep, tfy.inbox" TO(SENDER ", " WORKER),
     /* Mail wakes a run, and what begins after another run locks it. */
     "GRANT UPDATE (mail, due) ON tfy.run" TO(SENDER),
+    "GRANT UPDATE (vt) ON tfy.tenant" TO(SENDER),
     "GRANT USAGE ON SEQUENCE tfy.session_id_seq, tfy.program_id_seq" TO(WORKER),
     "GRANT INSERT ON tfy.session, tfy.program, tfy.gap, tfy.piece, tfy.question, tfy.permit, tfy.duty" TO(WORKER),
     "GRANT UPDATE ON tfy.session, tfy.queue, tfy.run, tfy.task, tfy.gap, tfy.inbox, tfy.question, tfy.permit, "
@@ -65,7 +66,8 @@ static int queue_text(TfyPgLink *link, const char *format, const char *prefix, c
 static int look(TfyPgLink *link, TfyPgRoles *roles, unsigned *there, bool *may_make)
 {
     static const char text[] =
-        "SELECT (SELECT coalesce(sum(1 << k::int4), 0) FROM unnest($2::text[]) WITH ORDINALITY AS n(name, k) JOIN pg_roles r"
+        "SELECT (SELECT coalesce(sum(1 << k::int4), 0) FROM unnest($2::text[]) WITH ORDINALITY AS n(name, k) JOIN "
+        "pg_roles r"
         " ON r.rolname = $1 || '_' || n.name), (SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname ="
         " current_user), has_database_privilege(current_database(), 'CREATE WITH GRANT OPTION') AND coalesce((SELECT"
         " pg_has_role(oid, 'USAGE') FROM pg_roles WHERE rolname = $1 || '_owner'), false), "
