@@ -1,5 +1,5 @@
 #!/bin/sh
-# tfy fork, compat, verify and doctor on PostgreSQL.
+# tfy fork, compat, move, verify and doctor on PostgreSQL.
 . "$here/lib.sh"
 . "$here/postgres_lib.sh"
 tfy db create "$TFY_DB" --lease 3s >/dev/null
@@ -74,6 +74,50 @@ check "... and why" printed "Really?"
 run tfy compat "$waits" same.tfy --json
 check "compat: all runs of the old program" jq -e '.runs == 2 and .stuck == 0 and .refused_runs == []' out
 
+# ---- move ----
+
+cat >asks.tfy <<'END'
+workflow main(n: int) -> string {
+    let yes = yield approve("Go on with ${n}?")
+    return if yes { "gone" } else { "stayed" }
+}
+END
+sed 's/"stayed"/"remained"/' asks.tfy >asks2.tfy
+sed 's/Go on/Carry on/' asks.tfy >asks3.tfy
+tfy deploy asks.tfy >/dev/null
+TFY_PARK_AFTER=100 tfy worker asks.tfy --name old --drain 100ms 2>old.log &
+old=$!
+for n in 1 2 3; do tfy start asks --n $n; done >asked
+sleeping() { [ "$(tfy ps --state waiting --json | jq '[.[] | select(.file | startswith("asks"))] | length')" = 3 ]; }
+check "runs wait for people" within 30 sleeping
+first=$(sed -n 1p asked)
+hash=$(sql "select encode(p.hash, 'hex') from tfy.run r join tfy.program p on p.id = r.program where r.uuid = '$first'")
+run tfy move "$first" asks3.tfy
+check "a run does not move to a program with which it cannot continue: 1" ended 1 "0 of 1 unfinished runs were moved"
+check "... and why" printed "Carry on"
+run tfy move "$hash" asks2.tfy
+check "a program is not a run: 64" ended 64 "--all moves all runs of a program"
+run tfy move "$first" asks2.tfy --db runs.db
+check "in a file, resume moves a run: 64" ended 64 "resume RUN --with"
+sql "update tfy.run set waits = 1 where uuid = '$first'"
+run tfy move "$first" asks2.tfy
+check "one that waits for others to end does not move: 1" ended 1
+sql "update tfy.run set waits = 0 where uuid = '$first'"
+run tfy move "$first" asks2.tfy
+check "a run moves" ended 0 "1 of 1 unfinished runs were moved"
+run tfy move --all "$hash" asks2.tfy
+check "the others move" ended 0 "2 of 2 unfinished runs were moved"
+check "... and wait as before" sleeping
+tfy worker asks2.tfy --name new --drain 100ms 2>new.log &
+new=$!
+while read -r one; do tfy deny "$one" >/dev/null; done <asked
+done_all() { [ "$(while read -r one; do tfy result "$one"; done <asked | grep -c remained)" = 3 ]; }
+check "a worker of the new version continues them" within 20 done_all
+run tfy replay "$first"
+check "a run that was moved is replayed" ended 0
+kill $old $new
+wait $old $new
+
 # ---- doctor ----
 
 run tfy doctor
@@ -103,7 +147,7 @@ kill $holder
 
 run tfy verify
 check "the database is sound" ended 0
-check "... with all its runs" printed "in 5 runs"
+check "... with all its runs" printed "in 8 runs"
 sql "update tfy.record set payload = '{}' where run = (select id from tfy.run where uuid = '$sum') and lsn = 3"
 sql "delete from tfy.record w using tfy.run r where r.id = w.run and r.uuid = '$forked' and w.lsn = r.lsn"
 sql "update tfy.task set head = head - 1 where run = (select id from tfy.run where uuid = '$again')"
@@ -112,8 +156,8 @@ check "damage: 65" ended 65
 check "... of a record" printed "run $sum: the database is damaged: record"
 check "... of a record that is missing" printed "run $forked: the database is damaged: record"
 check "... of a row" printed "run $again: the database cannot be read (task 1 of run"
-check "... and of how many" printed "3 of 5 runs are damaged"
+check "... and of how many" printed "3 of 8 runs are damaged"
 run tfy verify --json
-check "verify: as JSON" jq -e '.sound == false and (.damaged | length) == 3 and .runs == 5' out
+check "verify: as JSON" jq -e '.sound == false and (.damaged | length) == 3 and .runs == 8' out
 run tfy doctor
 check "doctor still shows the others" printed "type: tfy approve $waits --yes"

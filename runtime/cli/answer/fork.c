@@ -41,7 +41,8 @@ static json_t *list_doubts(const TfyHistory *history)
     for (uint32_t i = 0; i < history->task_count; i++) {
         const TfyLogRecord *newest = NULL;
         for (uint32_t j = 0; j < history->record_count; j++)
-            if (history->record_tasks[j] == i) newest = &history->records[j];
+            if (history->record_tasks[j] == i && !tfy__record_is_nobodys(&history->records[j]))
+                newest = &history->records[j]; /* a worker may have claimed it */
         if (!newest || newest->type != TFY_R_IN_DOUBT) continue;
         TfyPayload payload;
         tfy__payload_open(&payload, newest);

@@ -140,6 +140,9 @@
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \
         "check whether runs of one program can continue with another; each is FILE.tfy, RUN, or a hash",               \
         OPT(DB) | OPT(DIR) | OPT(JSON), 2, -1, .shared = true)                                                         \
+    ROW(move, "move", "RUN|OLD NEW [FILE.c ...]",                                                                      \
+        "let a run of PostgreSQL continue with another program, or with --all those of a program",                     \
+        OPT(DB) | OPT(DIR) | OPT(ALL), 2, -1, .shared = true)                                                          \
     ROW(wal_export, "wal export", "RUN", "write a run's records as JSON lines, one file per task", OPT(DB) | OPT(OUT), \
         1, 1, .shared = true)                                                                                          \
     ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1,   \

@@ -169,6 +169,16 @@ static bool set_aside(TfyLoop *loop, const TfyClaim *is, int code, const char *w
     return true;
 }
 
+/* Whether another owner has ended it: then this session has ended, and hears of it with its next commit. */
+static bool has_ended(TfyLoop *loop, const char *which)
+{
+    TfyLogRun run;
+    char text[TFY_ERROR_TEXT];
+    const bool ended = tfy__history_find(loop->log, which, &run, text) == 0 && run.state >= TFY_TASK_COMPLETED;
+    if (ended) executed(loop);
+    return ended;
+}
+
 /* is: which run, and what its owner knows of it. claim: NULL: the run has stayed, and this session has had it before. */
 static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
 {
@@ -181,6 +191,7 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     const int code = tfy__resume(loop, which, text);
     tfy__log_ahead(loop->log, NULL);
     loop->claim = NULL;
+    if (code == TFY_E_STATE && has_ended(loop, which)) return true;
     if (code < 0 && set_aside(loop, is, code, text)) return true;
     if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
     if (code < 0) return false;

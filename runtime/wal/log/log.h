@@ -91,6 +91,8 @@ int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
 int tfy__log_set_aside(TfyLog *log, int64_t run, int64_t claims);
 /* The same for a run that this session has only copied: whoever takes it up starts from its records. */
 int tfy__log_hand_on(TfyLog *log, TfyLogRun *run);
+/* The same for a run to which this session has only added records of nobody's: it waits as before. mail: as tfy__log_leave. */
+int tfy__log_hand_back(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
 /* Queues what becomes of something that was sent to a run of this session: in one commit with what was appended for it
  * before the next hand-over. */
 int tfy__log_verdict(TfyLog *log, const struct TfyStoreVerdict *verdict);

@@ -38,6 +38,11 @@ int tfy__log_hand_on(TfyLog *log, TfyLogRun *run)
     return leave(log, run, -1, run->state >= TFY_TASK_COMPLETED ? INT64_MAX : 0);
 }
 
+int tfy__log_hand_back(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms)
+{
+    return leave(log, run, mail, due_ms);
+}
+
 int tfy__log_verdict(TfyLog *log, const TfyStoreVerdict *verdict)
 {
     CHECK(log->shared);

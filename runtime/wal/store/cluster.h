@@ -128,6 +128,9 @@ typedef struct TfyClusterOps {
     /* Gives ready runs of a queue to a session, the oldest first, at most `room`; how many. solo: those that need a process of
      * their own; else the others. Again: others; see_owned. */
     int (*claim)(TfyCluster *cluster, int64_t session, int64_t queue, bool solo, TfyClaimed *claimed, uint32_t room);
+    /* Gives one run to a session, also if it is held, or is due later, at *due_ms. 1; 0: another session has it, it has ended, or
+     * others have to end before it. Again: see_owned. NULL in place of the function: nobody asks. */
+    int (*take)(TfyCluster *cluster, int64_t session, int64_t run, TfyClaimed *claimed, int64_t *due_ms);
     /* 1: a run of the queue is ready that needs a process of its own; 0: none is. */
     int (*solo_waits)(TfyCluster *cluster, int64_t queue);
     /* The runs that a session owns and whose ids are above `after`, by their ids, at most `room`; how many. */

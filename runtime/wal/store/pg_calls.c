@@ -160,6 +160,10 @@ const TfyPgStatement tfy__pg_calls[C_COUNT] = {
     [C_SOLO] = {.text = "SELECT 1 FROM tfy.run WHERE queue = $1::int8 AND due = 0 AND " NOBODY_S UNPAUSED(
                     "$1") " AND solo LIMIT 1",
                 .what = "look for runs that need a process of their own"},
+    [C_TAKE] = {.text =
+                    "UPDATE tfy.run SET owner = $1, claims = claims + 1 WHERE id = $2 AND owner IS NULL AND state < 12"
+                    " AND waits = 0 RETURNING id, claims, mail, due",
+                .what = "claim a run"},
     [C_OWNED] = {.text = "SELECT id, claims, mail FROM tfy.run WHERE owner = $1 AND id > $2 ORDER BY id LIMIT $3",
                  .what = "read a session's runs"},
     [C_HOLD] = {.text = "WITH u AS (UPDATE tfy.run SET held = 'person' WHERE id = $1 AND state < 12 AND held IS NULL"

@@ -34,6 +34,7 @@ typedef enum Call {
     C_LIVES,
     C_CLAIM,
     C_CLAIM_SOLO,
+    C_TAKE,
     C_SOLO,
     C_OWNED,
     C_HOLD,

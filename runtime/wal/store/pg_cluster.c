@@ -536,6 +536,19 @@ static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, bool so
     return code ? code : take_claimed(self, result, claimed, room);
 }
 
+static int take(TfyCluster *cluster, int64_t session, int64_t run, TfyClaimed *claimed, int64_t *due_ms)
+{
+    PgCluster *self = inside(cluster);
+    TfyPgResult *result;
+    WORDS(add(self, C_LIVES), session);
+    WORDS(add(self, C_TAKE), session, run);
+    const int code = call(self, true, &result);
+    if (code == TFY_E_DATA && strcmp(self->link.state, "22012") == 0) return fenced(self, session);
+    if (code) return code;
+    *due_ms = self->link.api->ntuples(result) ? tfy__pg_word(self->link.api, result, 0, 3) : 0;
+    return take_claimed(self, result, claimed, 1);
+}
+
 static int solo_waits(TfyCluster *cluster, int64_t queue_id)
 {
     PgCluster *self = inside(cluster);
@@ -744,6 +757,7 @@ static const TfyClusterOps ops = {
     .submit = submit,
     .number = number,
     .claim = claim,
+    .take = take,
     .solo_waits = solo_waits,
     .see_owned = see_owned,
     .read_ahead = read_ahead,

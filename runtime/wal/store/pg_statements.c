@@ -83,8 +83,11 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                 .what = "write gaps"},
     [W_RUNS] =
         {.text =
-             "UPDATE tfy.run r SET (program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn,"
-             " snap, owner, due, vain, solo, held) = (w.program, w.state, w.ended, w.imported, w.sum, w.parked, "
+             "UPDATE tfy.run r SET (program, queue, state, ended, imported, sum, parked, moved, base, parked_at, "
+             "options,"
+             " lsn, snap, owner, due, vain, solo, held) = (w.program, CASE WHEN r.program = w.program THEN r.queue ELSE"
+             " (SELECT n.id FROM tfy.queue q JOIN tfy.queue n ON (n.pool, n.needs) = (q.pool, q.needs) WHERE"
+             " q.id = r.queue AND n.program = w.program) END, w.state, w.ended, w.imported, w.sum, w.parked, "
              "w.moved, w.base,"
              " w.parked_at, w.options, w.lsn, w.snap, CASE WHEN " LEAVES " THEN NULL ELSE r.owner END,"
              " CASE WHEN " LEAVES " THEN w.due ELSE r.due END, CASE WHEN " LEAVES " THEN 0 ELSE r.vain END,"
