@@ -123,6 +123,9 @@ static int check_options(const TfyArgs *args)
         return tfy__fail(EXIT_USAGE, "--id takes 1 to %d visible ASCII characters", TFY_RUN_NAME_MAX);
     if (pool && !tfy__program_name_fits(pool))
         return tfy__fail(EXIT_USAGE, "%s, so '%.80s' cannot be one", TFY_POOL_NAME_RULE, pool);
+    const char *tenant = args->option[OPT_TENANT];
+    if (tenant && !tfy__program_name_fits(tenant))
+        return tfy__fail(EXIT_USAGE, "%s, so '%.80s' cannot be one", TFY_TENANT_NAME_RULE, tenant);
     return check_many(args);
 }
 
@@ -203,6 +206,7 @@ static int64_t submit(Start *start, TfyPgSubmit *runs, uint32_t count)
     const char *pool = start->args->option[OPT_POOL] ? start->args->option[OPT_POOL] : "default";
     int64_t code = TFY_STORE_UNKNOWN;
     bool unknown = false;
+    start->begin.tenant = start->args->option[OPT_TENANT];
     for (int i = 0; i < TRIES && (code == TFY_STORE_UNKNOWN || code == TFY_STORE_AWAY); i++) {
         if (i) poll(NULL, 0, TRY_MS);
         code = cluster->ops->queue(cluster, pool, start->program);
@@ -224,6 +228,13 @@ static int open_submitter(Start *start)
     return code == 0 ? EXIT_DONE : tfy__fail(tfy__exit_status(code), "%s", error);
 }
 
+/* A tenant that has too many ready runs has room later. */
+static int submit_failed(const Start *start, int64_t code)
+{
+    return code == TFY_E_FULL ? tfy__fail(EXIT_WAITING, "%s", start->cluster->error)
+                              : tfy__cluster_failed(start->cluster, code);
+}
+
 static int put(Start *start)
 {
     TfyPgSubmit run = {.row = start->birth.row, .birth = start->birth.payload.data};
@@ -233,7 +244,7 @@ static int put(Start *start)
     if (code == TFY_STORE_UNKNOWN)
         tfy__say("the answer got lost, and run %s may have started; with --id NAME a start can be repeated",
                  start->run);
-    return tfy__cluster_failed(start->cluster, code);
+    return submit_failed(start, code);
 }
 
 /* ---- what becomes of it ---- */
@@ -372,7 +383,7 @@ static int put_batch(Start *start, Batch *batch)
             "the answer got lost, and the runs of lines %llu to %llu may have started; with --id NAME a start can be "
             "repeated",
             (unsigned long long)batch->first, (unsigned long long)batch->line);
-    int status = code == 0 ? EXIT_DONE : tfy__cluster_failed(start->cluster, code);
+    int status = code == 0 ? EXIT_DONE : submit_failed(start, code);
     for (uint32_t i = 0; i < batch->count && status == EXIT_DONE; i++) {
         if (runs[i].known && start->args->option[OPT_RUN_ID])
             status = check_same(start, &batch->births[i], batch->ids[i]);

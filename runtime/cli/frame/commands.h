@@ -77,7 +77,7 @@
         1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL) | MORE(THREADS), .shared = true)                                          \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server or on PostgreSQL",          \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true,                \
-        .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY) | MORE(START_AFTER), .shared = true)                          \
+        .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY) | MORE(START_AFTER) | MORE(TENANT), .shared = true)                          \
     ROW(deploy, "deploy", "FILE.tfy|NAME@VERSION",                                                                     \
         "let new runs on a server or on PostgreSQL have this version of a program",                                    \
         OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1, .more = MORE(SHARE), .shared = true)              \
@@ -154,6 +154,8 @@
         OPT(JSON), 0, 1)                                                                                               \
     ROW(db_upgrade, "db upgrade", "postgresql://...", "give a database of PostgreSQL the tables and roles of this version", \
         0, 1, 1, .more = MORE(ROLE_PREFIX))                                                                            \
+    ROW(db_tenant, "db tenant", "[NAME]", "make or change a tenant of a database of PostgreSQL; or list them",         \
+        OPT(DB) | OPT(JSON), 0, 1, .more = MORE(WEIGHT) | MORE(MAX_READY), .shared = true)                             \
     ROW(db_adopt, "db adopt", "postgresql://...",                                                                      \
         "use a database of PostgreSQL that was restored from a backup; only its owner may", OPT(JSON), 1, 1)           \
     ROW(backup, "backup", "FILE", "copy a database while it is in use, and check the copy", OPT(DB) | OPT(JSON), 1, 1) \

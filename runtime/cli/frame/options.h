@@ -191,6 +191,9 @@
     O(WORKER_NAME, "name", "NAME", "what the worker is called in records and lists (else the machine's name)")         \
     O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")                \
     O(THREADS, "threads", "N", "execute runs in N threads of each program's process, from 1 to 64 (else 1)")           \
+    O(TENANT, "tenant", "NAME", "for whom the run is started, on PostgreSQL: tenants have turns")                       \
+    O(WEIGHT, "weight", "N", "so many turns of the tenant for each one of a tenant of weight 1, 1 to 1000 (else 1)")   \
+    O(MAX_READY, "max-ready", "N|none", "so many ready runs of the tenant at most; then a start is refused (else none)") \
     O(ROLE_PREFIX, "roles", "NAME", "what the names of the database's roles begin with (else tfy, or as they are)")    \
     O(LEASE, "lease", "TIME", "how long tools may work without news from the database, from 3s to 5m (else 30s)")      \
     O(ALLOW_LOSSY, "allow-lossy", NULL,                                                                                \

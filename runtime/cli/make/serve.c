@@ -222,8 +222,9 @@ int tfy__cmd_start(const TfyArgs *args)
         return tfy__fail(EXIT_USAGE,
                          "--pool is of a database of PostgreSQL, whose workers are in pools; a server executes "
                          "its runs itself");
-    if (args->option[OPT_MANY] || args->option[OPT_PRIORITY] || args->option[OPT_START_AFTER])
-        return tfy__fail(EXIT_USAGE, "--many, --priority and --after are of a database of PostgreSQL");
+    if (args->option[OPT_MANY] || args->option[OPT_PRIORITY] || args->option[OPT_START_AFTER] ||
+        args->option[OPT_TENANT])
+        return tfy__fail(EXIT_USAGE, "--many, --priority, --after and --tenant are of a database of PostgreSQL");
     return pass_on(args, "start");
 }
 

@@ -16,7 +16,9 @@ bool tfy__run_name_fits(const char *name);
     "the name of a program starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most"
 #define TFY_POOL_NAME_RULE                                                                                             \
     "the name of a pool starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most"
-bool tfy__program_name_fits(const char *name); /* of a pool, too */
+#define TFY_TENANT_NAME_RULE                                                                                           \
+    "the name of a tenant starts with a small letter, and has only a-z, 0-9, '_' and '-', 63 more at most"
+bool tfy__program_name_fits(const char *name); /* of a pool and a tenant, too */
 
 /* Whether a label's name has 1 to TFY_LABEL_NAME_MOST of a-z, 0-9, '_', '.' and '-'. A run has TFY_LABELS_MOST labels, with
  * texts of TFY_LABEL_MOST bytes. */

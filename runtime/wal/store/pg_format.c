@@ -31,7 +31,9 @@ static const Step steps[] = {
       "CREATE TABLE tfy.permit(name text, session int8, lent int8 NOT NULL, wants int8 NOT NULL, since int8 NOT NULL,"
       " asks int8 NOT NULL, asked int8 NOT NULL, at int8 NOT NULL, PRIMARY KEY (name, session)) WITH (fillfactor=50,"
       " autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)",
-      "CREATE TABLE tfy.permit_use(name text, until int8, uses int8 NOT NULL, PRIMARY KEY (name, until))"}},
+      "CREATE TABLE tfy.permit_use(name text, until int8, uses int8 NOT NULL, PRIMARY KEY (name, until))",
+      "CREATE INDEX run_tenant ON tfy.run(tenant) WHERE owner IS NULL AND state < 12 AND due = 0 AND tenant IS NOT "
+      "NULL"}},
 };
 
 static int queue_step(TfyPgLink *link, const Step *step)

@@ -34,6 +34,7 @@ static const char *const grants[] = {
     "GRANT INSERT ON tfy.queue, tfy.run, tfy.record, tfy.task, tfy.dep, tfy.inbox" TO(SENDER ", " WORKER),
     /* Mail wakes a run, and what begins after another run locks it. */
     "GRANT UPDATE (mail, due) ON tfy.run" TO(SENDER),
+    "GRANT UPDATE (vt) ON tfy.tenant" TO(SENDER),
     "GRANT USAGE ON SEQUENCE tfy.session_id_seq, tfy.program_id_seq" TO(WORKER),
     "GRANT INSERT ON tfy.session, tfy.program, tfy.gap, tfy.piece, tfy.question, tfy.limiter, tfy.permit, "
     "tfy.permit_use,"

@@ -16,6 +16,21 @@ enum { PATIENCE_MS = 30000, ARRAYS = 8 };
 static const char ids_text[] =
     "SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')) FROM generate_series(1, $1::int8)";
 
+/* Locks the tenant. Divides by zero if it would have too many ready runs, and takes its name for a number if there is none. Runs that
+ * are known count already. */
+static const char tenant_text[] =
+    "WITH t AS (SELECT id, max_ready FROM tfy.tenant WHERE name = $1::text FOR UPDATE)"
+    " SELECT 1/CASE WHEN EXISTS (SELECT 1 FROM t) THEN (SELECT (t.max_ready IS NULL OR (SELECT count(*) FROM (SELECT 1"
+    " FROM tfy.run WHERE tenant = t.id AND owner IS NULL AND state < 12 AND due = 0 LIMIT t.max_ready + 1) AS r) +"
+    " (SELECT count(*) FROM unnest($2::uuid[]) AS u WHERE NOT EXISTS (SELECT 1 FROM tfy.run k WHERE k.uuid = u))"
+    " <= t.max_ready)::int4 FROM t) ELSE ('no tenant ' || (SELECT count(*) FROM t))::int4 END";
+
+/* A run of a tenant goes behind the tenant's last one, as many ranks as its weight says, and not before the first run that waits to
+ * begin: so a tenant that had nothing to do for long has no advantage, and one with many runs delays no other's first. Without runs that
+ * wait, the ranks are those of runs without a tenant. */
+#define WAITS_TO_BEGIN "owner IS NULL AND state < 12 AND due = 0 AND held IS NULL AND NOT solo AND claims = 0"
+#define STEP           "(65536 / coalesce(t.weight, 1))"
+
 /* One statement, so that a run is there with all that it has. A run that it comes after is locked: that one either has ended, or ends
  * behind this, and then its end finds the row of `dep`. */
 static const char submit_text[] =
@@ -24,11 +39,17 @@ static const char submit_text[] =
     " $8::text[]) AS w(id, uuid, started, sum, base_chain, chain, task_sum, payload)),"
     " a AS (SELECT id FROM tfy.run WHERE id = ANY($16::int8[]) AND state < 12 ORDER BY id FOR SHARE),"
     " c AS (SELECT count(*)::int4 AS waits FROM a),"
-    " n AS (INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, sum, lsn, rank, waits, due) SELECT "
-    "w.id, w.uuid,"
-    " $9::int8, $10::int8, $11::int8, $12::int8, w.started, w.sum, 1, (w.id << 16) - (64 << 16) * $13::int8, c.waits,"
-    " CASE WHEN c.waits > 0 THEN 9223372036854775807 ELSE 0 END FROM w, c ORDER BY w.id"
+    " v AS (SELECT t.id, " STEP " AS step, greatest(coalesce(t.vt, 0), coalesce((SELECT rank FROM tfy.run WHERE queue ="
+    " $10::int8 AND " WAITS_TO_BEGIN " ORDER BY rank LIMIT 1), (SELECT min(id) << 16 FROM w))) AS vt FROM tfy.tenant t"
+    " WHERE t.name = $17::text),"
+    " n AS (INSERT INTO tfy.run(id, uuid, program, queue, tenant, root, state, started, sum, lsn, rank, waits, due)"
+    " SELECT w.id, w.uuid, $9::int8, $10::int8, v.id, $11::int8, $12::int8, w.started, w.sum, 1, coalesce(v.vt + "
+    "v.step *"
+    " row_number() OVER (ORDER BY w.id), w.id << 16) - (64 << 16) * $13::int8, c.waits,"
+    " CASE WHEN c.waits > 0 THEN 9223372036854775807 ELSE 0 END FROM w CROSS JOIN c LEFT JOIN v ON true ORDER BY w.id"
     " ON CONFLICT (uuid) DO NOTHING RETURNING id),"
+    " x AS (UPDATE tfy.tenant SET vt = v.vt + v.step * (SELECT count(*) FROM n) FROM v WHERE tenant.id = v.id AND"
+    " EXISTS (SELECT 1 FROM n)),"
     " d AS (INSERT INTO tfy.dep(run, after) SELECT n.id, a.id FROM n, a),"
     " r AS (INSERT INTO tfy.record(run, ts, chain, step, lsn, prev, task, point, type, v, payload) SELECT w.id, "
     "w.started,"
@@ -88,7 +109,17 @@ static int ask_for(TfyPgSubmitter *self, TfyPgAsk *ask, const TfyPgBegin *begin,
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) tfy__pg_ask_word(ask, words[i]);
     tfy__pg_column_start(&self->after, TFY_PG_I8);
     for (uint32_t i = 0; i < begin->after_count; i++) tfy__pg_column_word(&self->after, TFY_PG_I8, begin->after[i]);
-    return tfy__pg_ask_column(ask, &self->after) ? 0 : TFY_E_NOMEM;
+    if (!tfy__pg_ask_column(ask, &self->after)) return TFY_E_NOMEM;
+    tfy__pg_ask_bytes(ask, begin->tenant, begin->tenant ? strlen(begin->tenant) : 0, TFY_PG_TEXT);
+    return 0;
+}
+
+/* After ask_for, whose column of uuids it shares. */
+static int ask_tenant(TfyPgSubmitter *self, TfyPgAsk *ask, const TfyPgBegin *begin)
+{
+    tfy__pg_ask_text(ask, tenant_text, "find a tenant");
+    tfy__pg_ask_bytes(ask, begin->tenant, strlen(begin->tenant), TFY_PG_TEXT);
+    return tfy__pg_ask_column(ask, &self->columns[1]) ? 0 : TFY_E_NOMEM;
 }
 
 /* ---- the transaction ---- */
@@ -131,11 +162,26 @@ static int see(void *state, int at, TfyPgResult *result, bool *kept)
     return 0;
 }
 
-static int send(TfyPgSubmitter *self, const TfyPgAsk *ask, TfyPgSubmit *runs, uint32_t count)
+static int refused(TfyPgSubmitter *self, const TfyPgBegin *begin, int code)
+{
+    char *error = self->link.error;
+    if (code == TFY_E_ABSENT)
+        snprintf(error, sizeof self->link.error, "there is no tenant '%.80s'; 'tfy db tenant %.80s' makes one",
+                 begin->tenant, begin->tenant);
+    else
+        snprintf(error, sizeof self->link.error, "tenant '%.80s' has as many ready runs as it may; start it later",
+                 begin->tenant);
+    return code;
+}
+
+/* tenant: NULL: the runs have none. */
+static int send(TfyPgSubmitter *self, const TfyPgAsk *tenant, const TfyPgAsk *ask, TfyPgSubmit *runs, uint32_t count)
 {
     TfyPgLink *link = &self->link;
     Put put = {.api = link->api, .runs = runs, .count = count};
     int code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
+    const int tenants = link->queued;
+    if (!code && tenant) code = tfy__pg_queue(link, tenant);
     if (!code) code = tfy__pg_queue(link, ask);
     put.submits = link->queued - 1;
     put.commits = link->queued;
@@ -143,17 +189,21 @@ static int send(TfyPgSubmitter *self, const TfyPgAsk *ask, TfyPgSubmit *runs, ui
     if (!code) code = tfy__pg_sync(link, see, &put);
     tfy__pg_unqueue(link);
     if (!code && (link->warned || !put.committed)) code = TFY_STORE_UNKNOWN;
+    if (code == TFY_E_DATA && tenant && link->failed_at == tenants)
+        return strcmp(link->state, "22012") == 0 ? TFY_E_FULL : TFY_E_ABSENT;
     return code == TFY_PG_AGAIN ? TFY_STORE_AWAY : code;
 }
 
 int tfy__pg_submit(TfyPgSubmitter *self, const TfyPgBegin *begin, TfyPgSubmit *runs, uint32_t count)
 {
-    TfyPgAsk ask;
+    TfyPgAsk ask, tenant;
     if (!count) return 0;
     int code = tfy__pg_link_open(&self->link);
     if (!code) code = number(self, runs, count);
     if (!code) code = ask_for(self, &ask, begin, runs, count);
-    return code ? code : send(self, &ask, runs, count);
+    if (!code && begin->tenant) code = ask_tenant(self, &tenant, begin);
+    if (!code) code = send(self, begin->tenant ? &tenant : NULL, &ask, runs, count);
+    return code == TFY_E_ABSENT || code == TFY_E_FULL ? refused(self, begin, code) : code;
 }
 
 /* ---- opening ---- */

@@ -28,10 +28,11 @@ typedef struct TfyPgBegin {
     int64_t priority;     /* each point lets them go before 64 runs that were there before */
     const int64_t *after; /* row ids of runs that have to end first; those that have ended do not count */
     uint32_t after_count;
+    const char *tenant; /* for whom; NULL: for nobody */
 } TfyPgBegin;
 
-/* Puts runs of one program into a queue, all of them or none; those that are known stay as they are. 0, or a code of cluster.h with a message (tfy__pg_submitter_error); again after
- * TFY_STORE_AWAY or _UNKNOWN it does no harm. */
+/* Puts runs of one program into a queue, all of them or none; those that are known stay as they are. 0, or a code of cluster.h with a message (tfy__pg_submitter_error); TFY_E_ABSENT: there is no such tenant; TFY_E_FULL: it has
+ * as many ready runs as it may. Again after TFY_STORE_AWAY or _UNKNOWN it does no harm. */
 int tfy__pg_submit(TfyPgSubmitter *submitter, const TfyPgBegin *begin, TfyPgSubmit *runs, uint32_t count);
 const char *tfy__pg_submitter_error(const TfyPgSubmitter *submitter);
 
