@@ -24,7 +24,7 @@
  * same: whoever asked knows where, and need not ask for another one. */
 static void show_changed(TfyRequest *request)
 {
-    (void)tfy__tail_await(request->server->tail, request->lsn);
+    (void)request->server->lists->await(request->server, request->lsn);
     if (request->status == 201) snprintf(request->location, sizeof request->location, "/v1/runs/%s", request->run->id);
     if (tfy__run_answer(request, request->run->id) || request->problem.kind != TFY_PROBLEM_INDEX_BEHIND) return;
     request->retry_after_s = 0;

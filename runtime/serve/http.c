@@ -392,7 +392,7 @@ static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
     tfy__line_busy(line_of(request->connection), true);
     if (!parse_body(request)) return answer(request, false);
     if (request->route->where == TFY_AT_ONCE) {
-        request->route->serve(request);
+        tfy__request_serve(request)(request);
         return answer(request, false);
     }
     leave(http, request);

@@ -208,11 +208,12 @@ static json_t *operation(const TfyRoute *route, const json_t *shared)
     return made;
 }
 
-static void add_routes(json_t *paths, const json_t *shared)
+/* Those that are served here. */
+static void add_routes(json_t *paths, const json_t *shared, bool over_shared)
 {
     static const char *const methods[] = {"get", "head", "post", "put", "delete"};
     for (const TfyRoute *route = tfy__routes; route->pattern; route++) {
-        if (!route->id) continue;
+        if (!route->id || !(over_shared ? route->shared : route->serve)) continue;
         json_t *path = json_object_get(paths, route->pattern);
         if (!path) {
             path = json_object();
@@ -271,14 +272,42 @@ static void add_program(const TfyServed *served, const TfyCaller *caller, json_t
             add_workflow(served, served->program->workflows[i], paths, components);
 }
 
+/* Removes the schemas that nothing in the text refers to; whether any was. */
+static bool prune_once(json_t *components, const char *paths)
+{
+    char *text = json_dumps(components, JSON_COMPACT), ref[160];
+    const char *name;
+    json_t *schema;
+    void *next;
+    bool any = false;
+    json_object_foreach_safe(components, next, name, schema)
+    {
+        snprintf(ref, sizeof ref, "\"#/components/schemas/%.120s\"", name);
+        if (!text || strstr(paths, ref) || strstr(text, ref)) continue;
+        json_object_del(components, name);
+        any = true;
+    }
+    free(text);
+    return any;
+}
+
+/* A server of one kind does not have all that the other kind has. */
+static void prune(json_t *components, const json_t *paths)
+{
+    char *text = json_dumps(paths, JSON_COMPACT);
+    while (text && prune_once(components, text)) continue;
+    free(text);
+}
+
 /* With the workflows that the caller sees. NULL: no memory. */
 static char *document(const TfyServer *server, const TfyCaller *caller)
 {
     json_t *paths = json_object(), *shared = load_shared();
     json_t *components = json_incref(json_object_get(shared, "schemas"));
-    add_routes(paths, shared);
+    add_routes(paths, shared, server->shared);
     const TfyCatalog *catalog = tfy__catalog(server);
     for (size_t i = 0; i < catalog->count; i++) add_program(catalog->served[i], caller, paths, components);
+    prune(components, paths);
     json_t *whole = json_pack(
         "{s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:[{s:s}], s:[{s:[]}, {s:[]}], s:o, s:{s:o, s:{s:{s:s, s:s}, s:{s:s}}}}",
         "openapi", "3.1.0", "info", "title", "tfy", "version", tfy_version(), "license", "name", "MIT", "identifier",

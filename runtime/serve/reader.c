@@ -8,6 +8,7 @@
 #include "base/sys_memory.h"
 #include "cli/look/event.h"
 #include "serve/reader.h"
+#include "wal/store/store.h"
 
 enum { READERS = 2, REST_MS = 2000 };
 
@@ -25,7 +26,7 @@ struct TfyReaders {
 static void rest(TfyReader *reader)
 {
     tfy__log_rest(reader->log);
-    tfy__index_reader_rest(reader->index);
+    reader->lists->rest(reader);
     if (reader->events) tfy__events_rest(reader->events);
     tfy__sys_trim();
 }
@@ -60,7 +61,7 @@ static void *work(void *arg)
     TfyReader *reader = arg;
     pthread_setname_np(pthread_self(), "tfy reader");
     for (TfyRequest *request; (request = take(reader));) {
-        void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
+        TfyServe *serve = request->then ? request->then : tfy__request_serve(request);
         request->then = NULL;
         request->reader = reader;
         request->pass = tfy__request_done;
@@ -88,13 +89,19 @@ struct TfyEvents *tfy__reader_events(TfyRequest *request)
     return reader->events;
 }
 
+bool tfy__lists_failed(TfyRequest *request, int code, const char *sentence)
+{
+    if (code != TFY_STORE_AWAY) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "%s", sentence);
+    request->retry_after_s = 1;
+    return tfy__problem(&request->problem, TFY_PROBLEM_DATABASE_AWAY, "ask again in a moment");
+}
+
 static bool open_one(struct TfyReaders *readers, TfyReader *reader, char *error)
 {
-    const TfyLogOptions options = {.path = readers->server->db, .read_only = true, .existing = true};
     reader->of = readers;
-    if (tfy__log_open(&reader->log, &options, error) != TFY_OK) return false;
-    reader->index = tfy__index_reader_open(readers->server->db, error);
-    return reader->index;
+    reader->server = readers->server;
+    reader->lists = readers->server->lists;
+    return tfy__events_log(readers->server->db, &reader->log, error) == TFY_OK && reader->lists->open(reader, error);
 }
 
 struct TfyReaders *tfy__readers_open(TfyServer *server, char *error)
@@ -126,7 +133,7 @@ void tfy__readers_close(struct TfyReaders *readers)
     pthread_mutex_unlock(&readers->mutex);
     for (int i = 0; i < readers->count; i++) pthread_join(readers->threads[i], NULL);
     for (int i = 0; i < READERS; i++) {
-        tfy__index_reader_close(readers->readers[i].index);
+        if (readers->readers[i].lists) readers->readers[i].lists->close(&readers->readers[i]);
         tfy__events_close(readers->readers[i].events);
         if (readers->readers[i].log) tfy__log_close(readers->readers[i].log, false);
     }

@@ -103,17 +103,34 @@ static bool read_query(TfyRequest *request, char *query)
     return true;
 }
 
+static bool is_served(TfyRequest *request)
+{
+    if (tfy__request_serve(request)) return true;
+    if (request->server->shared)
+        return tfy__problem(&request->problem, TFY_PROBLEM_SQLITE_ONLY, "this server's database is shared by workers");
+    return tfy__problem(&request->problem, TFY_PROBLEM_SHARED_ONLY, "this server's database is a file of its own");
+}
+
 bool tfy__request_route(TfyRequest *request)
 {
     char *query = strchr(request->target, '?');
     if (query) *query++ = '\0';
     request->route = tfy__route_find(tfy__routes, request->method, request->target, &request->names, &request->problem);
-    return request->route && read_query(request, query);
+    return request->route && is_served(request) && read_query(request, query);
+}
+
+TfyServe *tfy__request_serve(const TfyRequest *request)
+{
+    return request->server->shared ? request->route->shared : request->route->serve;
 }
 
 void tfy__request_hand_over(TfyRequest *request)
 {
     TfyServer *server = request->server;
+    if (server->shared) {
+        tfy__readers_ask(server->readers, request);
+        return;
+    }
     if (request->route->where == TFY_BY_MCP) {
         request->route->serve(request);
         return;

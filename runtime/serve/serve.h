@@ -40,6 +40,8 @@ enum {
 };
 
 typedef struct TfyServer TfyServer;
+struct TfyRequest;
+typedef void TfyServe(struct TfyRequest *request); /* writes the answer or the problem of a request, or hands it on */
 
 /* One "name=value" of a query, decoded. */
 typedef struct TfyParameter {
@@ -104,8 +106,11 @@ typedef struct TfyRequest {
 } TfyRequest;
 
 struct TfyServer {
-    TfyLoop *loop;
-    const char *db; /* the database's path */
+    TfyLoop *loop;                  /* NULL: it executes no runs, over a shared database */
+    const char *db;                 /* the database's path, or its address */
+    const char *place;              /* what its own files are beside: the path, or a name for a shared one */
+    uint8_t uuid[16];               /* the database's id */
+    struct TfySharedServer *shared; /* shared/server.h; NULL: the database is a file */
     struct TfyPrograms *programs;
     pthread_mutex_t documents;           /* held for: */
     char *openapi;                       /* the whole document; owned … */
@@ -114,6 +119,7 @@ struct TfyServer {
     TfyTimes turns; /* of the loop */
     struct TfyHttp *http;
     struct TfyReaders *readers;
+    const struct TfyLists *lists; /* lists.h: what readers find lists in */
     struct TfyTail *tail;
     struct TfyHub *hub;
     struct TfyChildren *children;
@@ -157,6 +163,8 @@ void tfy__request_json(TfyRequest *request, int status, json_t *json);     /* ta
 void tfy__request_free(TfyRequest *request);
 /* Finds the route of the target, which is decoded in place, and reads its query. False: the problem says why not. */
 bool tfy__request_route(TfyRequest *request);
+/* What serves its route here. NULL: nothing does. */
+TfyServe *tfy__request_serve(const TfyRequest *request);
 /* Gives a request that may be answered to a reader or to the loop, whichever its route says; none of TFY_AT_ONCE. */
 void tfy__request_hand_over(TfyRequest *request);
 

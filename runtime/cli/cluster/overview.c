@@ -120,12 +120,14 @@ static void warn(const json_t *queues)
 static int print(const TfyArgs *args, const TfyPgOverview *overview)
 {
     json_t *workers = json_loads(overview->workers, 0, NULL), *queues = json_loads(overview->queues, 0, NULL),
-           *programs = json_loads(overview->programs, 0, NULL);
+           *programs = json_loads(overview->programs, 0, NULL), *takeovers = json_loads(overview->takeovers, 0, NULL);
     int status = EXIT_DONE;
-    if (!workers || !queues || !programs) {
+    if (!workers || !queues || !programs || !takeovers) {
         status = tfy__fail(EXIT_BUG, "memory ran out");
     } else if (args->option[OPT_JSON]) {
-        tfy__report_print(json_pack("{s:O,s:O,s:O}", "workers", workers, "queues", queues, "programs", programs), 2);
+        tfy__report_print(json_pack("{s:O,s:O,s:O,s:O}", "workers", workers, "queues", queues, "programs", programs,
+                                    "takeovers", takeovers),
+                          2);
     } else {
         print_workers(workers);
         print_queues(queues);
@@ -136,6 +138,7 @@ static int print(const TfyArgs *args, const TfyPgOverview *overview)
     json_decref(workers);
     json_decref(queues);
     json_decref(programs);
+    json_decref(takeovers);
     return tfy__flush_stdout(status);
 }
 
