@@ -124,7 +124,7 @@ static const char *const guards[][2] = {
 
 static void add_headers(struct MHD_Response *response, const TfyRequest *request, bool last)
 {
-    char number[32] = "";
+    char number[64] = "";
     const bool refused = request->problem.kind;
     add_header(response, "Content-Type",
                refused         ? "application/problem+json"
@@ -144,7 +144,9 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
     if (request->retry_after_s) snprintf(number, sizeof number, "%d", request->retry_after_s);
     add_header(response, "Retry-After", number);
     *number = '\0';
-    if (request->lsn) snprintf(number, sizeof number, "%lld", (long long)request->lsn);
+    if (request->lsn)
+        snprintf(number, sizeof number, "%s%s%lld", request->lsn_of, *request->lsn_of ? ":" : "",
+                 (long long)request->lsn);
     add_header(response, "Tfy-Lsn", number);
     if (last) add_header(response, "Connection", "close");
 }
@@ -315,6 +317,7 @@ static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
                *wait = prefer ? strstr(prefer, "wait=") : NULL;
     request->wait_s = wait ? strtoll(wait + 5, NULL, 10) : 0;
     if (request->wait_s < 0 || request->wait_s > WAIT_MOST_S) request->wait_s = request->wait_s < 0 ? 0 : WAIT_MOST_S;
+    if (after && request->server->shared) after = NULL; /* "RUN:LSN": what is committed is in the lists */
     if (after && (!*after || strlen(after) > 18 || after[strspn(after, "0123456789")]))
         return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "Tfy-After is what Tfy-Lsn said");
     request->after = after ? strtoll(after, NULL, 10) : 0;

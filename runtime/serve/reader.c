@@ -10,12 +10,12 @@
 #include "serve/reader.h"
 #include "wal/store/store.h"
 
-enum { READERS = 2, REST_MS = 2000 };
+enum { READERS = 2, SHARED = 4, REST_MS = 2000 }; /* SHARED: over a database that may be slow */
 
 struct TfyReaders {
     TfyServer *server;
-    TfyReader readers[READERS];
-    pthread_t threads[READERS];
+    TfyReader readers[SHARED];
+    pthread_t threads[SHARED];
     int count;             /* of threads that run */
     pthread_mutex_t mutex; /* held for: */
     pthread_cond_t more;
@@ -112,7 +112,7 @@ struct TfyReaders *tfy__readers_open(TfyServer *server, char *error)
     readers->server = server;
     pthread_mutex_init(&readers->mutex, NULL);
     tfy__cond_init(&readers->more);
-    while (readers->count < READERS) {
+    while (readers->count < (server->shared ? SHARED : READERS)) {
         TfyReader *reader = &readers->readers[readers->count];
         if (!open_one(readers, reader, error) ||
             pthread_create(&readers->threads[readers->count], NULL, work, reader) != 0) {
@@ -132,7 +132,7 @@ void tfy__readers_close(struct TfyReaders *readers)
     pthread_cond_broadcast(&readers->more);
     pthread_mutex_unlock(&readers->mutex);
     for (int i = 0; i < readers->count; i++) pthread_join(readers->threads[i], NULL);
-    for (int i = 0; i < READERS; i++) {
+    for (int i = 0; i < SHARED; i++) {
         if (readers->readers[i].lists) readers->readers[i].lists->close(&readers->readers[i]);
         tfy__events_close(readers->readers[i].events);
         if (readers->readers[i].log) tfy__log_close(readers->readers[i].log, false);

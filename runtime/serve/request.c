@@ -128,7 +128,8 @@ void tfy__request_hand_over(TfyRequest *request)
 {
     TfyServer *server = request->server;
     if (server->shared) {
-        tfy__readers_ask(server->readers, request);
+        const bool changes = request->route->where == TFY_OF_RUN || request->route->where == TFY_BY_LOOP;
+        tfy__readers_ask(changes ? server->senders : server->readers, request);
         return;
     }
     if (request->route->where == TFY_BY_MCP) {

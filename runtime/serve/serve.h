@@ -81,7 +81,8 @@ typedef struct TfyRequest {
     const char *type; /* of the answer; static; NULL: application/json */
     char etag[32], location[128], cookie[192];
     char mcp_session[40]; /* Mcp-Session-Id; "": none */
-    int64_t lsn;          /* Tfy-Lsn; 0: none */
+    int64_t lsn;          /* Tfy-Lsn; 0: none … */
+    char lsn_of[37];      /* … and the run whose number it is; "": of the database */
     int retry_after_s;    /* 0: none */
     bool replayed;        /* Idempotency-Replayed: true */
     bool ours;            /* the server chose the labels of the start, which may be "tfy.…" */
@@ -119,6 +120,7 @@ struct TfyServer {
     TfyTimes turns; /* of the loop */
     struct TfyHttp *http;
     struct TfyReaders *readers;
+    struct TfyReaders *senders;   /* over a shared database: those that change something there */
     const struct TfyLists *lists; /* lists.h: what readers find lists in */
     struct TfyTail *tail;
     struct TfyHub *hub;

@@ -15,6 +15,12 @@ workflow order(customer: string) -> string {
     if yield approve("Charge ${customer} ${cents} cents?") { return "charged ${customer}" }
     fail Declined(why: "the customer said no")
 }
+workflow sized() -> string {
+    let size: int = yield signal("size")
+    return "size ${size}"
+}
+tool ship(n: int) -> string once = exec ["sh", "-c", "touch shipping; sleep 60"]
+workflow ships(n: int) -> string { return yield ship(n) }
 workflow bad(why: string) { fail Declined(why: why) }
 workflow quick(n: int) -> int {
     yield sleep(1ms)
@@ -29,10 +35,17 @@ both()
     at file; ask "http://x$1"; cp out file.out; file_status=$status
     at shared; ask "http://x$1"; cp out shared.out
 }
+# both_post PATH BODY OPTIONS…: the same of a change.
+both_post()
+{
+    at file; post "$@"; cp out file.out; file_status=$status
+    at shared; post "$@"; cp out shared.out
+}
 plain() { python3 - "$1" <<'XX'
 import json, re, sys
 text = open(sys.argv[1]).read()
 text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID", text)
+text = re.sub(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "TIME", text)
 def clean(of):
     if isinstance(of, list): return [clean(one) for one in of]
     if not isinstance(of, dict): return of
@@ -113,6 +126,129 @@ check "a list has pages" sh -c 'grep -q "\"workflow\":\"quick\"" out && grep -q 
 ask "http://x/v1/runs?state=running&cursor=$next"
 check "... of which a cursor is for all lists of this kind" says 200
 
+# ---- what changes something ----
+started=/v1/programs/shop/workflows
+for body in '{"args":{"n":"x"}}' '{"args":{"n":1,"m":2}}' '{"args":{}}' '{"args":{"n":1},"labels":{"tfy.x":"1"}}' '{"args":{"n":1},"priority":101}' '{"n":1}'; do
+    both_post $started/quick/runs "$body"
+    check "both refuse to start $body alike" same 422
+done
+both_post $started/quik/runs '{"args":{"n":1}}'
+check "both know no workflow of that name" same 404
+both_post $started/quick/runs '{"args":{"n":5}}' -H 'Idempotency-Key: a'
+check "both refuse a key that is used for something else" same 422
+both_post $started/quick/runs '{"args":{"n":4}}' -H 'Idempotency-Key: a'
+check "both answer a repeated start with the run, also if tfy start began it" same
+check "... and say so" has_header 'idempotency-replayed: true'
+both_post $started/quick/runs '{"args":{"n":7}}' -H 'Prefer: wait=20'
+check "both wait for the end of a run" same
+check "... and have its result" is result 8
+check "a change says which record of which run it is" has_header 'tfy-lsn: [0-9a-f-]{36}:1$'
+both_post $started/sized/runs '{"args":{}}' -H 'Idempotency-Key: s'
+sized=$(member id)
+waits() { ask "http://x/v1/runs/$sized/tasks" && grep -q '"waits_for":"signal"' out; }
+check "a run waits for a signal" within 20 waits
+both_post "/v1/runs/$sized/signals" '{"name":"size","value":"x"}'
+check "both refuse a signal of another type alike" same 422
+both_post "/v1/runs/$sized/signals" '{"value":1}'
+check "... and one without a name" same 422
+both_post "/v1/runs/$sized/signals" '{"name":"size","value":4,"id":"s1"}'
+check "both take a signal" says 200
+at file; settled "$sized" completed >said
+at shared
+check "... of which the run ends" settled "$sized" completed
+both_post "/v1/runs/$sized/signals" '{"name":"size","value":4,"id":"s1"}'
+check "the same signal again is the same answer" same
+both_post "/v1/runs/$sized/signals" '{"name":"size","value":4,"id":"s2"}'
+check "both refuse another signal to a run that has ended" same 409
+both_post "/v1/questions/$order/1/3/answer" '{"answer":"maybe"}'
+check "both refuse an answer that is none of the question's" same 422
+both_post "/v1/questions/$order/1/3/answer" '{"answer":true}' -H 'If-Match: "0123456789abcdef"'
+check "... and one to another question" same 412
+both_post "/v1/questions/$order/1/2/answer" '{"answer":true}'
+check "... and one where nothing is asked" same 404
+ask http://x/v1/runs
+check "the question is still open" grep -q '"attention":"question"' out
+for server_of in file shared; do
+    at $server_of
+    post $started/order/runs '{"args":{"customer":"bob"}}' -H 'Idempotency-Key: bob'
+    bob=$(member id)
+    within 20 sh -c "curl -sS --unix-socket $server_of-live/http http://x/v1/questions?run=$bob | grep -q Charge" || echo "nothing is asked of $bob"
+done
+both_post "/v1/questions/$bob/1/3/answer" '{"answer":true}'
+check "both take an answer" says 200
+at file; settled "$bob" completed >said
+at shared
+check "... of which the run ends, too" settled "$bob" completed
+both_post "/v1/questions/$bob/1/3/answer" '{"answer":false}'
+check "both say who has answered" same 409
+ask "http://x/v1/runs/$bob/records?type=Approval"
+check "the record has who sent it, and how" grep -q '"answer":"yes","by":"[^"]*","via":{"how":"unix"}' out
+ask "http://x/v1/questions?run=$bob"
+check "the question is gone" sh -c '! grep -q Charge out'
+[ "$(psql -h "$pg" -U tfy -d tfy -qAtc 'select count(*) from tfy.question')" = 1 ] || echo "not ok table question has one row"
+both_post "/v1/runs/$bob/again" '{}' -H 'Idempotency-Key: again'
+check "a run starts again with the same arguments" says 201
+again=$(member id)
+both_post "/v1/runs/$again/cancel" '{"task":"7"}'
+check "both refuse to cancel a task that is not there" [ "$file_status" = "$status" ]
+both_post "/v1/runs/$again/cancel" '{}'
+check "both cancel a run" says 200
+check "... which ends" settled "$again" cancelled
+both_post "/v1/runs/$again/cancel" '{}'
+check "... and is not cancelled twice" same 409
+both_post "/v1/runs/$order/steps/1/3/resolve" '{"how":"retry"}'
+check "both refuse to resolve what nobody doubts" same 409
+post "/v1/runs/$order/fork" '{}'
+check "a fork is a file's alone" says 501 sqlite-only
+post $started/quick/runs '{"args":{"n":1},"concurrency":"x"}'
+check "... and so is waiting for each other" says 501 sqlite-only
+
+# ---- started amid crashes ----
+cat >client.py <<'XX'
+# Starts runs with keys, each until the server says that it has: client.py SOCKET FROM TO
+import http.client, json, socket, sys, time
+class Local(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(10)
+        self.sock.connect(sys.argv[1])
+for n in range(int(sys.argv[2]), int(sys.argv[3])):
+    while True:
+        try:
+            to = Local("x")
+            to.request("POST", "/v1/programs/shop/workflows/quick/runs", json.dumps({"args": {"n": n}, "labels": {"of": "crash"}}),
+                       {"Content-Type": "application/json", "Idempotency-Key": f"crash-{n}"})
+            answer = to.getresponse()
+            body = json.load(answer)
+            if answer.status in (200, 201):
+                print(n, body["id"], flush=True)
+                break
+            assert answer.status == 503, body
+        except (OSError, http.client.HTTPException):
+            pass
+        time.sleep(0.02)
+XX
+python3 client.py shared-live/http 0 25 >crash.a 2>&1 & client_a=$!
+python3 client.py shared-live/http 15 40 >crash.b 2>&1 & client_b=$!
+begins() { [ "$(wc -l <crash.a)" -ge "$1" ]; }
+for count in 3 8 14; do
+    within 20 begins $count || echo "not ok the clients start $count runs"
+    kill -KILL $shared_server
+    wait $shared_server 2>/dev/null
+    export TFY_DB=$shared_db
+    serves --no-tcp
+    shared_server=$server
+done
+wait $client_a $client_b
+at shared
+check "each start is answered, whenever the server is killed" sh -c '[ $(wc -l <crash.a) = 25 ] && [ $(wc -l <crash.b) = 25 ]'
+check "... and began once" [ "$(psql -h "$pg" -U tfy -d tfy -qAtc "select count(*) from tfy.run where labels->>'of' = 'crash'") $(cat crash.a crash.b | sort -u | wc -l)" = "40 40" ]
+ended() { [ "$(psql -h "$pg" -U tfy -d tfy -qAtc "select count(*) from tfy.run where labels->>'of' = 'crash' and state = 12")" = 40 ]; }
+check "... and ended" within 30 ended
+post $started/ships/runs '{"args":{"n":1}}'
+shipped=$(member id)
+check "a tool works" within 20 test -e shipping
+
 # ---- what is not there ----
 for path in '/v1/runs?q=ann' '/v1/runs?sort=-took' /v1/stats /v1/followers /v1/schedules /v1/records/5; do
     ask "http://x$path"
@@ -131,7 +267,7 @@ check "workers are there as tfy cluster has them" sh -c 'python3 -c "
 import json
 v = json.load(open(\"out\"))
 assert [w[\"worker\"] for w in v[\"workers\"]] == [\"one\"], v
-assert [q[\"owned\"] + q[\"waiting\"] for q in v[\"queues\"]] == [1], v
+assert [q[\"owned\"] + q[\"waiting\"] for q in v[\"queues\"]] == [2], v
 assert not v[\"takeovers\"], v"'
 modules=$here/../../build/npm/node_modules
 if [ -d "$modules/playwright-core" ] && command -v chromium >/dev/null; then
@@ -144,11 +280,22 @@ worker=$!
 taken_over() { ask http://x/v1/cluster && python3 -c 'import json
 v = json.load(open("out")); assert [t["worker"] for t in v["takeovers"]] == ["one"] and v["takeovers"][0]["why"], v'; }
 check "a worker that died is among the takeovers" within 20 taken_over
+doubtful() { ask 'http://x/v1/runs?attention=in_doubt' && grep -q "$shipped" out; }
+check "... and its step is in doubt" within 20 doubtful
+post "/v1/runs/$shipped/steps/1/1/resolve" '{"how":"done","value":"it went"}'
+check "a person says what happened" says 200
+check "... and the run ends" settled "$shipped" completed
+check "... with that" is result 'it went'
 
 # ---- the database away and back ----
 pg_stops KILL
 ask http://x/v1/runs
 check "a database that is away is one clear 503" says 503 database-away
+post $started/quick/runs '{"args":{"n":1}}'
+check "... for a start" says 503 database-away
+post "/v1/runs/$order/cancel" '{}'
+check "... for a change" says 503 database-away
+ask http://x/v1/runs
 check "... which says when to ask again" has_header 'retry-after: 1'
 ask "http://x/v1/runs/$order/records"
 check "... for a history, too" says 503 database-away

@@ -384,7 +384,11 @@ static bool open_reader(TfyReader *reader, char *error)
 
 static void close_reader(TfyReader *reader)
 {
-    if (!reader->shared) return;
+    TfySharedReader *shared = reader->shared;
+    if (!shared) return;
+    if (shared->cluster) shared->cluster->ops->close(shared->cluster);
+    tfy__pg_submitter_close(shared->submitter);
+    if (shared->loop) (void)tfy_close(shared->loop);
     tfy__pg_leave(&reader->shared->link, &reader->shared->address);
     free(reader->shared);
 }

@@ -8,14 +8,24 @@
 #include "base/buffer.h"
 #include "serve/lists.h"
 #include "serve/reader.h"
+#include "wal/store/cluster.h"
 #include "wal/store/pg_link.h"
+#include "wal/store/pg_submit.h"
 
 enum { TFY_SHARED_PATIENCE_MS = 5000 }; /* how long a reader waits for the database */
 
 typedef struct TfySharedReader {
     TfyPgAddress address;
     TfyPgLink link;
+    /* Of those that send; NULL: nothing was sent yet. */
+    TfyCluster *cluster;
+    TfyPgSubmitter *submitter;
+    TfyLoop *loop;             /* says what the first record of a run would be … */
+    const TfyProgram *program; /* … of this program; it has no log */
 } TfySharedReader;
+
+/* The reader's handle to send through, opened when it is first asked for. NULL: the problem says that the database is away. */
+TfyCluster *tfy__shared_cluster_of(TfyRequest *request);
 
 extern const TfyLists tfy__shared_lists; /* lists.c */
 

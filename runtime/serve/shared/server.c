@@ -30,7 +30,18 @@ typedef struct TfySharedServer {
     char place[PLACE_SIZE];
     int lock; /* the directory beside the place, locked; -1: it is not */
     struct TfySharedPrograms *programs;
+    struct TfySharedWaits *waits;
 } TfySharedServer;
+
+void tfy__shared_look(TfyServer *server)
+{
+    tfy__shared_programs_look(server->shared->programs);
+}
+
+void tfy__shared_hold(TfyRequest *request)
+{
+    tfy__shared_waits_hold(request->server->shared->waits, request);
+}
 
 /* ---- signals ---- */
 
@@ -115,7 +126,9 @@ static bool open_all(TfySharedServer *self, char *error)
     if (!(server->figures = tfy__http_figures_new())) return false;
     if (!(server->children = tfy__children_open())) return false;
     if (!(self->programs = tfy__shared_programs_open(server, error))) return false;
+    if (!(self->waits = tfy__shared_waits_open(server, error))) return false;
     if (!(server->readers = tfy__readers_open(server, error))) return false;
+    if (!(server->senders = tfy__readers_open(server, error))) return false;
     return tfy__entrance_open(server, error);
 }
 
@@ -124,8 +137,11 @@ static void close_all(TfySharedServer *self)
     TfyServer *server = self->server;
     server->draining = true;
     tfy__children_quit(server->children);
+    tfy__shared_waits_quit(self->waits);
     tfy__entrance_quit(server);
+    tfy__readers_close(server->senders);
     tfy__readers_close(server->readers);
+    tfy__shared_waits_close(self->waits);
     tfy__shared_programs_close(self->programs);
     tfy__children_close(server->children);
     tfy__entrance_close(server);

@@ -2,6 +2,7 @@
  * do, and workers execute.
  *
  *   readers (reader.c)     four threads, each with connections of its own; they answer all but what is in memory
+ *   senders                the same, for what changes something: it waits a moment for a worker to take it
  *   programs (programs.c)  a thread that looks every second which programs are deployed
  *
  * There is no loop, tail, hub or queue: what is committed is in the tables, and each list reads them. Everything that a request may
@@ -22,6 +23,15 @@ void tfy__shared_ready(TfyRequest *request);
 void tfy__shared_metrics(TfyRequest *request);
 void tfy__shared_overview(TfyRequest *request); /* GET /v1/cluster */
 
+/* ---- send.c, start.c: by senders, which wait for workers as readers do for nothing ---- */
+
+void tfy__shared_signal(TfyRequest *request);
+void tfy__shared_cancel(TfyRequest *request);
+void tfy__shared_resolve(TfyRequest *request);
+void tfy__shared_answer(TfyRequest *request);
+void tfy__shared_start(TfyRequest *request);
+void tfy__shared_again(TfyRequest *request);
+
 /* ---- programs.c ---- */
 
 /* Starts the thread, which has loaded what is deployed when this returns. False: error says why. */
@@ -31,5 +41,19 @@ void tfy__shared_programs_look(struct TfySharedPrograms *programs);
 /* Whether the database has answered within this time. */
 bool tfy__shared_programs_heard(const struct TfySharedPrograms *programs, int64_t within_ms);
 void tfy__shared_programs_close(struct TfySharedPrograms *programs);
+
+/* ---- wait.c ---- */
+
+struct TfySharedWaits *tfy__shared_waits_open(TfyServer *server, char *error);
+/* The request waits for the end of the run that it started; then a reader has it (tfy__serve_waited). */
+void tfy__shared_waits_hold(struct TfySharedWaits *waits, TfyRequest *request);
+void tfy__shared_waits_quit(struct TfySharedWaits *waits); /* nothing waits any longer */
+void tfy__shared_waits_close(struct TfySharedWaits *waits);
+
+/* ---- server.c ---- */
+
+/* The server's own of these two. */
+void tfy__shared_look(TfyServer *server);
+void tfy__shared_hold(TfyRequest *request);
 
 #endif
