@@ -25,6 +25,7 @@
 #include "serve/http_figures.h"
 #include "serve/listen.h"
 #include "serve/mcp/http.h"
+#include "serve/shared/events.h"
 #include "serve/of_run.h"
 #include "serve/tls.h"
 #include "serve/serve.h"
@@ -164,8 +165,9 @@ static enum MHD_Result queue(TfyRequest *request, int status, struct MHD_Respons
 static ssize_t give(void *arg, uint64_t position, char *bytes, size_t most)
 {
     TfyRequest *request = arg;
-    const ssize_t given =
-        request->mcp ? tfy__mcp_stream_take(request, bytes, most) : tfy__stream_take(request, bytes, most);
+    const ssize_t given = request->mcp      ? tfy__mcp_stream_take(request, bytes, most)
+                          : request->follow ? tfy__follow_take(request, bytes, most)
+                                            : tfy__stream_take(request, bytes, most);
     return given < 0 ? MHD_CONTENT_READER_END_OF_STREAM : given;
 }
 
@@ -213,7 +215,7 @@ static enum MHD_Result answer(TfyRequest *request, bool last)
         tfy__buffer_reset(&request->answer);
         tfy__problem_text(&request->problem, request->number, &request->answer);
     }
-    if ((request->stream || request->mcp) && !request->problem.kind) return answer_stream(request);
+    if ((request->stream || request->follow || request->mcp) && !request->problem.kind) return answer_stream(request);
     return queue(request, status,
                  MHD_create_response_from_buffer(request->answer.len,
                                                  request->answer.len ? request->answer.data : (char *)"",

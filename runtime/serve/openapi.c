@@ -185,25 +185,28 @@ static json_t *good_answer(const TfyRoute *route, const json_t *shared)
     return json_pack("{s:s, s:o}", "description", route->summary, "content", content_of(route, shared));
 }
 
-static json_t *answers_of(const TfyRoute *route, const json_t *shared)
+static json_t *answers_of(const TfyRoute *route, const json_t *shared, bool over_shared)
 {
     json_t *answers = json_pack("{s:o, s:o}", "4XX", problem_answer(), "5XX", problem_answer());
     if (creates(route)) json_object_set_new(answers, "201", good_answer(route, shared));
-    if (is_among(route, (const char *const[]){"drain", NULL}))
+    const bool drains = is_among(route, (const char *const[]){"drain", NULL}),
+               again = has_key(route) || is_among(route, (const char *const[]){"hook", "deploy", NULL});
+    /* Mail that no worker has taken yet is on its way. */
+    if (drains || (over_shared && route->where == TFY_OF_RUN && !creates(route)))
         json_object_set_new(answers, "202", good_answer(route, shared));
-    else if (!creates(route) || has_key(route) || is_among(route, (const char *const[]){"hook", "deploy", NULL}))
-        json_object_set_new(answers, "200", good_answer(route, shared)); /* it was there before */
+    if (!drains && (!creates(route) || again)) /* it was there before */
+        json_object_set_new(answers, "200", good_answer(route, shared));
     return answers;
 }
 
-static json_t *operation(const TfyRoute *route, const json_t *shared)
+static json_t *operation(const TfyRoute *route, const json_t *shared, bool over_shared)
 {
     json_t *parameters = path_parameters(route->pattern);
     add_query(route, parameters);
     if (has_key(route)) add_start_headers(parameters);
     if (strcmp(route->id, "answer") == 0) add_seen_header(parameters);
     json_t *made = json_pack("{s:s, s:s, s:o, s:o}", "operationId", route->id, "summary", route->summary, "parameters",
-                             parameters, "responses", answers_of(route, shared));
+                             parameters, "responses", answers_of(route, shared, over_shared));
     if (route->role == TFY_ROLE_NONE) json_object_set_new(made, "security", json_array());
     return made;
 }
@@ -219,7 +222,8 @@ static void add_routes(json_t *paths, const json_t *shared, bool over_shared)
             path = json_object();
             json_object_set_new(paths, route->pattern, path);
         }
-        json_t *made = operation(route, shared), *body = json_object_get(json_object_get(shared, "bodies"), route->id);
+        json_t *made = operation(route, shared, over_shared),
+               *body = json_object_get(json_object_get(shared, "bodies"), route->id);
         if (body)
             json_object_set_new(made, "requestBody",
                                 json_pack("{s:b, s:o}", "required", 1, "content", content(json_incref(body))));

@@ -10,7 +10,7 @@
 #include "serve/reader.h"
 #include "wal/store/store.h"
 
-enum { READERS = 2, SHARED = 4, REST_MS = 2000 }; /* SHARED: over a database that may be slow */
+enum { READERS = 2, SHARED = 4, REST_MS = 2000, LATE_US = 8000000 }; /* SHARED: over a database that may be slow */
 
 struct TfyReaders {
     TfyServer *server;
@@ -56,16 +56,26 @@ static TfyRequest *take(TfyReader *reader)
     return request;
 }
 
+/* Behind others that wait for a database which does not answer: nobody waits for it that long. */
+static bool is_too_late(TfyRequest *request)
+{
+    const TfyServer *server = request->server;
+    if (!server->shared || request->then || tfy__monotonic_us() - request->begun_us < LATE_US) return false;
+    tfy__lists_failed(request, TFY_STORE_AWAY, "");
+    return true;
+}
+
 static void *work(void *arg)
 {
     TfyReader *reader = arg;
     pthread_setname_np(pthread_self(), "tfy reader");
     for (TfyRequest *request; (request = take(reader));) {
+        const bool late = is_too_late(request);
         TfyServe *serve = request->then ? request->then : tfy__request_serve(request);
         request->then = NULL;
         request->reader = reader;
         request->pass = tfy__request_done;
-        serve(request);
+        if (!late) serve(request);
         request->reader = NULL;
         request->pass(request); /* and whoever gets it may have freed it */
     }

@@ -10,6 +10,7 @@
 #include "serve/mcp/http.h"
 #include "serve/move.h"
 #include "serve/of_run.h"
+#include "serve/shared/events.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 #include "serve/stream.h"
@@ -180,6 +181,7 @@ void tfy__request_free(TfyRequest *request)
     if (!request) return;
     tfy__starting_free(request->starting);
     tfy__stream_free(request->stream);
+    tfy__follow_free(request->follow);
     tfy__mcp_stream_free(request->mcp);
     tfy__child_free(request->child);
     tfy__deploy_free(request->deploy);

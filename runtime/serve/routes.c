@@ -18,6 +18,7 @@
 #include "serve/run_history.h"
 #include "serve/runs.h"
 #include "serve/schedules.h"
+#include "serve/shared/events.h"
 #include "serve/shared/server.h"
 #include "serve/serve.h"
 #include "serve/start.h"
@@ -61,7 +62,8 @@ const TfyRoute tfy__routes[] = {
      tfy__serve_runs},
     {TFY_GET, "/v1/runs/{id}", VIEWER, TFY_BY_READER, tfy__serve_run, "run", "one run", 0, tfy__serve_run},
     {TFY_GET, "/v1/events", VIEWER, TFY_BY_READER, tfy__serve_events, "events",
-     "the records of the database as they become durable, and live events, as server-sent events", 0, NULL},
+     "the records of the database as they become durable, and live events, as server-sent events", 0,
+     tfy__shared_events},
     {TFY_GET, "/v1/runs/{id}/records", VIEWER, TFY_BY_READER, tfy__serve_records, "records", "the records of a run", 0,
      tfy__serve_records},
     {TFY_GET, "/v1/runs/{id}/records/{lsn}", VIEWER, TFY_BY_READER, tfy__serve_run_record, "run_record",

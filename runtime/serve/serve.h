@@ -90,6 +90,7 @@ typedef struct TfyRequest {
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
+    struct TfyFollow *follow; /* shared/events.h; owned; NULL: its answer is not a stream of that kind */
     struct TfyMcpStream *mcp;                 /* mcp/http.h: its answer is a stream of that kind; NULL: it is not */
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */

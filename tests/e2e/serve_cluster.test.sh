@@ -105,7 +105,7 @@ for path in /v1/runs/01a00000 "/v1/questions/$order/1/1" /v1/programs/nosuch /v1
     both "$path"
     check "both know nothing of $path" same 404
 done
-records() { python3 -c 'import json, sys; print(*[r["type"] for r in json.load(open(sys.argv[1]))["records"] if r["type"] != "Claimed"])' "$1"; }
+records() { python3 -c 'import json, sys; print(*[r["type"] for r in json.load(open(sys.argv[1]))["records"] if r["type"] not in ("Claimed", "Snapshot")])' "$1"; }
 both "/v1/runs/$order/records"
 check "the records are the same, but for whose run it is" [ "$(records file.out)" = "$(records shared.out)" ]
 both "/v1/runs/$order/timeline"
@@ -248,6 +248,39 @@ check "... and ended" within 30 ended
 post $started/ships/runs '{"args":{"n":1}}'
 shipped=$(member id)
 check "a tool works" within 20 test -e shipping
+
+# ---- events ----
+stream() { curl -sSN --max-time "${2:-3}" --unix-socket shared-live/http "http://x/v1/events?$1" >events 2>/dev/null; true; }
+ids() { sed -n 's/^id: //p' events | tr '\n' ' '; }
+stream "run=$bob&after=0" 2
+check "the events of a run are its records, by their numbers in it" [ "$(ids)" = "0 1 2 3 4 5 6 7 8 " ]
+stream "run=$bob&after=5&type=TaskComplete" 2
+check "... from one on, and of a type" [ "$(ids)" = "5 8 " ]
+stream "run=$bob&after=99" 1
+check "... which a run that has no such record says" grep -q '^event: reset' events
+curl -sSN --max-time 2 --unix-socket shared-live/http -H 'Last-Event-ID: 7' "http://x/v1/events?run=$bob" >events 2>/dev/null
+check "... or behind the last one that a client got" [ "$(ids)" = "7 8 " ]
+post $started/sized/runs '{"args":{}}'
+live=$(member id)
+(stream "run=$live&after=0" 20) & streaming=$!
+within 20 sh -c "curl -sS --unix-socket shared-live/http http://x/v1/runs/$live/tasks | grep -q waits_for" || echo "not ok it waits"
+post "/v1/runs/$live/signals" '{"name":"size","value":9}'
+comes() { grep -q '"type":"TaskComplete"' events; }
+check "what is committed comes" within 15 comes
+check "... each once, in order" [ "$(ids)" = "$(seq -s ' ' 0 $(sed -n 's/^id: //p' events | tail -1)) " ]
+kill $streaming 2>/dev/null
+listening() { psql -h "$pg" -U tfy -d tfy -qAtc "select count(*) from pg_stat_activity where query ilike 'listen%'"; }
+before=$(listening)
+(stream live=1 20) & streaming=$!
+listens() { [ "$(listening)" -gt "$before" ]; }
+within 10 listens || echo "not ok the server listens"
+post $started/quick/runs '{"args":{"n":1}}'
+notices() { grep -q '"stage":"Notice","queue":' events; }
+check "without a run there are notices" within 15 notices
+check "... which have no ids" [ -z "$(ids)" ]
+kill $streaming 2>/dev/null
+ask "http://x/v1/events?run=01a00000-0000-7000-8000-000000000000"
+check "a run that is not there has none" says 404
 
 # ---- what is not there ----
 for path in '/v1/runs?q=ann' '/v1/runs?sort=-took' /v1/stats /v1/followers /v1/schedules /v1/records/5; do

@@ -19,6 +19,7 @@
 #include "serve/notify.h"
 #include "serve/programs.h"
 #include "serve/reader.h"
+#include "serve/shared/events.h"
 #include "serve/shared/reader.h"
 #include "wal/store/pg.h"
 #include "wal/store/pg_overview.h"
@@ -31,7 +32,13 @@ typedef struct TfySharedServer {
     int lock; /* the directory beside the place, locked; -1: it is not */
     struct TfySharedPrograms *programs;
     struct TfySharedWaits *waits;
+    struct TfySharedEvents *events;
 } TfySharedServer;
+
+struct TfySharedEvents *tfy__shared_events_of(const TfyServer *server)
+{
+    return server->shared->events;
+}
 
 void tfy__shared_look(TfyServer *server)
 {
@@ -127,6 +134,7 @@ static bool open_all(TfySharedServer *self, char *error)
     if (!(server->children = tfy__children_open())) return false;
     if (!(self->programs = tfy__shared_programs_open(server, error))) return false;
     if (!(self->waits = tfy__shared_waits_open(server, error))) return false;
+    if (!(self->events = tfy__shared_events_open(server, error))) return false;
     if (!(server->readers = tfy__readers_open(server, error))) return false;
     if (!(server->senders = tfy__readers_open(server, error))) return false;
     return tfy__entrance_open(server, error);
@@ -138,10 +146,12 @@ static void close_all(TfySharedServer *self)
     server->draining = true;
     tfy__children_quit(server->children);
     tfy__shared_waits_quit(self->waits);
+    tfy__shared_events_quit(self->events);
     tfy__entrance_quit(server);
     tfy__readers_close(server->senders);
     tfy__readers_close(server->readers);
     tfy__shared_waits_close(self->waits);
+    tfy__shared_events_close(self->events);
     tfy__shared_programs_close(self->programs);
     tfy__children_close(server->children);
     tfy__entrance_close(server);
