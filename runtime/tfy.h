@@ -575,6 +575,42 @@ int tfy_kill(TfyLoop *loop, int64_t tid, bool force);
 int tfy_signal(TfyLoop *loop, int64_t tid, const char *name, const char *value_json);
 int tfy_close(TfyLoop *loop);
 
+/* ---- several loops, one in each thread, in a database of PostgreSQL (docs/cluster.md) ----
+ *
+ * A host executes the runs of its program that are in the database, as `tfy worker --threads` does, also those that others start.
+ * It has a lease: a process that loses the database, or one of whose loops hangs, is killed by its kernel at the end of it. */
+typedef struct TfyHost TfyHost;
+typedef struct TfyHostOptions {
+    const char *database; /* "postgresql://USER@HOST/NAME", made with `tfy db create` */
+    uint32_t threads;     /* 1 to 64; 0: 1 */
+    const char *pool;     /* of the runs that it submits and executes; NULL: "default" */
+    const char *name;     /* what it is called in records and lists; NULL: "host" */
+    /* Of each loop; NULL: all members 0. db_path, hub, stay and served are the host's own, and max_tasks is divided. */
+    const TfyOptions *each;
+    /* What people should know: runs that are held, a database that is away. From any of its threads. NULL: nobody listens. */
+    void (*on_message)(void *state, const char *text);
+    void *state;
+} TfyHostOptions;
+
+/* Opens a session and its loops, and keeps the program in the database. The program and the strings of `each` must outlive the
+ * host. One host per process; it is opened before the process starts a tool otherwise. 0, or a negative code with a sentence, as
+ * tfy_open; TFY_E_ABSENT: libpq is missing, or the database has no tables. */
+int tfy_host_open(TfyHost **host, const TfyProgram *program, const TfyHostOptions *options, char *error_text);
+/* Puts a run into the database, where it is durable when this returns; any host or worker with that program executes it. run:
+ * gets its uuid. From any thread; it waits for the database. */
+int tfy_host_submit(TfyHost *host, const char *workflow, const char *args_json, char run[37], char *error_text);
+/* Executes runs in all threads, of which the caller's is one, until tfy_host_drain: TFY_E_STATE. Another code: the session is
+ * lost, and its runs continue elsewhere. At most once, in the thread that opened the host. */
+int tfy_host_run(TfyHost *host);
+/* As tfy_drain, for all loops; from any thread or a signal handler, before tfy_host_close is called. */
+void tfy_host_drain(TfyHost *host, int64_t grace_ms);
+/* Waits until a run has ended, for so many milliseconds at most; below 0: without limit. From any thread while tfy_host_run runs
+ * in another, or behind it. 0: it has ended: *result_json is its result, which the caller frees, or NULL if it did not complete,
+ * and error_text says why. TFY_E_STATE: it has not ended; TFY_E_ABSENT: there is no such run. */
+int tfy_host_await(TfyHost *host, const char *run, int64_t most_ms, char **result_json, char *error_text);
+/* In the thread that opened it. NULL is ignored. 0, or the code with which tfy_host_run failed. */
+int tfy_host_close(TfyHost *host);
+
 /* The main function of a compiled program, with its commands run, resume and replay. Returns the exit status. */
 int tfy_main(int argc, char **argv, const TfyProgram *program);
 

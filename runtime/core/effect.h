@@ -55,10 +55,10 @@ typedef struct TfyCall {
     uint32_t occurrence; /* llm: how many equal requests this run made before, for cassettes; the performer sets it */
     /* of the attempt if it failed now: UNKNOWN when start() is called; from then on the performer keeps it true */
     TfyOutcome outcome;
-    void *state;         /* the performer's own */
+    void *state;                  /* the performer's own */
     const struct TfyRound *round; /* NULL: this is the first exchange of the attempt (exchange.h) */
-    uint8_t record_type; /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
-    TfyBuffer extra; /* members to add to the result's payload, each starting with a comma: ,"model":"x" */
+    uint8_t record_type;          /* TfyRecordType of the result; TOOL_RESULT unless the performer sets another */
+    TfyBuffer extra;              /* members to add to the result's payload, each starting with a comma: ,"model":"x" */
     bool value_in_extra; /* no "value" member: the performer wrote all that replay needs to extra (LLMPlan's answer) */
 } TfyCall;
 
@@ -229,7 +229,7 @@ const TfyProgram *tfy__program_at(TfyLoop *loop, uint32_t i); /* the i-th that i
 const char *tfy__source_name(TfyLoop *loop, uint32_t i);      /* the i-th file of all, as messages name it; or NULL */
 const char *tfy__run_uuid(TfyTask *task);                     /* of the task's run, 36 characters */
 const char *tfy__task_path(TfyTask *task);                    /* "1.3.2" */
-int64_t tfy__epoch(TfyLoop *loop);                            /* the ordinal of this opening of the database, from 1 */
+int64_t tfy__handles(TfyLoop *loop); /* above it 2^34 numbers that no other loop or opening has */
 
 /* One slot per module for its data with the loop; NULL at first. */
 /* clang-format off */

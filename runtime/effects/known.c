@@ -2,6 +2,7 @@
 #include "effects/known.h"
 
 #include <stdio.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -30,10 +31,12 @@ typedef struct Pattern {
     const char *label;
 } Pattern;
 
-static Taken *taken;
+static Taken *taken;      /* before there are threads */
 static Pattern *patterns; /* the longest first: one value may be a prefix of another */
-static size_t pattern_count;
+static _Atomic size_t pattern_count;
 static uint64_t pairs[1024]; /* a bit for every two bytes that a pattern starts with */
+/* Loops learn and mask at the same time. Without any pattern there is nothing to lock. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 
 /* ---- the environment ---- */
 
@@ -238,14 +241,23 @@ static bool add_spellings(const char *label, const char *value, size_t len)
     return fine;
 }
 
-bool tfy__known_add(const char *label, const char *value, size_t len)
+static bool add(const char *label, const char *value, size_t len)
 {
     TfyBuffer raw = {0};
-    if (len < TFY_KNOWN_MIN || have_pattern(value, len)) return true;
+    if (have_pattern(value, len)) return true;
     char *kept = tfy__sys_strdup(label); /* as long as the process */
     if (!kept) return false;
     tfy__buffer_add(&raw, value, len);
     return add_pattern(&raw, kept, TFY_KNOWN_MIN, false) && (len < TFY_KNOWN_SPELT || add_spellings(kept, value, len));
+}
+
+bool tfy__known_add(const char *label, const char *value, size_t len)
+{
+    if (len < TFY_KNOWN_MIN) return true;
+    pthread_rwlock_wrlock(&lock);
+    const bool added = add(label, value, len);
+    pthread_rwlock_unlock(&lock);
+    return added;
 }
 
 /* ---- masking ---- */
@@ -298,11 +310,11 @@ static bool may_start(const char *text, size_t left)
     return next == left || (next > 1 && is_pair(text[0], text[next]));
 }
 
-bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
+static bool mask(const char *text, size_t len, bool cut, TfyBuffer *out)
 {
     size_t from = 0, used;
     bool any = false;
-    for (size_t at = 0; pattern_count && at + 1 < len;) {
+    for (size_t at = 0; at + 1 < len;) {
         const Pattern *pattern = may_start(text + at, len - at) ? starts_here(text + at, len - at, cut, &used) : NULL;
         if (!pattern) {
             at++;
@@ -314,6 +326,15 @@ bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
         at = from = at + used;
     }
     if (any) tfy__buffer_add(out, text + from, len - from);
+    return any;
+}
+
+bool tfy__known_mask(const char *text, size_t len, bool cut, TfyBuffer *out)
+{
+    if (!pattern_count) return false;
+    pthread_rwlock_rdlock(&lock);
+    const bool any = mask(text, len, cut, out);
+    pthread_rwlock_unlock(&lock);
     return any;
 }
 
@@ -339,7 +360,7 @@ static const Pattern *starts_piece(const char *text, size_t left, bool *whole, s
     return NULL;
 }
 
-size_t tfy__known_mask_piece(const char *text, size_t len, TfyBuffer *out)
+static size_t mask_piece(const char *text, size_t len, TfyBuffer *out)
 {
     size_t from = 0, at = 0, used;
     bool whole = true;
@@ -357,4 +378,12 @@ size_t tfy__known_mask_piece(const char *text, size_t len, TfyBuffer *out)
     }
     tfy__buffer_add(out, text + from, at - from);
     return at;
+}
+
+size_t tfy__known_mask_piece(const char *text, size_t len, TfyBuffer *out)
+{
+    pthread_rwlock_rdlock(&lock);
+    const size_t masked = mask_piece(text, len, out);
+    pthread_rwlock_unlock(&lock);
+    return masked;
 }

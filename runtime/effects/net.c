@@ -24,7 +24,6 @@
 #define SIZE_MAX_ASK (16 << 20)
 /* steps that one descriptor answers at once in a turn; then others run first */
 #define AT_ONCE_MAX 64
-#define SERIAL_BITS 40
 
 /* ---- words ---- */
 
@@ -115,7 +114,7 @@ TfyDescriptor *tfy__net_add(TfyNet *net, TfyTask *task, int fd, int kind)
         errno = ENOMEM;
         return NULL;
     }
-    d->handle = tfy__epoch(net->loop) << SERIAL_BITS | ++net->serial;
+    d->handle = tfy__handles(net->loop) + ++net->serial;
     memcpy(d->run, tfy__run_uuid(task), 36);
     tfy__table_add(&net->table, &d->link, (uint64_t)d->handle);
     return d;
@@ -514,12 +513,12 @@ static void raise_lost(TfyCall *call)
         tfy__call_panicked(call);
 }
 
-/* Whether this process has given out the number. In a shared database it need not have, even if the epoch is its own: that is the
- * session there, and an imported run has numbers of a file's epochs. */
+/* Whether this loop has given out the number. In a shared database it need not have, even if it looks like its own: there a number
+ * has the session in it, and an imported run has numbers of a file's openings. */
 static bool is_ours(const TfyNet *net, int64_t handle)
 {
-    const int64_t serial = handle & ((INT64_C(1) << SERIAL_BITS) - 1);
-    return handle >> SERIAL_BITS == tfy__epoch(net->loop) && serial <= net->serial;
+    const int64_t before = tfy__handles(net->loop);
+    return handle > before && handle <= before + net->serial;
 }
 
 static void start(TfyCall *call)

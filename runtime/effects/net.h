@@ -1,6 +1,6 @@
 /* net.h: descriptors of the language: listeners and streams (connections, the standard input).
  *
- * For a program a descriptor is a number: the opening of the database in the high bits, a serial number in the low
+ * For a program a descriptor is a number: the opening of the database and the loop in the high bits, a serial number in the low
  * ones. So a number from the log of an earlier process is recognised, and using it fails with Lost; nothing else
  * about it need be known. A descriptor belongs to its run and is closed when the program closes it, or when the
  * run has finished.

@@ -1,21 +1,24 @@
 /* hub.h: what a loop needs of a shared database besides its log: runs to work on, and what arrives for them.
  *
- * A hub belongs to one session and one loop. The loop asks and goes on; nothing here waits for the database. A run that was
- * claimed is the session's until it leaves by the log (tfy__log_leave), or the session ends. */
+ * A hub belongs to one session and one loop; a session of several loops has one for each. The loop asks and goes on; nothing
+ * here waits for the database. A run that was claimed is the session's until it leaves by the log (tfy__log_leave), or the
+ * session ends. */
 #ifndef HUB_HUB_H
 #define HUB_HUB_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct TfyAhead;
 struct TfyClaimOps;
+struct TfyLog;
 struct TfyStore;
 struct TfyMail;
 
 typedef struct TfyHub TfyHub;
 
-enum { TFY_RUNS_MOST = 1000 /* of a loop at once */ };
+enum { TFY_RUNS_MOST = 1000, /* of a session at once */ TFY_LOOPS_MOST = 64 };
 
 /* A run that the session owns from now on. */
 typedef struct TfyClaim {
@@ -31,8 +34,10 @@ typedef struct TfyHubOps {
     int (*join)(TfyHub *hub, struct TfyStore **store, char *error_text);
     /* A commit was acknowledged that was first sent then (CLOCK_BOOTTIME). In the thread that writes the log. */
     void (*renewed)(TfyHub *hub, int64_t sent_ns);
-    /* The loop has room for so many more runs of a program, by its row id. */
-    void (*want)(TfyHub *hub, int64_t program, uint32_t room);
+    /* Whether a commit may be sent now, which renews the lease: not while a loop of the session hangs. In that thread. */
+    bool (*may_send)(TfyHub *hub);
+    /* The loop has room for so many more runs of a program, by its row id, and so many live tasks. */
+    void (*want)(TfyHub *hub, int64_t program, uint32_t room, uint32_t tasks);
     /* The next run that was claimed; false: none for now. */
     bool (*claimed)(TfyHub *hub, TfyClaim *claim);
     /* The next run of the session that has mail which the loop has not asked for; 0: none for now. */
@@ -54,12 +59,19 @@ struct TfyHub {
     const TfyHubOps *ops;
     int64_t session;
     int64_t lease_ms;
-    const char *worker; /* the name of its machine's worker; NULL: it has none */
+    const char *worker;               /* the name of its machine's worker; NULL: it has none */
     const struct TfyClaimOps *claims; /* &tfy__claims */
-    uint32_t most;      /* how many runs the loop works on at once; 0: TFY_RUNS_MOST */
+    uint32_t most;                    /* how many runs the loop works on at once; 0: TFY_RUNS_MOST */
+    uint32_t place;                   /* among the loops of the session, from 0 */
+    /* The log of the session's first loop, which is closed behind that of this one; NULL: this is the first. */
+    struct TfyLog *with;
+    /* When the loop began its turn, by its monotonic clock; 0: it sleeps in its poller. The loop writes it. */
+    _Atomic int64_t awake_ns;
     /* Where the loop writes the row id of the run that it executes, and 0 between two of them, for those who find out why the
      * process has died; NULL: nobody does. */
     volatile int64_t *executes;
+    /* Where the hub writes how many commits of the session were acknowledged, for those who end it; NULL: nobody does. */
+    volatile int64_t *acknowledged;
 };
 
 #endif

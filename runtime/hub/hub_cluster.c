@@ -8,17 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/grow.h"
 #include "base/lease.h"
-#include "base/list.h"
 #include "base/table.h"
 #include "hub/ending.h"
 #include "hub/observe.h"
+#include "hub/seat.h"
 #include "wal/store/store.h"
 
 enum {
@@ -35,46 +34,15 @@ enum {
     CLAIMS_MOST = 256,
     WAKE_MOST = 1000,
     LATE_MOST = 64,
+    HANGS_PART = 3,  /* nothing is sent when a loop has made no turn for that part of the lease */
     EXIT_FENCED = 75 /* as if killed: another session continues the runs */
 };
-
-/* What was read of runs that were claimed together. */
-typedef struct Batch {
-    uint32_t users; /* claims that have it, and who hands them over; with the mutex */
-    TfyAhead *ahead;
-} Batch;
-
-typedef struct Letter {
-    struct Letter *next;
-    TfyMail mail; /* strings owned */
-} Letter;
-
-typedef struct Letters {
-    Letter *first, *last;
-    int64_t newest; /* number of the newest one that was ever put */
-} Letters;
-
-typedef struct Claim {
-    struct Claim *next;
-    TfyClaim claim;
-    Batch *batch;    /* NULL: nothing was read */
-    Letters letters; /* what was sent to the run before; until it is handed over */
-} Claim;
-
-/* What was sent to a run and the loop has not asked past. */
-typedef struct Box {
-    TfyLink by_run;
-    struct Box *prev, *next;
-    int64_t run;
-    Letters letters;
-    uint64_t listed; /* the reading of the session's mail that had some for it; UINT64_MAX: it came with a claim */
-    uint64_t named;  /* the round of `news` that has named it */
-} Box;
 
 /* A run that was handed over, until the session's runs are read without it. */
 typedef struct Held {
     TfyLink by_run;
     int64_t run, claims;
+    uint32_t seat;
     uint64_t listed;
 } Held;
 
@@ -86,12 +54,13 @@ typedef int64_t (*Duty)(struct HubCluster *self);
 enum { OBSERVE, CLAIM, INBOX, DUE, ORPHANS, STANDBYS, ROOM, SOLO, DUTIES };
 
 typedef struct HubCluster {
-    TfyHub hub; /* must be first */
+    TfySeats seats; /* must be first */
     TfyHubOpen open;
     pthread_t thread;
     bool started;
     /* The thread's alone. */
     TfyCluster *cluster;
+    int64_t session, lease_ms;
     TfyObserver observer;
     int64_t due_ms[DUTIES], done_ms[DUTIES];
     int64_t away_ms, back_ms;     /* it did not answer: asked again after, at */
@@ -101,29 +70,12 @@ typedef struct HubCluster {
     uint64_t readings;
     uint32_t vain; /* claims in a row that found nothing */
     uint64_t seed;
-    /* The loop's alone. */
-    TfyMail given; /* strings owned */
-    Batch *batch;  /* of the last claim */
-    /* With the mutex. */
-    pthread_mutex_t mutex;
-    int kick_fd; /* wakes the thread */
-    bool ends, kicked;
-    int64_t program;
-    uint32_t room;
-    LIST(Claim) claims;
-    uint32_t claim_count;
-    TfyTable by_run; /* of boxes */
-    LIST(Box) boxes;
-    uint64_t round;
-    void (*wake)(void *arg);
-    void *wake_arg;
-    int code; /* it has given up */
-    char error[TFY_ERROR_TEXT];
+    bool ends; /* with the mutex of the seats */
 } HubCluster;
 
 static HubCluster *inside(TfyHub *hub)
 {
-    return (HubCluster *)hub;
+    return (HubCluster *)((TfySeat *)hub)->all;
 }
 
 static int64_t monotonic_ms(void)
@@ -145,180 +97,74 @@ static int64_t jittered(HubCluster *self, int64_t ms)
     return ms - ms / 10 + (int64_t)((self->seed >> 33) % (uint64_t)(ms / 5 + 1));
 }
 
-static void free_mail(TfyMail *mail)
-{
-    free((char *)mail->body);
-    free((char *)mail->id);
-    free((char *)mail->sender);
-    *mail = (TfyMail){0};
-}
-
-static bool copy_text(const char **to, const char *text)
-{
-    *to = text ? strdup(text) : NULL;
-    return !text || *to;
-}
-
-static bool copy_mail(TfyMail *to, const TfyMail *mail)
-{
-    *to = (TfyMail){.run = mail->run, .n = mail->n};
-    const bool copied =
-        copy_text(&to->body, mail->body) && copy_text(&to->id, mail->id) && copy_text(&to->sender, mail->sender);
-    if (!copied) free_mail(to);
-    return copied;
-}
-
-/* ---- boxes, with the mutex ---- */
-
 static uint64_t hash_of(int64_t run)
 {
     return tfy__mix((uint64_t)run);
 }
 
-static Box *find_box(const HubCluster *self, int64_t run)
-{
-    return TABLE_ITEM(tfy__table_find(&self->by_run, hash_of(run)), Box, by_run);
-}
-
-static Box *make_box(HubCluster *self, int64_t run)
-{
-    Box *box = tfy__table_reserve(&self->by_run) ? calloc(1, sizeof *box) : NULL;
-    if (!box) return NULL;
-    box->run = run;
-    LIST2_APPEND(&self->boxes, box, prev, next);
-    tfy__table_add(&self->by_run, &box->by_run, hash_of(run));
-    return box;
-}
-
-static void drop_letter(Letters *letters)
-{
-    Letter *letter = LIST_TAKE(letters, next);
-    free_mail(&letter->mail);
-    free(letter);
-}
-
-static void drop_box(HubCluster *self, Box *box)
-{
-    while (box->letters.first) drop_letter(&box->letters);
-    LIST2_REMOVE(&self->boxes, box, prev, next);
-    tfy__table_remove(&self->by_run, &box->by_run);
-    free(box);
-}
-
-static bool put_letter(Letters *letters, const TfyMail *mail)
-{
-    if (mail->n <= letters->newest) return true;
-    Letter *letter = malloc(sizeof *letter);
-    if (!letter || !copy_mail(&letter->mail, mail)) {
-        free(letter);
-        return false;
-    }
-    LIST_APPEND(letters, letter, next);
-    letters->newest = mail->n;
-    return true;
-}
-
-static void wake(HubCluster *self)
-{
-    if (self->wake) self->wake(self->wake_arg);
-}
-
 /* ---- claims ---- */
 
-static int remember(HubCluster *self, const TfyClaimed *claimed)
+static int remember(HubCluster *self, const TfyClaim *claim, uint32_t seat)
 {
-    Held *held = TABLE_ITEM(tfy__table_find(&self->held, hash_of(claimed->run)), Held, by_run);
+    Held *held = TABLE_ITEM(tfy__table_find(&self->held, hash_of(claim->run)), Held, by_run);
     if (!held) {
         held = tfy__table_reserve(&self->held) ? calloc(1, sizeof *held) : NULL;
         if (!held) return TFY_E_NOMEM;
-        held->run = claimed->run;
+        held->run = claim->run;
         tfy__table_add(&self->held, &held->by_run, hash_of(held->run));
     }
-    held->claims = claimed->claims;
+    held->claims = claim->claims;
+    held->seat = seat;
     held->listed = self->readings;
     return 0;
 }
 
 static int take_first_mail(void *letters, const TfyMail *mail)
 {
-    return put_letter(letters, mail) ? 0 : TFY_E_NOMEM;
-}
-
-/* Takes over the letters. */
-static int put_box(HubCluster *self, int64_t run, Letters *letters)
-{
-    Box *old = find_box(self, run), *box = NULL;
-    if (old) drop_box(self, old); /* of an earlier claim */
-    if (!letters->first) return 0;
-    if (!(box = make_box(self, run))) return TFY_E_NOMEM;
-    box->letters = *letters;
-    box->listed = UINT64_MAX;
-    *letters = (Letters){0};
-    return 0;
-}
-
-/* With the mutex. */
-static void drop_batch(Batch *batch)
-{
-    if (!batch || --batch->users) return;
-    batch->ahead->free(batch->ahead);
-    free(batch);
-}
-
-/* With the mutex if the claim has a batch. */
-static void free_claim(Claim *claim)
-{
-    while (claim->letters.first) drop_letter(&claim->letters);
-    drop_batch(claim->batch);
-    free(claim);
+    return tfy__letters_put(letters, mail) ? 0 : TFY_E_NOMEM;
 }
 
 /* Also reads what was sent to the run before the session owned it. */
-static int make_claim(HubCluster *self, const TfyClaimed *claimed, Claim **made)
+static int make_claim(HubCluster *self, const TfyClaimed *claimed, TfySeatClaim **made)
 {
     int code = 0;
-    Claim *claim = calloc(1, sizeof *claim);
+    TfySeatClaim *claim = calloc(1, sizeof *claim);
     if (!claim) return TFY_E_NOMEM;
     if (claimed->mail)
         code = self->cluster->ops->see_mail(self->cluster, claimed->run, 0, true, take_first_mail, &claim->letters);
-    const Letter *first = claim->letters.first;
+    const TfyLetter *first = claim->letters.first;
     claim->claim =
         (TfyClaim){.run = claimed->run, .claims = claimed->claims, .seen = first ? first->mail.n - 1 : claimed->mail};
-    if (!code) code = remember(self, claimed);
     if (code)
-        free_claim(claim);
+        tfy__seat_claim_free(claim);
     else
         *made = claim;
     return code;
 }
 
 /* With the mutex. */
-static int hand_over(HubCluster *self, Claim *claim, Batch *batch)
+static int hand_over(HubCluster *self, TfySeatClaim *claim, TfyReadBatch *batch)
 {
-    if (put_box(self, claim->claim.run, &claim->letters) != 0) {
-        free_claim(claim);
-        return TFY_E_NOMEM;
+    const uint32_t seat = tfy__seats_choose(&self->seats);
+    const int code = remember(self, &claim->claim, seat);
+    if (code) {
+        tfy__seat_claim_free(claim);
+        return code;
     }
-    if ((claim->batch = batch) != NULL) {
-        claim->claim.ahead = batch->ahead;
-        batch->users++;
-    }
-    LIST_APPEND(&self->claims, claim, next);
-    self->claim_count++;
-    return 0;
+    return tfy__seat_hand_over(&self->seats.items[seat], claim, batch);
 }
 
 /* Reads what the loop will ask for; if that fails, the loop asks itself. NULL: nothing was read. */
-static Batch *read_batch(HubCluster *self, const TfyClaimed *claimed, int count)
+static TfyReadBatch *read_batch(HubCluster *self, const TfyClaimed *claimed, int count)
 {
     int64_t runs[CLAIMS_MOST];
     TfyAhead *ahead;
     if (!self->cluster->ops->read_ahead || !count) return NULL;
     for (int i = 0; i < count; i++) runs[i] = claimed[i].run;
     if (self->cluster->ops->read_ahead(self->cluster, runs, (uint32_t)count, &ahead) != 0) return NULL;
-    Batch *batch = malloc(sizeof *batch);
+    TfyReadBatch *batch = malloc(sizeof *batch);
     if (batch)
-        *batch = (Batch){.users = 1, .ahead = ahead};
+        *batch = (TfyReadBatch){.users = 1, .ahead = ahead};
     else
         ahead->free(ahead);
     return batch;
@@ -327,19 +173,19 @@ static Batch *read_batch(HubCluster *self, const TfyClaimed *claimed, int count)
 /* All of them at once, so that the loop is not in the way of each. */
 static int hand_over_all(HubCluster *self, const TfyClaimed *claimed, int count)
 {
-    LIST(Claim) made = {0};
+    LIST(TfySeatClaim) made = {0};
     int code = 0;
-    Batch *batch = read_batch(self, claimed, count);
+    TfyReadBatch *batch = read_batch(self, claimed, count);
     for (int i = 0; !code && i < count; i++) {
-        Claim *claim = NULL;
+        TfySeatClaim *claim = NULL;
         code = make_claim(self, &claimed[i], &claim);
         if (claim) LIST_APPEND(&made, claim, next);
     }
-    pthread_mutex_lock(&self->mutex);
-    for (Claim *claim; (claim = LIST_TAKE(&made, next));) code = hand_over(self, claim, batch) ?: code;
-    drop_batch(batch);
-    if (count) wake(self);
-    pthread_mutex_unlock(&self->mutex);
+    pthread_mutex_lock(&self->seats.mutex);
+    for (TfySeatClaim *claim; (claim = LIST_TAKE(&made, next));) code = hand_over(self, claim, batch) ?: code;
+    tfy__read_batch_drop(batch);
+    tfy__seats_wake(&self->seats);
+    pthread_mutex_unlock(&self->seats.mutex);
     return code;
 }
 
@@ -363,7 +209,7 @@ static int find_lost_claims(HubCluster *self)
     int count = CLAIMS_MOST, lost = 0, code = 0;
     self->readings++;
     while (!code && count == CLAIMS_MOST) {
-        count = self->cluster->ops->see_owned(self->cluster, self->hub.session, after, owned, CLAIMS_MOST);
+        count = self->cluster->ops->see_owned(self->cluster, self->session, after, owned, CLAIMS_MOST);
         if (count < 0) return count;
         lost = 0;
         for (int i = 0; i < count; i++) {
@@ -380,13 +226,9 @@ static int find_lost_claims(HubCluster *self)
     return code;
 }
 
-/* What the loop has room for, without what waits for it already. */
 static uint32_t room_for(HubCluster *self, int64_t *program)
 {
-    pthread_mutex_lock(&self->mutex);
-    const uint32_t room = self->room > self->claim_count ? self->room - self->claim_count : 0;
-    *program = self->program;
-    pthread_mutex_unlock(&self->mutex);
+    const uint32_t room = tfy__seats_room(&self->seats, program);
     return room < CLAIMS_MOST ? room : CLAIMS_MOST;
 }
 
@@ -412,8 +254,7 @@ static int64_t claim_runs(HubCluster *self)
     if (!room || !program) return jittered(self, POLL_MS);
     const int64_t queue = find_queue(self, program);
     if (queue < 0) return queue;
-    const int count =
-        self->cluster->ops->claim(self->cluster, self->hub.session, queue, self->open.solo, claimed, room);
+    const int count = self->cluster->ops->claim(self->cluster, self->session, queue, self->open.solo, claimed, room);
     self->claim_lost = count == TFY_STORE_UNKNOWN;
     if (count < 0) return count;
     self->claim_lost = count > 0; /* until all of them were handed over */
@@ -427,32 +268,21 @@ static int64_t claim_runs(HubCluster *self)
 
 /* ---- mail ---- */
 
+/* A run that was not handed over yet has its mail with its claim. */
 static int take_mail(void *state, const TfyMail *mail)
 {
     HubCluster *self = state;
-    pthread_mutex_lock(&self->mutex);
-    Box *box = find_box(self, mail->run);
-    const bool is_new = !box || mail->n > box->letters.newest;
-    if (!box) box = make_box(self, mail->run);
-    const bool put = box && put_letter(&box->letters, mail);
-    if (box && box->listed != UINT64_MAX) box->listed = self->readings;
-    if (put && is_new) wake(self);
-    pthread_mutex_unlock(&self->mutex);
-    return put ? 0 : TFY_E_NOMEM;
+    const Held *held = TABLE_ITEM(tfy__table_find(&self->held, hash_of(mail->run)), Held, by_run);
+    return tfy__seat_take_mail(&self->seats.items[held ? held->seat : 0], mail, self->readings) ? 0 : TFY_E_NOMEM;
 }
 
 static int64_t read_inbox(HubCluster *self)
 {
     self->readings++;
-    const int code = self->cluster->ops->see_inbox(self->cluster, self->hub.session, take_mail, self);
+    const int code = self->cluster->ops->see_inbox(self->cluster, self->session, take_mail, self);
     if (code) return code;
     /* What had mail before, and has none: the run has ended, or has left with a verdict on it. */
-    pthread_mutex_lock(&self->mutex);
-    for (Box *box = self->boxes.first, *next; box; box = next) {
-        next = box->next;
-        if (box->listed < self->readings) drop_box(self, box);
-    }
-    pthread_mutex_unlock(&self->mutex);
+    tfy__seats_drop_boxes(&self->seats, self->readings);
     return jittered(self, POLL_MS);
 }
 
@@ -475,7 +305,7 @@ static int end_session(HubCluster *self, const TfyLiving *late)
 {
     char why[120];
     snprintf(why, sizeof why, "it committed nothing for %" PRId64 " ms", late->lease_ms + late->lease_ms / 10);
-    const TfySessionEnd end = {.session = late->session, .beat = late->beat, .by = self->hub.session, .why = why};
+    const TfySessionEnd end = {.session = late->session, .beat = late->beat, .by = self->session, .why = why};
     const int ended = tfy__end_silent(self->cluster, &end);
     return ended < 0 ? ended : 0;
 }
@@ -489,6 +319,7 @@ static int64_t observe(HubCluster *self)
     int count =
         code ? 0 : tfy__observer_see(&self->observer, living.items, living.count, clock_ms(self), late, LATE_MOST);
     free(living.items);
+    if (self->cluster->outdated && self->open.outdated) self->open.outdated(self->open.state);
     if (count < 0) code = count;
     for (int i = 0; !code && i < count; i++) code = end_session(self, &late[i]);
     return code ? code : jittered(self, tfy__observer_pause_ms(&self->observer));
@@ -551,14 +382,8 @@ static bool may_pass(int64_t code)
 
 static void give_up(HubCluster *self, int64_t code)
 {
-    pthread_mutex_lock(&self->mutex);
-    self->code = (int)code;
-    if (code == TFY_E_NOMEM)
-        snprintf(self->error, sizeof self->error, "no memory for what the database says");
-    else
-        snprintf(self->error, sizeof self->error, "%s", self->cluster->error);
-    wake(self);
-    pthread_mutex_unlock(&self->mutex);
+    tfy__seats_fail(&self->seats, (int)code,
+                    code == TFY_E_NOMEM ? "no memory for what the database says" : self->cluster->error);
 }
 
 /* Does what is due; returns when something is due next. A session that has ended hears of it from its log. */
@@ -566,7 +391,7 @@ static int64_t work_once(HubCluster *self, int64_t now_ms)
 {
     int64_t next_ms = INT64_MAX;
     if (now_ms < self->back_ms) return self->back_ms;
-    for (int i = 0; i < DUTIES && !self->code; i++) {
+    for (int i = 0; i < DUTIES && !self->seats.code; i++) {
         if (self->due_ms[i] <= now_ms) {
             const int64_t pause_ms = duties[i](self);
             if (pause_ms < 0 && !may_pass(pause_ms) && pause_ms != TFY_STORE_FENCED) give_up(self, pause_ms);
@@ -595,7 +420,7 @@ static void take_notices(HubCluster *self)
 {
     TfyNotice notice;
     while (self->cluster->ops->notice(self->cluster, &notice)) {
-        if (notice.kind == TFY_NOTICE_MAIL && notice.id == self->hub.session) hasten(self, INBOX);
+        if (notice.kind == TFY_NOTICE_MAIL && notice.id == self->session) hasten(self, INBOX);
         if (notice.kind == TFY_NOTICE_READY && notice.id == self->queue) hasten(self, CLAIM);
     }
 }
@@ -603,20 +428,15 @@ static void take_notices(HubCluster *self)
 /* Until then, or until the loop or a notice wakes the thread; one that has given up waits for the loop alone. */
 static void rest(HubCluster *self, int64_t next_ms)
 {
-    const bool listens = !self->code && self->cluster->ops->listen;
-    struct pollfd on[] = {{.fd = self->kick_fd, .events = POLLIN},
+    const bool listens = !self->seats.code && self->cluster->ops->listen;
+    struct pollfd on[] = {{.fd = self->seats.kick_fd, .events = POLLIN},
                           {.fd = listens ? self->cluster->ops->listen(self->cluster) : -1, .events = POLLIN}};
     if (listens) take_notices(self); /* those that came with other answers */
     for (int i = 0; listens && i < DUTIES; i++)
         if (self->due_ms[i] < next_ms && self->back_ms <= monotonic_ms()) next_ms = self->due_ms[i];
     const int64_t left_ms = next_ms - monotonic_ms();
-    const int timeout = self->code ? -1 : left_ms <= 0 ? 0 : left_ms < POLL_MS ? (int)left_ms : POLL_MS;
-    if (poll(on, 2, timeout) > 0 && on[0].revents) (void)!read(self->kick_fd, &(uint64_t){0}, sizeof(uint64_t));
-}
-
-static void kick(HubCluster *self)
-{
-    (void)!write(self->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
+    const int timeout = self->seats.code ? -1 : left_ms <= 0 ? 0 : left_ms < POLL_MS ? (int)left_ms : POLL_MS;
+    if (poll(on, 2, timeout) > 0 && on[0].revents) (void)!read(self->seats.kick_fd, &(uint64_t){0}, sizeof(uint64_t));
 }
 
 static void *work(void *arg)
@@ -625,11 +445,11 @@ static void *work(void *arg)
     bool ends = false;
     pthread_setname_np(pthread_self(), "tfy database");
     while (!ends) {
-        pthread_mutex_lock(&self->mutex);
-        if (self->kicked) self->due_ms[CLAIM] = 0;
-        self->kicked = false;
+        pthread_mutex_lock(&self->seats.mutex);
+        if (self->seats.kicked) self->due_ms[CLAIM] = 0;
+        self->seats.kicked = false;
         ends = self->ends;
-        pthread_mutex_unlock(&self->mutex);
+        pthread_mutex_unlock(&self->seats.mutex);
         if (!ends) rest(self, work_once(self, clock_ms(self)));
     }
     return NULL;
@@ -639,8 +459,8 @@ int64_t tfy__hub_cluster_work(TfyHub *hub)
 {
     HubCluster *self = inside(hub);
     CHECK(!self->started);
-    if (self->kicked) self->due_ms[CLAIM] = 0;
-    self->kicked = false;
+    if (self->seats.kicked) self->due_ms[CLAIM] = 0;
+    self->seats.kicked = false;
     return work_once(self, clock_ms(self));
 }
 
@@ -649,12 +469,13 @@ int64_t tfy__hub_cluster_work(TfyHub *hub)
 static int join(TfyHub *hub, TfyStore **store, char *error_text)
 {
     const HubCluster *self = inside(hub);
-    return self->open.join(self->open.state, hub->session, hub->lease_ms, store, error_text);
+    return self->open.join(self->open.state, hub->with ? 0 : hub->session, hub->lease_ms, store, error_text);
 }
 
 /* In the thread that writes the log. A process whose end has begun does not go on as if it had a lease. */
 static void renewed(TfyHub *hub, int64_t sent_ns)
 {
+    if (hub->acknowledged) *hub->acknowledged = *hub->acknowledged + 1;
     if (!inside(hub)->open.leased) return;
     const int code = tfy__lease_renew(sent_ns, hub->lease_ms);
     if (code >= 0) return;
@@ -663,113 +484,50 @@ static void renewed(TfyHub *hub, int64_t sent_ns)
     _exit(EXIT_FENCED);
 }
 
-static void want(TfyHub *hub, int64_t program, uint32_t room)
+/* In the thread that writes the log, about all loops. A single one that hangs hands over nothing that could be sent. */
+static bool may_send(TfyHub *hub)
 {
-    HubCluster *self = inside(hub);
-    pthread_mutex_lock(&self->mutex);
-    const bool more = room && (!self->room || self->program != program);
-    self->program = program;
-    self->room = room;
-    self->kicked |= more;
-    if (more) kick(self);
-    pthread_mutex_unlock(&self->mutex);
-}
-
-static bool claimed(TfyHub *hub, TfyClaim *claim)
-{
-    HubCluster *self = inside(hub);
-    pthread_mutex_lock(&self->mutex);
-    Claim *taken = LIST_TAKE(&self->claims, next);
-    drop_batch(self->batch);
-    self->batch = taken ? taken->batch : NULL;
-    if (taken) {
-        *claim = taken->claim;
-        self->claim_count--;
-        if (self->room) self->room--;
-    }
-    pthread_mutex_unlock(&self->mutex);
-    free(taken);
-    return taken;
-}
-
-static int64_t news(TfyHub *hub)
-{
-    HubCluster *self = inside(hub);
-    int64_t run = 0;
-    pthread_mutex_lock(&self->mutex);
-    Box *box = self->boxes.first;
-    if (box && box->named != self->round) {
-        box->named = self->round;
-        run = box->run;
-        LIST2_REMOVE(&self->boxes, box, prev, next);
-        LIST2_APPEND(&self->boxes, box, prev, next);
-    } else {
-        self->round++;
-    }
-    pthread_mutex_unlock(&self->mutex);
-    return run;
-}
-
-static bool mail(TfyHub *hub, int64_t run, int64_t after, TfyMail *out)
-{
-    HubCluster *self = inside(hub);
-    free_mail(&self->given);
-    pthread_mutex_lock(&self->mutex);
-    Box *box = find_box(self, run);
-    while (box && box->letters.first && box->letters.first->mail.n <= after) drop_letter(&box->letters);
-    const Letter *letter = box ? box->letters.first : NULL;
-    const bool found = letter && copy_mail(&self->given, &letter->mail);
-    if (box && !letter) drop_box(self, box);
-    pthread_mutex_unlock(&self->mutex);
-    *out = self->given;
-    return found;
-}
-
-static void wake_by(TfyHub *hub, void (*wake_loop)(void *arg), void *arg)
-{
-    HubCluster *self = inside(hub);
-    pthread_mutex_lock(&self->mutex);
-    self->wake = wake_loop;
-    self->wake_arg = arg;
-    pthread_mutex_unlock(&self->mutex);
-}
-
-static int failed(TfyHub *hub, char *error_text)
-{
-    HubCluster *self = inside(hub);
-    pthread_mutex_lock(&self->mutex);
-    const int code = self->code;
-    if (code) snprintf(error_text, TFY_ERROR_TEXT, "%s", self->error);
-    pthread_mutex_unlock(&self->mutex);
-    return code;
+    const HubCluster *self = inside(hub);
+    return self->seats.count == 1 || tfy__seats_turn(&self->seats, clock_ms(self), self->lease_ms / HANGS_PART);
 }
 
 static const TfyHubOps ops = {.join = join,
                               .renewed = renewed,
-                              .want = want,
-                              .claimed = claimed,
-                              .news = news,
-                              .mail = mail,
-                              .wake_by = wake_by,
-                              .failed = failed};
+                              .may_send = may_send,
+                              .want = tfy__seat_want,
+                              .claimed = tfy__seat_claimed,
+                              .news = tfy__seat_news,
+                              .mail = tfy__seat_mail,
+                              .wake_by = tfy__seat_wake_by,
+                              .failed = tfy__seat_failed};
 
 /* ---- opening and closing ---- */
 
 static void free_hub(HubCluster *self)
 {
-    drop_batch(self->batch);
-    for (Claim *claim; (claim = LIST_TAKE(&self->claims, next));) free_claim(claim);
-    while (self->boxes.first) drop_box(self, self->boxes.first);
-    tfy__table_free(&self->by_run);
+    tfy__seats_free(&self->seats);
     self->readings++;
     forget_left(self);
     tfy__table_free(&self->held);
     tfy__observer_free(&self->observer);
-    free_mail(&self->given);
     self->cluster->ops->close(self->cluster);
-    if (self->kick_fd >= 0) close(self->kick_fd);
-    pthread_mutex_destroy(&self->mutex);
     free(self);
+}
+
+/* The runs of the session are divided among its loops. */
+static void set_hubs(HubCluster *self)
+{
+    const uint32_t count = self->seats.count;
+    for (uint32_t i = 0; i < count; i++) {
+        TfyHub *hub = &self->seats.items[i].hub;
+        hub->ops = &ops;
+        hub->claims = &tfy__claims;
+        hub->worker = self->open.session.worker;
+        hub->session = self->session;
+        hub->lease_ms = self->lease_ms;
+        hub->place = i;
+        hub->most = self->open.solo ? 1 : (TFY_RUNS_MOST + count - 1) / count;
+    }
 }
 
 static int begin(HubCluster *self, char *error_text)
@@ -777,11 +535,12 @@ static int begin(HubCluster *self, char *error_text)
     const int unsafe = self->cluster->ops->check_standbys(self->cluster);
     if (unsafe) return tfy__log_refuse(error_text, unsafe, "%s", self->cluster->error);
     const int64_t sent_ns = tfy__lease_now_ns();
-    const int64_t id = self->cluster->ops->open_session(self->cluster, &self->open.session, &self->hub.lease_ms);
+    const int64_t id = self->cluster->ops->open_session(self->cluster, &self->open.session, &self->lease_ms);
     if (id < 0) return tfy__log_refuse(error_text, (int)id, "%s", self->cluster->error);
-    self->hub.session = self->observer.session = id;
+    self->session = self->observer.session = id;
+    set_hubs(self);
     self->seed = (uint64_t)id;
-    const int late = self->open.leased ? tfy__lease_renew(sent_ns, self->hub.lease_ms) : 0;
+    const int late = self->open.leased ? tfy__lease_renew(sent_ns, self->lease_ms) : 0;
     if (late < 0)
         return tfy__log_refuse(error_text, TFY_E_STATE, "this process cannot be held to a lease: %s", strerror(-late));
     if (self->open.by_hand_ms) return 0;
@@ -797,36 +556,44 @@ int tfy__hub_cluster_open(TfyHub **hub, const TfyHubOpen *open, char *error_text
         open->cluster->ops->close(open->cluster);
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a session");
     }
-    *self = (HubCluster){.hub = {.ops = &ops, .claims = &tfy__claims, .worker = open->session.worker, .most = open->solo ? 1 : 0},
-                         .open = *open,
-                         .cluster = open->cluster};
+    CHECK(!open->solo || open->loops <= 1);
+    self->open = *open;
+    self->cluster = open->cluster;
     self->cluster->blame = open->blame;
     self->cluster->blame_state = open->state;
-    self->round = 1;
-    pthread_mutex_init(&self->mutex, NULL);
-    self->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    const int code = self->kick_fd < 0
-                         ? tfy__log_refuse(error_text, TFY_E_IO, "no descriptor for a session: %s", strerror(errno))
-                         : begin(self, error_text);
+    int code = tfy__seats_init(&self->seats, open->loops ? open->loops : 1);
+    if (code == TFY_E_IO)
+        tfy__log_refuse(error_text, code, "no descriptor for a session: %s", strerror(errno));
+    else if (code)
+        tfy__log_refuse(error_text, code, "no memory for a session");
+    else
+        code = begin(self, error_text);
     if (code)
         free_hub(self);
     else
-        *hub = &self->hub;
+        *hub = &self->seats.items[0].hub;
     return code;
+}
+
+TfyHub *tfy__hub_cluster_loop(TfyHub *hub, uint32_t loop)
+{
+    HubCluster *self = inside(hub);
+    CHECK(loop < self->seats.count);
+    return &self->seats.items[loop].hub;
 }
 
 void tfy__hub_cluster_close(TfyHub *hub, bool done)
 {
     if (!hub) return;
     HubCluster *self = inside(hub);
-    pthread_mutex_lock(&self->mutex);
+    pthread_mutex_lock(&self->seats.mutex);
     self->ends = true;
-    kick(self);
-    pthread_mutex_unlock(&self->mutex);
+    tfy__seats_kick(&self->seats);
+    pthread_mutex_unlock(&self->seats.mutex);
     if (self->started) pthread_join(self->thread, NULL);
     if (done)
         tfy__end_finished(
             self->cluster,
-            &(TfySessionEnd){.session = hub->session, .by = hub->session, .why = "it is done", .in_order = true});
+            &(TfySessionEnd){.session = self->session, .by = self->session, .why = "it is done", .in_order = true});
     free_hub(self);
 }

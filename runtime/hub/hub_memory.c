@@ -17,8 +17,15 @@ static void renewed(TfyHub *hub, int64_t sent_ns)
     inside(hub)->sent_ns = sent_ns;
 }
 
-static void want(TfyHub *hub, int64_t program, uint32_t room)
+static bool may_send(TfyHub *hub)
 {
+    (void)hub;
+    return true;
+}
+
+static void want(TfyHub *hub, int64_t program, uint32_t room, uint32_t tasks)
+{
+    (void)tasks;
     inside(hub)->program = program;
     inside(hub)->room = room;
 }
@@ -81,6 +88,7 @@ static int failed(TfyHub *hub, char *error_text)
 
 static const TfyHubOps ops = {.join = join,
                               .renewed = renewed,
+                              .may_send = may_send,
                               .want = want,
                               .claimed = claimed,
                               .news = news,

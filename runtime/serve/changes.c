@@ -366,7 +366,7 @@ static int fork_it(TfyRequest *request, char *error)
     tfy__buffer_free(&via);
     int code = tfy__log_sync(log); /* a fork may use every record that people can see */
     if (code == TFY_OK) code = tfy__history_read_stored(log, request->run->id, &history, error);
-    if (code == TFY_OK) code = tfy__fork_request(log, history, request->json, made, error);
+    if (code == TFY_OK) code = tfy__fork_request(log, history, request->json, NULL, made, error);
     tfy__history_free(history);
     if (code != TFY_OK) return code;
     snprintf(request->run->id, sizeof request->run->id, "%s", made);

@@ -59,6 +59,7 @@ static bool take_option(TfyWorkerWords *words, int option)
     case 'c': words->report = atoi(optarg); return true;
     case 'P': words->page = atoi(optarg); return true;
     case 'o': words->solo = true; return true;
+    case 't': words->threads = optarg; return true;
     default: return false;
     }
 }
@@ -78,6 +79,7 @@ static bool take_words(TfyWorkerWords *words, int argc, char **argv)
                                             {"child", required_argument, NULL, 'c'},
                                             {"page", required_argument, NULL, 'P'},
                                             {"solo", no_argument, NULL, 'o'},
+                                            {"threads", required_argument, NULL, 't'},
                                             {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -98,6 +100,15 @@ static int check_names(TfyWorkerWords *words)
     return EXIT_DONE;
 }
 
+static bool read_threads(TfyWorkerWords *words)
+{
+    char *end = NULL;
+    const unsigned long count = words->threads ? strtoul(words->threads, &end, 10) : 1;
+    const bool fine = !end || (*words->threads >= '1' && *words->threads <= '9' && !*end && count <= TFY_LOOPS_MOST);
+    words->loops = (uint32_t)count;
+    return fine || tfy__fail(false, "--threads takes a number from 1 to %d, not '%s'", TFY_LOOPS_MOST, words->threads);
+}
+
 /* EXIT_DONE, or a status after a message. */
 static int check_words(TfyWorkerWords *words)
 {
@@ -108,6 +119,7 @@ static int check_words(TfyWorkerWords *words)
     if (!words->drain) words->drain = DRAIN;
     if (!tfy__read_duration(words->drain, strlen(words->drain), &words->drain_ms) || words->drain_ms < 0)
         return tfy__fail(EXIT_USAGE, "--drain takes a time such as 30s or 5m, not '%s'", words->drain);
+    if (!read_threads(words)) return EXIT_USAGE;
     words->log_json = words->log_format && strcmp(words->log_format, "json") == 0;
     if (words->log_format && !words->log_json && strcmp(words->log_format, "text") != 0)
         return tfy__fail(EXIT_USAGE, "log lines are written as json or text, not as '%s'", words->log_format);

@@ -107,7 +107,8 @@ static bool words_of_child(const Worker *worker, const Slot *slot, int report, c
         add_word(out, &count, "models", words->models) && add_word(out, &count, "secrets", words->secrets) &&
         add_word(out, &count, "secrets-from", words->secrets_from) &&
         add_word(out, &count, "log-level", words->log_level) &&
-        add_word(out, &count, "log-format", words->log_format) && add_word(out, &count, "drain", words->drain);
+        add_word(out, &count, "log-format", words->log_format) && add_word(out, &count, "drain", words->drain) &&
+        add_word(out, &count, "threads", slot->solo ? NULL : words->threads);
     out[count++] = (char *)slot->program;
     out[count] = NULL;
     return fine;
@@ -217,12 +218,22 @@ static bool died_of_it(const Slot *slot)
     }
 }
 
-/* The run that it executed as it died of that; 0: none. */
-static int64_t blamed_run(const Slot *slot)
+static TfyChildPage page_of(const Slot *slot)
 {
-    TfyChildPage page = {0};
-    return pread(slot->page, &page, sizeof page, 0) == sizeof page && page.executes && died_of_it(slot) ? page.executes
-                                                                                                        : 0;
+    TfyChildPage page;
+    return pread(slot->page, &page, sizeof page, 0) == sizeof page ? page : (TfyChildPage){0};
+}
+
+/* The run that was executed by the loop of which it died; if that is not known, by the only one that executed any. */
+static int64_t executed_run(const TfyChildPage *page)
+{
+    int64_t run = 0;
+    if (page->died > 0 && page->died <= TFY_LOOPS_MOST) return page->executes[page->died - 1];
+    for (int i = 0; i < TFY_LOOPS_MOST; i++) {
+        if (page->executes[i] && run) return 0;
+        if (page->executes[i]) run = page->executes[i];
+    }
+    return run;
 }
 
 void tfy__worker_blame(const TfyBlame *blame)
@@ -258,10 +269,16 @@ static bool speak_for(Worker *worker, const Dead *dead)
     Ended ended = {worker, dead->slot};
     char error[TFY_ERROR_TEXT] = "";
     TfyCluster *cluster;
-    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db}, error) != 0) return false;
+    if (tfy__pg_cluster_open(&cluster, &(TfyPgOpen){.address = worker->words->db, .newer = true}, error) != 0)
+        return false;
     cluster->blame = on_blame;
     cluster->blame_state = &ended;
     const int code = tfy__end_finished(cluster, &dead->end);
+    if (cluster->lost)
+        tfy__worker_say(
+            "the database has lost acknowledged commits of session %lld: %u of its runs are held: 'tfy ps --state "
+            "held' lists them, and 'tfy release RUN' continues one",
+            (long long)dead->end.session, cluster->lost);
     cluster->ops->close(cluster);
     return code >= 0;
 }
@@ -283,13 +300,22 @@ static int64_t speak_due(Worker *worker)
     return left ? SPEAK_MS : -1;
 }
 
+/* As it was told to. */
+static bool ended_in_order(const Slot *slot)
+{
+    const int status = WIFEXITED(slot->status) ? WEXITSTATUS(slot->status) : -1;
+    return status == EXIT_DONE || status == TFY_CHILD_OUTDATED;
+}
+
 static void end_session(Worker *worker, Slot *slot)
 {
     const bool exited = WIFEXITED(slot->status);
+    const TfyChildPage page = page_of(slot);
     const Dead dead = {{.session = slot->session,
                         .why = exited ? "its process has ended" : "its process was killed",
-                        .in_order = exited && WEXITSTATUS(slot->status) == EXIT_DONE,
-                        .blamed = blamed_run(slot)},
+                        .in_order = ended_in_order(slot),
+                        .blamed = died_of_it(slot) ? executed_run(&page) : 0,
+                        .acknowledged = page.acknowledged},
                        slot};
     if (speak_for(worker, &dead) || worker->dead_count == 2 * TFY_WORKER_PROGRAMS) return;
     worker->dead[worker->dead_count++] = dead;
@@ -308,7 +334,8 @@ static void say_end(const Slot *slot)
         tfy__worker_say("the process of %.*s was killed (%s); it is started again", len, slot->program,
                         strsignal(WTERMSIG(slot->status)));
     else
-        tfy__worker_say("the process of %.*s has ended; it is started again", len, slot->program);
+        tfy__worker_say("the process of %.*s has ended with status %d; it is started again", len, slot->program,
+                        WEXITSTATUS(slot->status));
 }
 
 /* A program that cannot be opened, or a database that is not there: nothing that starting again would change. */
@@ -332,18 +359,21 @@ static void plan_again(Slot *slot)
 static bool is_unfinished(const Slot *slot)
 {
     if (!slot->session) return false;
-    return WIFSIGNALED(slot->status) ? WTERMSIG(slot->status) != SIGTERM : WEXITSTATUS(slot->status) != 0;
+    return WIFSIGNALED(slot->status) ? WTERMSIG(slot->status) != SIGTERM : !ended_in_order(slot);
 }
 
 /* It is reaped, and its pipe has ended: so has all that could write to it. */
 static void bury(Worker *worker, Slot *slot)
 {
-    const bool in_order = WIFEXITED(slot->status) && WEXITSTATUS(slot->status) == EXIT_DONE;
+    const bool in_order = ended_in_order(slot), outdated = in_order && WEXITSTATUS(slot->status) != EXIT_DONE;
     slot->wanted = false; /* unless the end of the session or other children say otherwise */
     if (slot->session && slot->watchers == slot->ended) end_session(worker, slot);
     close(slot->page);
     slot->pid = 0;
-    if (worker->stops) {
+    if (outdated && !worker->stops) {
+        worker->stops = true;
+        worker->status = EXIT_DATA;
+    } else if (worker->stops) {
         if (is_unfinished(slot)) worker->status = EXIT_WAITING;
     } else if (slot->solo && in_order) {
         slot->again_ms = 0;

@@ -1,11 +1,11 @@
 /* worker.h: tfy-worker: a machine's part in a database of PostgreSQL that many machines share.
  *
  *   worker   starts a child for each program, starts it again when it ends, and speaks for those that are dead
- *   child    a program's process: a session, the hub's thread, and a loop that executes runs
+ *   child    a program's process: a session, the hub's thread, and a loop that executes runs, or several (host/loops.h)
  *
  * A child that dies takes no other program with it. It tells its worker, through a pipe, the number of its session, and
- * behind that what its watchers say (base/lease.h), and TFY_CHILD_SOLO. In a page that both have mapped it writes which run it
- * executes. If it dies of that, by a signal or of memory, the run is to blame (wal/store/cluster.h): from then on it needs a
+ * behind that what its watchers say (base/lease.h), and TFY_CHILD_SOLO. In a page that both have mapped each loop writes which run
+ * it executes. If the process dies of that, by a signal or of memory, the run is to blame (wal/store/cluster.h): from then on it needs a
  * second child of its program, one that works on such runs alone, one at a time, and ends when there are none.
  *
  * Invariants
@@ -19,17 +19,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "hub/hub.h"
 #include "wal/store/cluster.h"
 
 enum {
     TFY_WORKER_PROGRAMS = 32,
     TFY_CHILD_SOLO = 'S',  /* a run waits for a child of its own */
-    TFY_CHILD_STARVED = 12 /* the exit status of a child whose memory ran out */
+    TFY_CHILD_STARVED = 12, /* the exit status of a child whose memory ran out … */
+    TFY_CHILD_OUTDATED = 13 /* … and of one that has drained, since the database's tables are for newer programs */
 };
 
 /* What a child writes for its worker. */
 typedef struct TfyChildPage {
-    volatile int64_t executes; /* row id of a run; 0: none */
+    volatile int64_t executes[TFY_LOOPS_MOST]; /* of each loop: row id of a run; 0: none */
+    volatile int32_t died;         /* by which loop the process dies, from 1; 0: that is not known */
+    volatile int64_t acknowledged; /* commits of its session */
 } TfyChildPage;
 
 /* What the command line says. Strings are those of argv. */
@@ -41,6 +45,8 @@ typedef struct TfyWorkerWords {
     int64_t drain_ms;
     const char *programs[TFY_WORKER_PROGRAMS]; /* NAME=FILE.so */
     int program_count;
+    const char *threads; /* as it was typed, or NULL, and read: */
+    uint32_t loops;
     int report; /* in a child: the pipe; otherwise -1 */
     int page;   /* in a child: what has the page; otherwise -1 */
     bool solo;  /* a child of runs that need one of their own */

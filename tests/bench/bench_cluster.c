@@ -1,5 +1,5 @@
 /* bench_cluster.c: a process that executes runs of a database of PostgreSQL, against a bare client of the same server: single commits
- * one after the other, and rows by thousands; and how fast runs change hands. The server waits for its disk, as usual. */
+ * one after the other, and rows by thousands; how fast runs change hands; and what a second loop adds. The server waits for its disk, as usual. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -9,10 +9,20 @@
 #define fail_msg(...) bench_die(__VA_ARGS__)
 #include "../cluster/postgres.h"
 
+#include "host/loops.h"
 #include "hub/hub_cluster.h"
 #include "wal/store/pg_cluster.h"
 
-enum { STEPS = 4000, RUNS = 10000, CLAIMS = 50000, AT_A_TIME = 256, BY = 1000, MAILS = 200, LEASE_MS = 30000 };
+enum {
+    STEPS = 4000,
+    RUNS = 10000,
+    CLAIMS = 50000,
+    AT_A_TIME = 256,
+    BY = 1000,
+    MAILS = 200,
+    SPINS = 30000000,
+    LEASE_MS = 30000
+};
 
 static Postgres postgres;
 static TfyCluster *sender;
@@ -68,34 +78,35 @@ static int join(void *state, int64_t session, int64_t lease_ms, TfyStore **store
     return tfy__pg_open(store, &open, error_text);
 }
 
-static void *drain_at_end(void *loop)
+static void *drain_at_end(void *loops)
 {
     /* Not a walk over all runs, which would cost the server a millisecond. */
     while (postgres_number(&postgres,
                            "select (exists(select 1 from tfy.run where owner is not null) or exists(select 1 from"
                            " tfy.run where owner is null and state < 12 and due = 0 and held is null))::int"))
         usleep(10000);
-    tfy_drain(loop, 0);
+    tfy__loops_drain(loops, 0);
     return NULL;
 }
 
-/* Executes all runs of the database; seconds. */
-static double execute(void)
+/* Executes all runs of the database in so many loops; seconds. */
+static double execute(uint32_t count)
 {
     TfyHub *hub;
-    TfyLoop *loop;
+    TfyLoops *loops;
     pthread_t waiting;
     char error[TFY_ERROR_TEXT] = "";
-    const TfyHubOpen open = {.cluster = reach(), .join = join, .session = {.worker = "bench"}};
+    const TfyHubOpen open = {.cluster = reach(), .join = join, .session = {.worker = "bench"}, .loops = count};
     const double begun = bench_seconds();
     if (tfy__hub_cluster_open(&hub, &open, error) < 0) bench_die("%s", error);
-    if (tfy_open(&loop, &tfyg_program, &(TfyOptions){.hub = hub, .quiet = true, .stay = true}, error) < 0)
-        bench_die("%s", error);
-    if (pthread_create(&waiting, NULL, drain_at_end, loop) != 0) bench_die("no thread");
-    if (tfy_run(loop) != TFY_E_STATE) bench_die("the run failed");
+    const TfyLoopsOpen ours = {
+        .program = &tfyg_program, .options = {.quiet = true, .stay = true}, .hub = hub, .count = count};
+    if (tfy__loops_open(&loops, &ours, error) < 0) bench_die("%s", error);
+    if (pthread_create(&waiting, NULL, drain_at_end, loops) != 0) bench_die("no thread");
+    if (tfy__loops_run(loops) != TFY_E_STATE) bench_die("the run failed");
     const double took = bench_seconds() - begun;
     pthread_join(waiting, NULL);
-    tfy_close(loop);
+    tfy__loops_close(loops);
     tfy__hub_cluster_close(hub, true);
     return took;
 }
@@ -224,7 +235,7 @@ static void measure_sequence(void)
     for (int round = 0; round < BENCH_ROUNDS; round++) {
         begin();
         submit("keep", STEPS);
-        const double bare = bare_commits(STEPS), ours = STEPS / execute();
+        const double bare = bare_commits(STEPS), ours = STEPS / execute(1);
         fprintf(stderr, "once steps of one run: %.0f/s, bare commits: %.0f/s\n", ours, bare);
         ratios[round] = ours / bare;
         end();
@@ -239,7 +250,7 @@ static void measure_crowd(void)
     for (int round = 0; round < BENCH_ROUNDS; round++) {
         begin();
         for (int i = 0; i < RUNS; i++) submit("look", 10);
-        const double bare = bare_rows(10 * RUNS), ours = 10 * RUNS / execute();
+        const double bare = bare_rows(10 * RUNS), ours = 10 * RUNS / execute(1);
         fprintf(stderr, "steps of 10,000 runs: %.0f/s, bare rows by thousands: %.0f/s\n", ours, bare);
         ratios[round] = ours / bare;
         end();
@@ -247,6 +258,81 @@ static void measure_crowd(void)
     bench_report("pure steps of 10,000 runs in PostgreSQL, against bare rows by thousands (share of their rate)",
                  bench_median(ratios), ">=", 0.35);
 }
+
+/* ---- several loops ---- */
+
+static volatile int64_t spun[2]; /* so that it is done */
+
+static void *spin(void *at)
+{
+    int64_t x = 0;
+    for (int64_t i = 0; i < SPINS; i++) x = (x * 31 + i) % 65537;
+    *(volatile int64_t *)at = x;
+    return NULL;
+}
+
+/* How much more two threads do than one, on this machine as busy as it is. */
+static double bare_gain(void)
+{
+    pthread_t other;
+    double begun = bench_seconds();
+    spin((void *)&spun[0]);
+    const double alone = bench_seconds() - begun;
+    begun = bench_seconds();
+    if (pthread_create(&other, NULL, spin, (void *)&spun[1]) != 0) bench_die("no thread");
+    spin((void *)&spun[0]);
+    pthread_join(other, NULL);
+    return 2 * alone / (bench_seconds() - begun);
+}
+
+static double cpu_seconds(void)
+{
+    return bench_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* Steps a second by so many loops; *cpu: microseconds of this process, without the server, for each step. */
+static double steps_by(uint32_t loops, const char *workflow, int runs, int steps, double *cpu)
+{
+    begin();
+    for (int i = 0; i < runs; i++) submit(workflow, steps);
+    const double used = cpu_seconds(), took = execute(loops);
+    *cpu = (cpu_seconds() - used) / runs / steps * 1e6;
+    end();
+    return runs * steps / took;
+}
+
+typedef struct Gain {
+    double rate; /* of two loops against one, as a share of what two bare threads gain */
+    double cpu;  /* what a step costs the process, by two loops against one */
+} Gain;
+
+static Gain gain(const char *workflow, int runs, int steps)
+{
+    double rates[BENCH_ROUNDS], costs[BENCH_ROUNDS];
+    for (int round = 0; round < BENCH_ROUNDS; round++) {
+        double cpu, cpus;
+        const double bare = bare_gain(), one = steps_by(1, workflow, runs, steps, &cpu),
+                     two = steps_by(2, workflow, runs, steps, &cpus);
+        fprintf(stderr,
+                "%s: one loop: %.0f steps/s (%.1f us of its processor each), two: %.0f/s (%.1f us), two bare threads "
+                "gain %.2f\n",
+                workflow, one, cpu, two, cpus, bare);
+        rates[round] = two / one / bare;
+        costs[round] = cpus / cpu;
+    }
+    return (Gain){bench_median(rates), bench_median(costs)};
+}
+
+/* Plain steps are as fast as the server commits, whoever makes them, so only what they cost is compared. */
+static void measure_threads(void)
+{
+    const Gain reckon = gain("reckon", 40, 50), look = gain("look", RUNS / 10, 10);
+    bench_report("steps that compute by two loops, against one (share of what a second bare thread adds)", reckon.rate,
+                 ">=", 0.9);
+    bench_report("processor time of a plain step by two loops, against one", look.cpu, "<=", 1.3);
+}
+
+/* ---- mail ---- */
 
 /* A loop in a thread of its own, until it is drained. */
 static void *run_loop(void *loop)
@@ -337,11 +423,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*measure)(void);
-    } figures[] = {{"append", measure_append},
-                   {"sequence", measure_sequence},
-                   {"crowd", measure_crowd},
-                   {"claims", measure_claims},
-                   {"mail", measure_mail}};
+    } figures[] = {{"append", measure_append}, {"sequence", measure_sequence}, {"crowd", measure_crowd},
+                   {"claims", measure_claims}, {"mail", measure_mail},         {"threads", measure_threads}};
     postgres.syncs = true;
     if (!postgres_make(&postgres)) {
         fprintf(stderr, "bench: PostgreSQL is not installed; its figures are left out\n");

@@ -137,6 +137,7 @@ class Trial:
         self.menders, self.enders = [], []  # what mends a scenario's own faults; what ends what is its own
         self.address = self.server.address()
         self.counts, self.wrong, self.wanted = collections.Counter(), [], {}
+        self.lossy = False  # the database was told that it may lose what it has acknowledged, so the ledger proves nothing
         self.people = People(self)
 
     # ---- the world ----
@@ -266,6 +267,8 @@ class Trial:
             status = machine.end()
             if status != 0:
                 self.wrong.append(("worker", "%s ended with %d" % (machine.name, status)))
+        if self.lossy:
+            return self.wrong + [("person", text) for text in self.people.wrong]
         wrong, figures = chaos_check.check(self.found(), self.ledger(), self.people.told)
         self.counts.update(figures)
         self.counts["restarts"] += sum(server.crashes for server in [self.server] + self.others)
@@ -540,6 +543,58 @@ def standby_that_nobody_waits_for(trial):
         trial.wrong.append(("standby", "a session was opened on a database that would forget"))
     trial.server.set("synchronous_standby_names", "*")
     wait_for(lambda: east.sessions(), 40, "east works")
+
+
+def lose_commits(trial, away_s, saying):
+    """An asynchronous standby, whose sender had stopped, takes over from a database that may lose what it has acknowledged."""
+    standby = Postgres(os.path.join(trial.directory, "pg2"))
+    trial.others.append(standby)
+    trial.lossy = True
+    trial.begin(lambda: trial.server.sql("update tfy.meta set lossy = true"))
+    standby.follow(trial.server)
+    trial.address = trial.server.address(standby)
+    east = trial.machine("east")
+    runs = [trial.people.start("pays", 40, 100, name=True) for _ in range(3)]
+    wait_for(lambda: len([line for line in trial.ledger() if line.word == "end"]) >= 6, 20, "tools work")
+    wait_for(lambda: standby.sql("select count(*) from tfy.run where owner is not null") == [str(len(runs))], 20, "the standby follows")
+    sender = int(trial.server.sql("select pid from pg_stat_replication")[0])
+    os.kill(sender, signal.SIGSTOP)
+    before = len(trial.ledger())
+    wait_for(lambda: len([line for line in trial.ledger()[before:] if line.word == "begin"]) >= 6, 20, "more tools begin")
+    trial.server.process.send_signal(signal.SIGQUIT)
+    os.kill(sender, signal.SIGKILL)
+    trial.sleep(away_s)
+    fail_over(trial)
+
+    def held():
+        return trial.server.sql("select count(*) from tfy.run where held = 'lost' and owner is null") == [str(len(runs))]
+    try:
+        wait_for(held, 3 * LEASE_S, "the runs are held")
+    except TimeoutError:
+        trial.wrong.append(("lost", "runs of which records were lost are not held: %s" % trial.server.rows("select uuid, owner, held from tfy.run")))
+    with open(east.log) as log:
+        text = log.read()
+    for words in saying + ["3 of its runs are held"]:
+        if text.count(words) != 1:
+            trial.wrong.append(("lost", "east has said '%s' %d times" % (words, text.count(words))))
+    twice = [key for key, count in collections.Counter(line.key for line in trial.ledger() if line.word == "begin").items() if count > 1]
+    if twice:
+        trial.wrong.append(("lost", "once steps began twice unseen: %s" % twice))
+    for run in runs:
+        done = trial.tfy("release", run)
+        if not done or done.returncode != 0:
+            trial.wrong.append(("lost", "a run is not released: %s" % (done and done.stderr)))
+
+
+@scenario(failovers=1)
+def standby_that_lost_commits(trial):
+    lose_commits(trial, 0, ["has lost acknowledged commits: session 1 has had ", "has ended with status 74"])
+
+
+@scenario(failovers=1)
+def standby_that_lost_commits_of_the_dead(trial):
+    """It takes over when the lease has ended, so the worker has to find out."""
+    lose_commits(trial, LEASE_S + 1, ["has lost acknowledged commits of session 1: ", "was killed, as at the end of a lease"])
 
 
 @scenario()

@@ -35,7 +35,7 @@ sql "alter table tfy.run reset (autovacuum_enabled)"
 sql "update tfy.meta set reads_from = 9, format = 9"
 run tfy db check "$TFY_DB"
 check "a format of the future: 65" ended 65 "tables have format 9"
-sql "update tfy.meta set reads_from = 1, format = 1"
+sql "update tfy.meta set reads_from = 2, format = 2"
 run tfy db check "postgresql:///tfy?host=$pg/nowhere&user=tfy"
 check "a server that is not there: 74, in one line" ended 74 "failed: No such file or directory; Is the server running"
 

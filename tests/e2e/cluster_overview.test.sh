@@ -32,7 +32,7 @@ check "... and those that are held, and that a session has" within 10 owned
 run tfy cluster
 check "a worker is named, with its program, pool, runs and room" \
     sh -c 'grep -Eq "^one +shop +[0-9a-f]{12} +default +[0-9]+ +1 +1000 +[0-9.ms]+ +[0-9.ms]+$" out'
-check "... and what is deployed" sh -c 'grep -Eq "^shop +[0-9a-f]{12} +1$" out'
+check "... and what is deployed" sh -c 'grep -Eq "^shop +[0-9a-f]{12} +100% +1$" out'
 check "a tool works" within 10 test -e shipping
 pkill -KILL -P $worker
 doubtful() { tfy cluster | grep -Eq "^default +shop +[0-9a-f]{12} +0 +- +0 +3 +1 +1 +1$"; }

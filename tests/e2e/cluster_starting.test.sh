@@ -142,6 +142,38 @@ kill $worker
 wait $worker
 check "the new one by a worker of the new version" sh -c 'tfy worker shop.tfy >worker2.out 2>&1 & w=$!; tfy start shop.audit --wait; s=$?; kill $w; wait $w; exit $s'
 
+# ---- versions side by side ----
+
+old=$(sql "select encode(p.hash, 'hex') from tfy.deployment d join tfy.program p on p.id = d.program where d.name = 'shop'")
+sed -i 's/for 4/for 5/' prices.tfy
+run tfy deploy shop.tfy --share 25
+check "a new version gets a share of the new runs" printed 'is active for 25 of 100 new runs'
+new=$(sql "select encode(p.hash, 'hex') from tfy.deployment d join tfy.program p on p.id = d.program where d.name = 'shop' and encode(p.hash, 'hex') <> '$old'")
+run tfy cluster
+check "cluster shows both" printed "$(printf 'shop              %.12s      25%%' "$new")"
+check "... and what is left" printed "$(printf 'shop              %.12s      75%%' "$old")"
+count_new() { sql "select count(*) from (select p.hash, row_number() over (partition by n order by -ln(1 - random()) / d.share) as place from generate_series(1, 4000) n, tfy.deployment d join tfy.program p on p.id = d.program where d.name = 'shop') x where place = 1 and encode(hash, 'hex') = '$new'"; }
+drawn=$(count_new)
+check "a draw is as the shares say" [ "$drawn" -gt 850 -a "$drawn" -lt 1150 ]
+n=0
+while [ $n -lt 24 ]; do tfy start shop.audit; n=$((n + 1)); done >audits
+check "runs get both" [ "$(sql "select count(distinct program) from tfy.run where uuid = any(string_to_array('$(paste -sd, audits)', ',')::uuid[])")" = 2 ]
+run tfy deploy "shop@$(printf %.12s "$new")" --share 50
+check "a version that is kept gets another share" printed 'is active for 50 of 100 new runs'
+check "... and the other one the rest" [ "$(sql "select string_agg(share::text, ' ') from tfy.deployment where name = 'shop'")" = "500000 500000" ]
+run tfy deploy "shop@$(printf %.12s "$old")"
+check "back to the former one" printed "version $(printf %.12s "$old") is active"
+check "... alone" [ "$(sql "select count(*) from tfy.deployment where name = 'shop'")" = 1 ]
+sed -i 's/for 5/for 4/' prices.tfy
+run tfy deploy shop@123456
+check "a version that is not kept: 69" ended 69 'no program of version 123456'
+run tfy deploy shop@12
+check "... and what is none: 64" ended 64 'from six digits on'
+run tfy deploy shop.tfy --share 0
+check "a share from 1 to 100: 64" ended 64 '--share'
+run tfy deploy shop.tfy --share 101
+check "... not more: 64" ended 64 '--share'
+
 # ---- without its C ----
 
 cat >weigh.tfy <<'END'

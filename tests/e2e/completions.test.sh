@@ -23,7 +23,7 @@ offers() { bash offers.bash "$@"; }
 
 offers tfy '' >commands
 { offers tfy wal ''; offers tfy mcp ''; offers tfy db ''; } >seconds
-check "tfy --help lists nine commands of two words" [ "$(tfy --help | grep -cE '^  (wal|mcp|db) ')" = 9 ]
+check "tfy --help lists eleven commands of two words" [ "$(tfy --help | grep -cE '^  (wal|mcp|db) ')" = 11 ]
 tfy --help | sed -n 's/^  \(wal [a-z]*\|db [a-z]*\|mcp [a-z]*\|[a-z]*\) .*/\1/p' >names
 while read -r first second; do
     check "bash: the command $first" grep -qx -- "$first" commands

@@ -336,7 +336,8 @@ void machine_wake(Machine *machine)
 static void plan_writer(Machine *machine)
 {
     const TfyLog *log = tfy__loop_log(machine->loop);
-    if (machine->writer_planned || tfy__log_error(log) || !(log->queue.first || log->unsure.first)) return;
+    if (machine->writer_planned || tfy__log_error(log) || !(log->writer->queue.first || log->writer->unsure.first))
+        return;
     machine->writer_planned = true;
     const int64_t delay_ns = cluster_soon(cluster_chance(5) ? 200000 : 1500);
     cluster_plan(machine, delay_ns + (tfy__log_full(log) ? 50 * CLUSTER_MS : 0), write_log);

@@ -286,7 +286,7 @@ static void submit(SimEvent *event)
 static void write_log(SimEvent *event)
 {
     sim.writer_planned = false;
-    if (sim_percent(&sim.chance, 4)) tfy__loop_log(sim.loop)->checkpoint_wanted = true;
+    if (sim_percent(&sim.chance, 4)) tfy__loop_log(sim.loop)->writer->checkpoint_wanted = true;
     tfy__log_write(tfy__loop_log(sim.loop));
 }
 
@@ -294,7 +294,7 @@ static void write_log(SimEvent *event)
 static void plan_writer(void)
 {
     const TfyLog *log = tfy__loop_log(sim.loop);
-    if (sim.writer_planned || tfy__log_error(log) || !log->queue.first) return;
+    if (sim.writer_planned || tfy__log_error(log) || !log->writer->queue.first) return;
     sim.writer_planned = true;
     int64_t delay_ns = sim.plan.still ? 0 : (int64_t)sim_below(&sim.chance, 400) * 1000;
     if (tfy__log_full(log)) delay_ns += 20 * MS;

@@ -160,7 +160,7 @@ soak_tsan()
     [ -f "$tsan/build.ninja" ] ||
         CC=clang meson setup "$tsan" "$root" -Doptimization=1 -Db_sanitize=thread -Db_lundef=false >"$scratch/setup.log" 2>&1 ||
         { cat "$scratch/setup.log"; exit 1; }
-    units="effects_pool wal_log core_sched core_signal"
+    units="effects_pool wal_log core_sched core_signal hub_cluster"
     ninja -j 2 -C "$tsan" --quiet tfy tfyc tests/net_client $(printf 'tests/unit_%s ' $units) || exit 1
     # Without the last option every process waits a second before it ends, and some of these tests are hundreds of processes.
     export CC=clang CFLAGS="-g -O1 -fsanitize=thread" TSAN_OPTIONS=halt_on_error=1:exitcode=66:atexit_sleep_ms=0

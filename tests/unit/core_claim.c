@@ -32,8 +32,38 @@ bool job(TfyTask *task, int64_t n, int64_t *out)
     return true;
 }
 
+/* Performers do these instead. */
+bool post(TfyTask *task, int64_t n, TfyString **out);
+bool post(TfyTask *task, int64_t n, TfyString **out)
+{
+    (void)task, (void)n;
+    *out = NULL;
+    return true;
+}
+
+bool posted(TfyTask *task, int64_t n, const TfyString *key, TfyString **out);
+bool posted(TfyTask *task, int64_t n, const TfyString *key, TfyString **out)
+{
+    (void)key;
+    return post(task, n, out);
+}
+
+/* Of `post`, whose first call never ends, and its probe, which says that it was not done. */
+static int posts_begun, claims_when_asked;
+static int claims_in_log(void);
+
+static bool start_post(TfyCall *call)
+{
+    const bool probes = strcmp(call->tool->name, "posted") == 0;
+    if (!probes && strcmp(call->tool->name, "post") != 0) return false;
+    if (probes) claims_when_asked = claims_in_log();
+    if (probes || posts_begun++) tfy__call_done(call, tfy_of_obj(probes ? NULL : tfy_string_of(call->task, "done", 4)));
+    return true;
+}
+
 static void start_job(TfyCall *call)
 {
+    if (start_post(call)) return;
     jobs_done++;
     tfy__call_done(call, call->args[0]);
 }
@@ -281,6 +311,34 @@ static void test_children_go_with_their_run(void **state)
     work(cluster, &cluster->workers[2], 100);
     check_history(cluster, id, "\"value\":30");
     check_history(cluster, first, "\"value\":0");
+}
+
+static const TfySharedRun *posting;
+
+/* How many owners of it the database's records name. */
+static int claims_in_log(void)
+{
+    int count = 0;
+    for (size_t i = 0; i < posting->records.count; i++)
+        count += ((TfyLogRecord *)tfy__rows_at(&posting->records, i))->type == TFY_R_CLAIMED;
+    return count;
+}
+
+/* It is an effect like others: none starts before the log says who its owner is. */
+static void test_a_probe_waits_for_the_log(void **state)
+{
+    Cluster *cluster = *state;
+    const int64_t id = submit(cluster, "posts", "{}");
+    posting = row_of(cluster, id);
+    posts_begun = claims_when_asked = 0;
+    work(cluster, &cluster->workers[0], 20);
+    assert_int_equal(posts_begun, 1);
+    assert_int_equal(claims_in_log(), 1);
+    end_session(cluster, &cluster->workers[0]);
+    work(cluster, &cluster->workers[1], 100);
+    assert_int_equal(claims_when_asked, 2);
+    assert_int_equal(posts_begun, 2);
+    check_history(cluster, id, "\"value\":\"done\"");
 }
 
 /* The number of the first record of that type; 0: there is none. */
@@ -599,6 +657,7 @@ int main(void)
         TEST(test_children_go_with_their_run),
         TEST(test_what_ended_before_stays),
         TEST(test_a_session_ends),
+        TEST(test_a_probe_waits_for_the_log),
         TEST(test_something_arrives_meanwhile),
         TEST(test_signals_wake_a_run),
         TEST(test_a_run_leaves_again),

@@ -157,7 +157,7 @@ static void count_call(void *state)
     world.told++;
 }
 
-static void open_hub_as(int at, bool solo)
+static void open_hub_of(int at, bool solo, uint32_t loops)
 {
     char error[TFY_ERROR_TEXT] = "";
     assert_int_equal(tfy__shared_cluster(&world.inner[at], world.shared, clock_ms, NULL), 0);
@@ -167,10 +167,16 @@ static void open_hub_as(int at, bool solo)
                              .session = {.lease_ms = LEASE_MS},
                              .by_hand_ms = clock_ms,
                              .solo = solo,
+                             .loops = loops,
                              .solo_waits = count_call,
                              .solo_idle = solo ? count_call : NULL};
     if (tfy__hub_cluster_open(&world.hubs[at], &open, error) < 0) fail_msg("%s", error);
     assert_int_equal(world.hubs[at]->lease_ms, LEASE_MS);
+}
+
+static void open_hub_as(int at, bool solo)
+{
+    open_hub_of(at, solo, 0);
 }
 
 static void open_hub(int at)
@@ -238,7 +244,7 @@ static void test_claims_are_handed_over_once(void **state)
     (void)state;
     int64_t ids[5];
     for (int i = 0; i < 5; i++) ids[i] = submit();
-    hub->ops->want(hub, PROGRAM, 3);
+    hub->ops->want(hub, PROGRAM, 3, 0);
     work(0, 2500, 2);
     assert_int_equal(take_claims(0, claims, 8), 3);
     for (int i = 0; i < 3; i++) {
@@ -247,7 +253,7 @@ static void test_claims_are_handed_over_once(void **state)
     }
     work(0, 2500, 2);
     assert_int_equal(take_claims(0, claims, 8), 0); /* it had room for no more */
-    hub->ops->want(hub, PROGRAM, 8);
+    hub->ops->want(hub, PROGRAM, 8, 0);
     work(0, 100, 2); /* at once */
     assert_int_equal(take_claims(0, claims, 8), 2);
     work(0, 5000, 2);
@@ -260,7 +266,7 @@ static void test_a_claim_whose_answer_got_lost(void **state)
     TfyHub *hub = world.hubs[0];
     (void)state;
     const int64_t first = submit();
-    hub->ops->want(hub, PROGRAM, 8);
+    hub->ops->want(hub, PROGRAM, 8, 0);
     work(0, 1500, 2);
     assert_int_equal(take_claims(0, claims, 8), 1);
     assert_int_equal(claims[0].run, first);
@@ -301,7 +307,7 @@ static void test_a_database_that_is_away(void **state)
     TfyHub *hub = world.hubs[0];
     (void)state;
     submit();
-    hub->ops->want(hub, PROGRAM, 8);
+    hub->ops->want(hub, PROGRAM, 8, 0);
     world.away = TFY_STORE_AWAY;
     work(0, 20000, 2);
     assert_in_range(world.asked, 8, 20); /* less and less often, up to every two seconds */
@@ -323,10 +329,10 @@ static void test_silent_sessions(void **state)
     TfyHub *old = world.hubs[0], *hub = world.hubs[1];
     (void)state;
     const int64_t run = submit(), orphan = submit();
-    old->ops->want(old, PROGRAM, 8);
+    old->ops->want(old, PROGRAM, 8, 0);
     work(0, 1500, 2);
     assert_int_equal(take_claims(0, claims, 8), 2);
-    hub->ops->want(hub, PROGRAM, 8);
+    hub->ops->want(hub, PROGRAM, 8, 0);
     work(1, 2 * LEASE_MS, 2); /* both commit */
     assert_int_equal(tfy__shared_run(world.shared, run)->owner, old->session);
     /* Somebody has ended it and freed one of its runs, and then died. */
@@ -377,7 +383,7 @@ static void test_mail_in_its_order(void **state)
     const int64_t run = submit();
     assert_int_equal(post(run, "first"), 1);
     assert_int_equal(post(run, "second"), 2);
-    hub->ops->want(hub, PROGRAM, 8);
+    hub->ops->want(hub, PROGRAM, 8, 0);
     work(0, 1500, 2);
     assert_int_equal(take_claims(0, claims, 8), 1);
     assert_int_equal(claims[0].seen, 0);
@@ -419,7 +425,7 @@ static void test_runs_that_need_a_process_of_their_own(void **state)
         tfy__shared_run(world.shared, alone[i])->solo = true;
     }
     const int64_t other = submit();
-    hub->ops->want(hub, PROGRAM, 8);
+    hub->ops->want(hub, PROGRAM, 8, 0);
     work(0, 8000, 2);
     assert_int_equal(take_claims(0, claims, 8), 1);
     assert_int_equal(claims[0].run, other);
@@ -430,20 +436,110 @@ static void test_runs_that_need_a_process_of_their_own(void **state)
     TfyHub *solo = world.hubs[1];
     assert_int_equal(solo->most, 1);
     for (int i = 0; i < 2; i++) { /* as its loop, which has one at a time */
-        solo->ops->want(solo, PROGRAM, 1);
+        solo->ops->want(solo, PROGRAM, 1, 0);
         work(1, 5000, 2);
         assert_int_equal(take_claims(1, claims, 8), 1);
         assert_int_equal(claims[0].run, alone[i]);
-        solo->ops->want(solo, PROGRAM, 0);
+        solo->ops->want(solo, PROGRAM, 0, 0);
         work(1, 15000, 2);
     }
     assert_int_equal(world.told, 0); /* it had no room */
-    solo->ops->want(solo, PROGRAM, 1);
+    solo->ops->want(solo, PROGRAM, 1, 0);
     work(1, 15000, 2);
     assert_int_equal(world.told, 1);
     assert_int_equal(take_claims(1, claims, 8), 0);
     work(0, 6000, 2);
     assert_int_equal(world.told, 1); /* none waits */
+}
+
+/* ---- several loops of a session ---- */
+
+static int take_of(TfyHub *hub, TfyClaim *claims, int room)
+{
+    int count = 0;
+    while (count < room && hub->ops->claimed(hub, &claims[count])) count++;
+    return count;
+}
+
+static void open_two(TfyHub *loops[2])
+{
+    tfy__hub_cluster_close(world.hubs[0], true);
+    open_hub_of(0, false, 2);
+    for (uint32_t i = 0; i < 2; i++) loops[i] = tfy__hub_cluster_loop(world.hubs[0], i);
+    assert_ptr_equal(loops[0], world.hubs[0]);
+    assert_int_equal(loops[0]->session, loops[1]->session);
+    assert_int_equal(loops[0]->most + loops[1]->most, TFY_RUNS_MOST);
+    assert_int_equal(loops[1]->place, 1);
+}
+
+/* New runs go to the loop with the fewest tasks that has room, and what is sent to them goes with them. */
+static void test_runs_are_shared_by_loops(void **state)
+{
+    TfyClaim claims[16];
+    TfyHub *loops[2];
+    TfyMail mail;
+    int64_t ids[12];
+    (void)state;
+    open_two(loops);
+    for (int i = 0; i < 12; i++) ids[i] = submit();
+    assert_int_equal(post(ids[11], "early"), 1);
+    loops[0]->ops->want(loops[0], PROGRAM, 8, 5);
+    loops[1]->ops->want(loops[1], PROGRAM, 7, 1);
+    work(0, 100, 1);
+    assert_int_equal(take_of(loops[0], claims, 16), 5); /* it had four tasks more, and the other one has no more room */
+    for (int i = 0; i < 5; i++) assert_true(claims[i].run >= ids[4]);
+    assert_int_equal(take_of(loops[1], claims, 16), 7);
+    for (int i = 0; i < 4; i++) assert_int_equal(claims[i].run, ids[i]);
+    const int64_t run = claims[0].run;
+    assert_int_equal(post(run, "late"), 1);
+    work(0, 2500, 1);
+    assert_int_equal(loops[0]->ops->news(loops[0]), ids[11]);
+    assert_int_equal(loops[0]->ops->news(loops[0]), 0);
+    assert_int_equal(loops[1]->ops->news(loops[1]), run);
+    assert_false(loops[0]->ops->mail(loops[0], run, 0, &mail));
+    assert_true(loops[1]->ops->mail(loops[1], run, 0, &mail));
+    assert_string_equal(mail.body, "late");
+    assert_true(loops[0]->ops->mail(loops[0], ids[11], 0, &mail));
+    assert_string_equal(mail.body, "early");
+    assert_false(loops[1]->ops->mail(loops[1], ids[11], 0, &mail));
+    /* A run that is claimed again may go to another loop, and its mail with it. */
+    tfy__shared_run(world.shared, run)->owner = 0;
+    loops[0]->ops->want(loops[0], PROGRAM, 1, 1);
+    loops[1]->ops->want(loops[1], PROGRAM, 0, 0);
+    work(0, 2500, 1);
+    assert_int_equal(take_of(loops[0], claims, 16), 1);
+    assert_int_equal(claims[0].run, run);
+    assert_int_equal(claims[0].claims, 2);
+    assert_true(loops[0]->ops->mail(loops[0], run, 0, &mail));
+    assert_int_equal(post(run, "later"), 2);
+    work(0, 2500, 1);
+    assert_true(loops[0]->ops->mail(loops[0], run, 1, &mail));
+    assert_string_equal(mail.body, "later");
+    for (int i = 0; i < 4; i++) assert_int_equal(loops[1]->ops->news(loops[1]), 0);
+}
+
+/* A commit may be sent while each loop makes turns, or sleeps. */
+static void test_a_loop_that_hangs(void **state)
+{
+    TfyHub *loops[2];
+    (void)state;
+    open_two(loops);
+    assert_true(loops[0]->ops->may_send(loops[0]));
+    loops[0]->awake_ns = loops[1]->awake_ns = world.now_ms * 1000000;
+    world.now_ms += LEASE_MS / 3 - 1;
+    assert_true(loops[0]->ops->may_send(loops[0]));
+    world.now_ms += 1;
+    loops[0]->awake_ns = world.now_ms * 1000000;
+    assert_false(loops[0]->ops->may_send(loops[0]));
+    loops[1]->awake_ns = 0; /* it sleeps */
+    assert_true(loops[0]->ops->may_send(loops[0]));
+    world.now_ms += LEASE_MS;
+    assert_false(loops[0]->ops->may_send(loops[0]));
+    loops[0]->ops->wake_by(loops[0], NULL, NULL); /* it has ended */
+    assert_true(loops[0]->ops->may_send(loops[0]));
+    /* A single one that hangs sends nothing itself. */
+    world.hubs[1]->awake_ns = 1;
+    assert_true(world.hubs[1]->ops->may_send(world.hubs[1]));
 }
 
 int main(void)
@@ -458,6 +554,8 @@ int main(void)
         TEST(test_a_reading_that_takes_long),
         TEST(test_mail_in_its_order),
         TEST(test_runs_that_need_a_process_of_their_own),
+        TEST(test_runs_are_shared_by_loops),
+        TEST(test_a_loop_that_hangs),
     };
     return cmocka_run_group_tests_name("hub_by_hand", tests, NULL, NULL);
 }

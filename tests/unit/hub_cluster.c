@@ -11,14 +11,17 @@
 
 #include "postgres.h"
 
+#include "base/kill_point.h"
 #include "core/loop/state.h"
+#include "hub/ending.h"
+#include "host/loops.h"
 #include "hub/hub_cluster.h"
 #include "wal/history/history.h"
 #include "wal/store/pg_cluster.h"
 
 extern const TfyProgram tfyg_program;
 
-enum { LEASE_MS = 10000, SHORT_LEASE_MS = 3000, WORKERS = 3, LEDGER_MOST = 4096, PATIENCE_MS = 120000 };
+enum { LEASE_MS = 10000, SHORT_LEASE_MS = 3000, WORKERS = 3, THREADS = 2, LEDGER_MOST = 4096, PATIENCE_MS = 120000 };
 
 /* What the tools of all processes have done: one line each, and whose. */
 typedef struct Ledger {
@@ -67,11 +70,11 @@ static int join(void *state, int64_t session, int64_t lease_ms, TfyStore **store
     return tfy__pg_open(store, &open, error_text);
 }
 
-static TfyHub *open_hub(const char *name)
+static TfyHub *open_hub(const char *name, uint32_t loops)
 {
     char error[TFY_ERROR_TEXT] = "";
     TfyHub *hub;
-    TfyHubOpen open = {.join = join, .session = {.worker = name}, .leased = true};
+    TfyHubOpen open = {.join = join, .session = {.worker = name}, .leased = true, .loops = loops};
     if (tfy__pg_cluster_open(&open.cluster, &(TfyPgOpen){.address = address}, error) < 0 ||
         tfy__hub_cluster_open(&hub, &open, error) < 0) {
         fprintf(stderr, "worker: %s\n", error);
@@ -95,7 +98,7 @@ _Noreturn static void work(int number)
     TfyLoop *loop;
     snprintf(name, sizeof name, "w%d", number);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    TfyHub *hub = open_hub(name);
+    TfyHub *hub = open_hub(name, 1);
     const TfyOptions options = {.quiet = true, .stay = true, .park_after_ms = 50, .hub = hub};
     if (tfy_open(&loop, &tfyg_program, &options, error) < 0) {
         fprintf(stderr, "%s: %s\n", name, error);
@@ -113,6 +116,69 @@ _Noreturn static void work(int number)
     tfy_close(loop);
     tfy__hub_cluster_close(hub, true);
     _exit(code == TFY_E_STATE ? 0 : 75);
+}
+
+static void give_tools(void *state, TfyLoop *loop)
+{
+    (void)state;
+    loop->performers[TFY_F_EXTERN] = &jobs;
+}
+
+static _Atomic(TfyLoops *) drained_loops;
+
+static void on_term_of_loops(int signal)
+{
+    (void)signal;
+    tfy__loops_drain(drained_loops, 0);
+}
+
+static void await_term(void)
+{
+    sigset_t term;
+    signal(SIGTERM, on_term_of_loops);
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &term, NULL);
+}
+
+/* The same in two threads; kill: TFY_TEST_KILL, or NULL. */
+_Noreturn static void work_in_threads(int number, const char *kill)
+{
+    char name[20], error[TFY_ERROR_TEXT] = "";
+    TfyLoops *loops;
+    snprintf(name, sizeof name, "w%d", number);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (kill) setenv("TFY_TEST_KILL", kill, 1);
+    tfy__kill_arm();
+    const TfyLoopsOpen open = {.program = &tfyg_program,
+                               .options = {.quiet = true, .stay = true, .park_after_ms = 50},
+                               .hub = open_hub(name, THREADS),
+                               .count = THREADS,
+                               .opened = give_tools};
+    if (tfy__loops_open(&loops, &open, error) < 0) {
+        fprintf(stderr, "%s: %s\n", name, error);
+        _exit(71);
+    }
+    drained_loops = loops;
+    await_term();
+    const int code = tfy__loops_run(loops);
+    signal(SIGTERM, SIG_IGN);
+    tfy__loops_close(loops);
+    tfy__hub_cluster_close(open.hub, true);
+    exit(code == TFY_E_STATE ? 0 : 75); /* the thread sanitizer reports here */
+}
+
+static pid_t begin_threads(int number, const char *kill)
+{
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    sigprocmask(SIG_BLOCK, &term, NULL);
+    const pid_t pid = fork();
+    if (pid == 0) work_in_threads(number, kill);
+    sigprocmask(SIG_UNBLOCK, &term, NULL);
+    assert_true(pid > 0);
+    return pid;
 }
 
 /* SIGTERM waits until it is handled. */
@@ -405,6 +471,63 @@ static void test_killed_and_stopped_workers(void **state)
     check_histories(RUNS, NULL);
 }
 
+/* ---- several loops ---- */
+
+/* Two processes of two loops share the runs, which get mail meanwhile. */
+static void test_threads_share_the_runs(void **state)
+{
+    enum { RUNS = 60, HEARING = 10 };
+    (void)state;
+    if (!postgres.directory[0]) skip();
+    for (int i = 0; i < RUNS; i++) submit("works", "{\"rounds\":3}");
+    for (int i = 0; i < HEARING; i++) submit("counts", "{\"most\":3}");
+    const pid_t one = begin_threads(1, NULL), other = begin_threads(2, NULL);
+    for (int i = 0; i < 3 * HEARING; i++) {
+        char body[100];
+        snprintf(body, sizeof body, "{\"do\":\"signal\",\"name\":\"tick\",\"value\":%d}", i / HEARING + 1);
+        assert_int_equal(post(RUNS + 1 + i % HEARING, NULL, body), i / HEARING + 1);
+    }
+    await_ends(RUNS + HEARING);
+    assert_int_equal(end_worker(one, SIGTERM), 0);
+    assert_int_equal(end_worker(other, SIGTERM), 0);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.session WHERE state = 0"), 0);
+    assert_int_equal(postgres_number(&postgres, "SELECT count(*) FROM tfy.run WHERE owner IS NOT NULL"), 0);
+    assert_int_equal(ledger->count, RUNS * 3);
+    check_ledger();
+    check_histories(RUNS, "\"value\":3");
+    assert_int_equal(
+        postgres_number(&postgres, "SELECT count(DISTINCT run) FROM tfy.record WHERE payload LIKE '%%\"value\":123%%'"),
+        HEARING);
+}
+
+/* The process is killed before and behind each of its first commits, and the next one does what is left. */
+static void test_threads_are_killed_at_commits(void **state)
+{
+    enum { RUNS = 4, COMMITS = 5 };
+    int64_t runs = 0;
+    (void)state;
+    if (!postgres.directory[0]) skip();
+    for (int i = 0; i < 2 * COMMITS; i++) {
+        char place[20];
+        int status;
+        snprintf(place, sizeof place, "%s:%d", i % 2 ? "after" : "before", i / 2 + 1);
+        for (int j = 0; j < RUNS; j++) submit("works", "{\"rounds\":4}");
+        runs += RUNS;
+        const pid_t killed = begin_threads(2 * i, place);
+        assert_int_equal(waitpid(killed, &status, 0), killed);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        const int64_t session = postgres_number(&postgres, "SELECT max(id) FROM tfy.session");
+        const TfySessionEnd end = {.session = session, .why = "its process was killed"};
+        assert_int_equal(tfy__end_finished(sender, &end), 1); /* as its worker does */
+        const pid_t next = begin_threads(2 * i + 1, NULL);
+        resolve_doubts(runs);
+        await_ends(runs);
+        assert_int_equal(end_worker(next, SIGTERM), 0);
+    }
+    check_ledger();
+    check_histories(runs, NULL);
+}
+
 /* ---- standbys ---- */
 
 /* A setting of the server, at once. */
@@ -518,6 +641,8 @@ int main(void)
         TEST(test_an_asynchronous_standby),
         TEST(test_three_workers_share_the_runs),
         TEST(test_mail_finds_its_run),
+        TEST(test_threads_share_the_runs),
+        TEST(test_threads_are_killed_at_commits),
         cmocka_unit_test_setup_teardown(test_killed_and_stopped_workers, set_up_short, tear_down),
     };
     return cmocka_run_group_tests_name("hub_cluster", tests, begin, end);

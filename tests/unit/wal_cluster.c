@@ -748,6 +748,33 @@ static void record_it(World *world, int64_t run, int64_t lsn, uint8_t type)
     store->ops->close(store, false);
 }
 
+/* Whoever ends a session knows that it was told of more commits than the database has. */
+static void test_lost_commits_of_the_dead(void **state)
+{
+    World *world = *state;
+    Heard heard = {0};
+    int64_t owner;
+    const int64_t lost = submit(world, 1);
+    world->clusters[0]->blame = hear_blame;
+    world->clusters[0]->blame_state = &heard;
+    for (int acknowledged = 1; acknowledged <= 2; acknowledged++) {
+        assert_int_equal(claim_as_new(world, false), 1);
+        record_it(world, lost, acknowledged + 1, TFY_R_VALUE);
+        const TfySessionEnd end = {.session = world->sessions[1],
+                                   .beat = 1,
+                                   .why = "test",
+                                   .blamed = acknowledged == 1 ? 0 : lost,
+                                   .acknowledged = acknowledged};
+        assert_int_equal(CALL(world, 0, end_session, &end), 1);
+        assert_int_equal(CALL(world, 0, free_runs, end.session, ROOM), 1);
+        assert_int_equal(world->clusters[0]->lost, acknowledged - 1);
+    }
+    assert_int_equal(heard.count, 0); /* the run is not to blame for that */
+    assert_int_equal(claim_as_new(world, false), 0);
+    assert_int_equal(CALL(world, 0, release, lost, &owner), 1);
+    assert_int_equal(claim_as_new(world, false), 1);
+}
+
 static void test_blamed_runs(void **state)
 {
     World *world = *state;
@@ -857,6 +884,7 @@ static void test_held_runs(void **state)
     X(test_deployments)                                                                                                \
     X(test_due)                                                                                                        \
     X(test_held_runs)                                                                                                  \
+    X(test_lost_commits_of_the_dead)                                                                                   \
     X(test_blamed_runs)                                                                                                \
     X(test_claims_in_vain)                                                                                             \
     X(test_mail) X(test_verdicts)

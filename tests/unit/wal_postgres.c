@@ -5,6 +5,7 @@
 #include "postgres.h"
 #include "wal/log/saved.h"
 #include "wal/store/pg_cluster.h"
+#include "wal/store/pg_format.h"
 
 static Postgres server;
 
@@ -653,23 +654,65 @@ static void test_tables(void **state)
     assert_int_equal(tfy__pg_create(server.address, &(TfyPgMake){0}, error), TFY_E_STATE);
     assert_non_null(strstr(error, "has a schema tfy"));
     assert_int_equal(try_open(server.address, error), 0);
-    postgres_do(&server, "UPDATE tfy.meta SET format = 2");
+    postgres_do(&server, "UPDATE tfy.meta SET format = 77");
     assert_int_equal(try_open(server.address, error), 0); /* newer, and for us to use */
-    postgres_do(&server, "UPDATE tfy.meta SET reads_from = 2");
+    postgres_do(&server, "UPDATE tfy.meta SET reads_from = 77");
     assert_int_equal(try_open(server.address, error), TFY_E_DATA);
-    assert_non_null(strstr(error, "format 2"));
+    assert_non_null(strstr(error, "format 77"));
     postgres_do(&server, "UPDATE tfy.meta SET format = 0, reads_from = 0");
     assert_int_equal(try_open(server.address, error), TFY_E_DATA);
     assert_non_null(strstr(error, "tfy db upgrade"));
     postgres_do(&server, "DELETE FROM tfy.meta");
     assert_int_equal(try_open(server.address, error), TFY_E_DATA);
     postgres_do(&server, "DROP TABLE tfy.gap");
-    postgres_do(&server, "INSERT INTO tfy.meta VALUES (1, gen_random_uuid(), 1, 1, 30000, false)");
+    postgres_do(&server, "INSERT INTO tfy.meta VALUES (1, gen_random_uuid(), %d, 1, 30000, false)", TFY_PG_FORMAT);
     TfyStore *store;
     const TfyPgOpen open = {.address = server.address};
     assert_int_equal(tfy__pg_open(&store, &open, error), TFY_E_STATE);
     assert_non_null(strstr(error, "read a gap"));
     assert_non_null(strstr(error, "tfy.gap"));
+}
+
+/* What the tables are like: a number that differs if anything of them does. */
+#define TABLES                                                                                                         \
+    "SELECT ('x' || left(md5((SELECT string_agg(concat_ws(' ', table_schema, table_name, column_name, data_type,"      \
+    " is_nullable, column_default), ',' ORDER BY table_schema, table_name, column_name) FROM"                          \
+    " information_schema.columns WHERE table_schema IN ('tfy', 'saved')) || (SELECT string_agg(indexdef, ',' ORDER BY" \
+    " indexdef) FROM pg_indexes WHERE schemaname = 'tfy')), 15))::bit(60)::int8"
+
+/* From each older format, with what the tables had. */
+static void test_upgrades(void **state)
+{
+    (void)state;
+    char error[TFY_ERROR_TEXT];
+    int64_t from;
+    if (!server.directory[0]) skip();
+    assert_true(postgres_fresh(&server, NULL));
+    assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), TFY_E_ABSENT);
+    assert_true(postgres_fresh(&server, &(TfyPgMake){0}));
+    const int64_t tables = postgres_number(&server, TABLES);
+    for (int format = 1; format < TFY_PG_FORMAT; format++) {
+        assert_true(postgres_fresh(&server, &(TfyPgMake){.format = format}));
+        assert_int_equal(postgres_number(&server, "SELECT format FROM tfy.meta"), format);
+        postgres_do(&server, "INSERT INTO tfy.session(lease_ms) VALUES (4321)");
+        assert_int_equal(try_open(server.address, error), TFY_E_DATA);
+        if (format == TFY_PG_FORMAT - 1) assert_true(postgres_number(&server, TABLES) != tables);
+        /* All or nothing. */
+        postgres_do(&server, "ALTER TABLE tfy.meta ADD CHECK (format <> %d)", TFY_PG_FORMAT);
+        assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), TFY_E_DATA);
+        assert_int_equal(postgres_number(&server, "SELECT format FROM tfy.meta"), format);
+        postgres_do(&server, "ALTER TABLE tfy.meta DROP CONSTRAINT meta_format_check");
+        if (tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error)) fail_msg("%s", error);
+        assert_int_equal(from, format);
+        assert_int_equal(postgres_number(&server, TABLES), tables);
+        assert_int_equal(postgres_number(&server, "SELECT lease_ms FROM tfy.session"), 4321);
+        assert_int_equal(try_open(server.address, error), 0);
+        assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), 0);
+        assert_int_equal(from, TFY_PG_FORMAT);
+    }
+    postgres_do(&server, "UPDATE tfy.meta SET format = 77");
+    assert_int_equal(tfy__pg_upgrade(server.address, NULL, &from, &(TfyPgRoles){0}, error), TFY_E_DATA);
+    assert_non_null(strstr(error, "use a newer Tiffany"));
 }
 
 /* A database that was put in the place of the one that a process has used. */
@@ -822,8 +865,11 @@ int main(void)
 {
 #define TEST(test_) cmocka_unit_test_setup_teardown(postgres_##test_, make_world, remove_world),
     const struct CMUnitTest tests[] = {
-        IN_WORLD(TEST) cmocka_unit_test(test_tables), cmocka_unit_test(test_other_encodings),
-        cmocka_unit_test(test_missing_library),       cmocka_unit_test(test_addresses),
+        IN_WORLD(TEST) cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_upgrades),
+        cmocka_unit_test(test_other_encodings),
+        cmocka_unit_test(test_missing_library),
+        cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_nobody_answers),
     };
     return cmocka_run_group_tests_name("wal_postgres", tests, start_server, stop_server);

@@ -469,7 +469,7 @@ static void test_codes(void **state)
         {"55P03", TFY_STORE_AWAY, "55P03"},
         {"57014", TFY_STORE_AWAY, "57014"},
         {"25006", TFY_STORE_AWAY, "25006"},
-        {"42501", TFY_E_STATE, "append records"},
+        {"42501", TFY_E_DATA, "may not append records; 'GRANT tfy_worker TO \"tfy\"'"},
         {"42P01", TFY_E_STATE, "42P01"},
         {"23505", TFY_E_DATA, "23505"},
         {"XX001", TFY_E_DATA, "XX001"},
@@ -578,18 +578,121 @@ static void test_a_commit_that_only_the_primary_has(void **state)
     check_all_is_there(world);
 }
 
-/* Acknowledged commits that are gone are told, not glossed over. */
+/* What a standby has that takes over without the last two commits. */
+static void lose_two(World *world)
+{
+    for (int i = 0; i < 3; i++) commit_until_it_is(world);
+    postgres_do(&server, "UPDATE tfy.session SET beat = %d", (int)world->hold.commit - 2);
+    postgres_do(&server, "DELETE FROM tfy.record WHERE run = %d AND lsn > %d", (int)world->run, (int)world->length - 2);
+}
+
+static bool is_held_lost(const World *world)
+{
+    return postgres_number(&server, "SELECT count(*) FROM tfy.run WHERE id = %d AND held = 'lost'", (int)world->run) ==
+           1;
+}
+
+static void check_said(const World *world, const char *what)
+{
+    if (!strstr(world->store->error, what))
+        fail_msg("no '%s' in: %s (%s)", what, world->store->error, failed ? failed : "");
+}
+
+/* The fence refuses the commit, and the session finds out why. */
 static void test_lost_commits(void **state)
 {
     World *world = *state;
+    lose_two(world);
+    assert_int_equal(commit_one(world), TFY_E_DATA);
+    check_said(world,
+               "has lost acknowledged commits: session 1 has had 1 by the database, and 3 were acknowledged. 1 of");
+    assert_true(is_held_lost(world));
+    /* A person lets it go on. */
+    int64_t owner = 0;
+    assert_int_equal(world->cluster->ops->release(world->cluster, world->run, &owner), 1);
+    assert_false(is_held_lost(world));
+}
+
+/* The answer to a commit got lost together with those before. */
+static void test_lost_commits_are_found_by_settling(void **state)
+{
+    World *world = *state;
     bool happened;
-    for (int i = 0; i < 3; i++) assert_int_equal(commit_one(world), 0);
-    postgres_do(&server, "UPDATE tfy.session SET beat = 1");
+    lose_two(world);
+    const TfyStoreHold hold = {world->hold.session, world->hold.commit + 1};
+    assert_int_equal(world->store->ops->settle(world->store, &hold, &happened), TFY_E_DATA);
+    assert_false(happened);
+    check_said(world, "has lost acknowledged commits");
+    assert_true(is_held_lost(world));
+}
+
+/* Neither the session nor the claim of its run is there any more, and somebody else has the run. */
+static void test_a_lost_session(void **state)
+{
+    World *world = *state;
+    TfyLogRun row = {.uuid = "another run", .root = 1, .program = 1};
+    lose_two(world);
+    postgres_do(&server, "INSERT INTO tfy.session(id, lease_ms) VALUES (77, 3000)");
+    postgres_do(&server, "UPDATE tfy.run SET owner = 77");
+    postgres_do(&server, "DELETE FROM tfy.session WHERE id = %d", (int)world->hold.session);
+    const int64_t other = world->cluster->ops->submit(world->cluster, world->queue, &row, NULL);
+    assert_int_equal(commit_one(world), TFY_E_DATA);
+    check_said(world, "has had 0 by the database");
+    assert_true(is_held_lost(world));
+    assert_int_equal(
+        postgres_number(&server, "SELECT count(*) FROM tfy.run WHERE id = %d AND held IS NULL", (int)other), 1);
+    /* A run that is not there either is counted. */
+    postgres_do(&server, "DELETE FROM tfy.run WHERE id = %d", (int)world->run);
+    assert_int_equal(commit_one(world), TFY_E_DATA);
+    check_said(world, "0 of its runs are held");
+    check_said(world, "; 1 more are not there");
+}
+
+/* A session that was ended, and has lost nothing, holds nothing. */
+static void test_an_ended_session_has_lost_nothing(void **state)
+{
+    World *world = *state;
+    for (int i = 0; i < 3; i++) commit_until_it_is(world);
+    postgres_do(&server, "UPDATE tfy.session SET state = 9");
     assert_int_equal(commit_one(world), TFY_STORE_FENCED);
-    const TfyStoreHold hold = {world->hold.session, 4};
-    const int code = world->store->ops->settle(world->store, &hold, &happened);
-    assert_int_equal(code, TFY_E_DATA);
-    assert_non_null(strstr(world->store->error, "has lost acknowledged commits"));
+    assert_false(is_held_lost(world));
+}
+
+/* Whatever fails meanwhile: the session does not end as if others could continue its runs, until they are held. */
+static void test_a_loss_while_calls_fail(void **state)
+{
+    World *world = *state;
+    const TfyPgOpen open = {
+        .address = server.address, .session = world->hold.session, .lease_ms = 6000, .api = &failing};
+    make_failing();
+    world->store->ops->close(world->store, true);
+    int at = 1, found = 0;
+    do {
+        char error[TFY_ERROR_TEXT];
+        bool happened, unknown = false;
+        arm(0);
+        if (tfy__pg_open(&world->store, &open, error)) fail_msg("%s", error);
+        lose_two(world);
+        arm(at++);
+        int code = TFY_STORE_AWAY;
+        for (int i = 0; may_again(code) && i < 1000; i++) {
+            const TfyStoreHold hold = {world->hold.session, world->hold.commit + 1};
+            code = unknown ? world->store->ops->settle(world->store, &hold, &happened) : commit_one(world);
+            unknown |= code == TFY_STORE_UNKNOWN;
+            if (may_again(code)) poll(NULL, 0, 2);
+        }
+        if (code != TFY_E_DATA) fail_msg("%d: %s (%s)", code, world->store->error, failed ? failed : "");
+        check_said(world, "has lost acknowledged commits");
+        assert_true(is_held_lost(world));
+        found += failed != NULL;
+        /* As it was. */
+        world->store->ops->close(world->store, true);
+        world->store = NULL;
+        world->hold.commit -= 2;
+        world->length -= 2;
+        postgres_do(&server, "UPDATE tfy.run SET held = NULL");
+    } while (failed);
+    assert_true(found > 20);
 }
 
 /* ---- a disk without room ---- */
@@ -638,6 +741,10 @@ static void test_full_disk(void **state)
     X(test_locked_rows)                                                                                                \
     X(test_a_commit_that_only_the_primary_has)                                                                         \
     X(test_lost_commits)                                                                                               \
+    X(test_lost_commits_are_found_by_settling)                                                                         \
+    X(test_a_lost_session)                                                                                             \
+    X(test_an_ended_session_has_lost_nothing)                                                                          \
+    X(test_a_loss_while_calls_fail)                                                                                    \
     X(test_full_disk)
 
 #define IN_POSTGRES(test_)                                                                                             \

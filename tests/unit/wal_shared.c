@@ -212,8 +212,9 @@ static void test_a_commit_has_its_number(void **state)
     assert_int_equal(commit_one(world, 0, 1), 0);
     world->holds[0].commit--; /* again */
     assert_int_equal(commit_one(world, 0, 2), TFY_STORE_FENCED);
-    world->holds[0].commit += 2; /* one left out */
-    assert_int_equal(commit_one(world, 0, 2), TFY_STORE_FENCED);
+    world->holds[0].commit += 2; /* one left out: to PostgreSQL, one that was acknowledged and is gone */
+    const int code = commit_one(world, 0, 2);
+    assert_true(code == TFY_STORE_FENCED || code == TFY_E_DATA);
     assert_int_equal(length(world), 1);
 }
 

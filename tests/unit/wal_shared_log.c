@@ -14,6 +14,7 @@ typedef struct Taken {
 } Taken;
 
 typedef struct Worker {
+    void *world;
     TfyLog *log;
     int64_t session;
     int64_t sent_ns; /* of the newest renewal */
@@ -28,6 +29,7 @@ typedef struct World {
     int64_t now_ms;
     TfySharedFate fate; /* of the next request */
     bool random;        /* instead of that */
+    bool hangs;         /* a loop of the first worker does, so it may send nothing */
     uint64_t seed;
 } World;
 
@@ -47,6 +49,12 @@ static void note_renewal(void *state, int64_t sent_ns)
     Worker *worker = state;
     worker->sent_ns = sent_ns;
     worker->renewals++;
+}
+
+static bool may_send(void *state)
+{
+    const World *world = (World *)((Worker *)state)->world;
+    return !world->hangs;
 }
 
 static TfySharedFate tell_fate(void *state, const TfyStoreHold *hold)
@@ -70,7 +78,9 @@ static void open_worker(World *world, Worker *worker)
                              .clock_state = world,
                              .lease_ms = LEASE_MS,
                              .renewed = note_renewal,
+                             .may_send = may_send,
                              .renewed_state = worker};
+    worker->world = world;
     worker->session = options.session = tfy__shared_open_session(world->shared, LEASE_MS);
     assert_int_equal(tfy__shared_join(world->shared, &options.store), 0);
     assert_int_equal(tfy__log_open(&worker->log, &options, error), 0);
@@ -427,6 +437,143 @@ static void test_damage_shows(void **state)
     assert_non_null(strstr(error, "record 4 was changed"));
 }
 
+/* ---- several loops of a session ---- */
+
+/* Another loop of a worker's session, with a log of its own; the caller closes it first. */
+static Worker open_beside(World *world, const Worker *worker)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    TfyLogOptions options = {.wall_ms = clock_ms, .by_hand_ms = clock_ms, .clock_state = world, .with = worker->log};
+    Worker beside = {.session = worker->session};
+    assert_int_equal(tfy__shared_join(world->shared, &options.store), 0);
+    assert_int_equal(tfy__log_open(&beside.log, &options, error), 0);
+    assert_int_equal(tfy__log_epoch(beside.log), worker->session);
+    return beside;
+}
+
+static bool all_durable(const Worker *worker)
+{
+    return tfy__log_durable(worker->log) == tfy__log_last(worker->log);
+}
+
+/* What the loops have handed over goes in one commit; each has tickets of its own, and what one has not handed over waits. */
+static void test_two_loops_share_commits(void **state)
+{
+    World *world = *state;
+    Worker *first = &world->workers[0], beside = open_beside(world, first);
+    Taken *one = take_up(world, first, 0), *other = take_up(world, &beside, 1);
+    const TfyTicket none = tfy__log_last(first->log);
+    assert_true(append(first, &one->root, "{\"now\":1}") == none + 1);
+    assert_true(append(&beside, &other->root, "{\"now\":2}") == none + 1);
+    assert_true(append(&beside, &other->root, "{\"now\":3}") == none + 2);
+    tfy__log_flush(first->log);
+    tfy__log_flush(beside.log);
+    assert_true(append(&beside, &other->root, "{\"now\":4}") == none + 3);
+    assert_true(tfy__log_write(beside.log)); /* either may */
+    assert_false(tfy__log_write(first->log));
+    assert_int_equal(tfy__shared_session(world->shared, first->session)->beat, 1);
+    assert_true(all_durable(first));
+    assert_true(tfy__log_durable(beside.log) == none + 2);
+    assert_int_equal(tfy__shared_run(world->shared, world->runs[0])->records.count, 2);
+    assert_int_equal(tfy__shared_run(world->shared, world->runs[1])->records.count, 3);
+    assert_int_equal(tfy__log_sync(beside.log), 0); /* its own alone */
+    assert_true(all_durable(&beside));
+    TfyHistory *history = read_run(world, &beside, 1, true);
+    assert_int_equal(history->record_count, 4);
+    tfy__history_free(history);
+    assert_true(append(&beside, &other->root, "{\"now\":5}") > 0);
+    assert_int_equal(tfy__log_close(beside.log, true), 0); /* hands over the rest, and waits for it */
+    assert_int_equal(tfy__shared_run(world->shared, world->runs[1])->records.count, 5);
+    assert_true(append(first, &one->root, "{\"now\":6}") > 0);
+    assert_true(written(first));
+}
+
+/* The one that is closed while the database is away does not wait, and the others write what it has left. */
+static void test_a_loop_ends_while_nothing_is_written(void **state)
+{
+    World *world = *state;
+    Worker *first = &world->workers[0], beside = open_beside(world, first);
+    Taken *one = take_up(world, first, 0), *other = take_up(world, &beside, 1);
+    for (int lost = 0; lost < 2; lost++) {
+        world->fate = lost ? TFY_FATE_LOST : TFY_FATE_ANSWER_IS_LOST;
+        assert_true(append(&beside, &other->root, "{\"now\":1}") > 0);
+        assert_false(written(&beside));
+        assert_true(append(&beside, &other->root, "{\"now\":2}") > 0);
+        assert_int_equal(tfy__log_close(beside.log, true), TFY_E_IO);
+        world->fate = TFY_FATE_ARRIVES;
+        world->now_ms += 1000;
+        assert_true(append(first, &one->root, "{\"now\":3}") > 0);
+        assert_true(written(first));
+        assert_int_equal(tfy__shared_run(world->shared, world->runs[1 + lost])->records.count, 3);
+        if (lost) return;
+        beside = open_beside(world, first);
+        other = take_up(world, &beside, 2);
+    }
+}
+
+static void test_a_run_stays_with_its_loop(void **state)
+{
+    World *world = *state;
+    Worker *first = &world->workers[0], beside = open_beside(world, first);
+    TfyStoreLeaving stayed[RUNS];
+    Taken *taken = take_up(world, &beside, 0);
+    assert_int_equal(send(world, world->runs[0]), 1);
+    assert_true(append_snapshot(&beside, taken) > 0);
+    assert_int_equal(tfy__log_leave(beside.log, &taken->run, 0, INT64_MAX), 0);
+    assert_true(written(&beside));
+    assert_int_equal(tfy__log_stayed(first->log, stayed, RUNS), 0);
+    assert_int_equal(tfy__log_stayed(beside.log, stayed, RUNS), 1);
+    assert_int_equal(stayed[0].run, world->runs[0]);
+    assert_int_equal(tfy__log_close(beside.log, true), 0);
+}
+
+static void test_all_loops_hear_of_the_end(void **state)
+{
+    World *world = *state;
+    char error[TFY_ERROR_TEXT];
+    Worker *first = &world->workers[0], beside = open_beside(world, first);
+    Taken *taken = take_up(world, first, 0), *other = take_up(world, &beside, 1);
+    assert_true(tfy__shared_end_session(world->shared, first->session, 0));
+    assert_true(append(first, &taken->root, "{\"now\":1}") > 0);
+    assert_false(written(first));
+    assert_int_equal(tfy__log_error(beside.log), TFY_E_HELD);
+    assert_true(append(&beside, &other->root, "{\"now\":2}") < 0);
+    tfy__log_error_text(beside.log, error);
+    assert_non_null(strstr(error, "session"));
+    assert_int_equal(tfy__log_close(beside.log, true), TFY_E_HELD);
+}
+
+/* While one loop hangs nothing is sent, so the session loses its lease, and the others say so. */
+static void test_a_loop_that_hangs(void **state)
+{
+    World *world = *state;
+    Worker *first = &world->workers[0], beside = open_beside(world, first);
+    char notice[TFY_ERROR_TEXT];
+    Taken *taken = take_up(world, first, 0);
+    tfy__log_beat(beside.log);
+    assert_true(written(&beside));
+    assert_int_equal(first->renewals, 1);
+    world->hangs = true;
+    world->now_ms += 10;
+    tfy__log_beat(beside.log); /* it is not due, but tells */
+    assert_true(tfy__log_write(beside.log));
+    assert_true(tfy__log_full(first->log));
+    assert_true(tfy__log_notice(beside.log, notice));
+    assert_false(tfy__log_notice(first->log, notice)); /* once */
+    assert_non_null(strstr(notice, "one of the loops of this process hangs"));
+    world->now_ms += 1000;
+    assert_true(append(first, &taken->root, "{\"now\":1}") > 0);
+    assert_false(written(first));
+    assert_int_equal(first->renewals, 1);
+    assert_int_equal(tfy__shared_session(world->shared, first->session)->beat, 1);
+    world->hangs = false;
+    world->now_ms += 1000;
+    assert_true(written(first));
+    assert_false(tfy__log_full(beside.log));
+    assert_int_equal(first->renewals, 2);
+    assert_int_equal(tfy__log_close(beside.log, true), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_world, remove_world)
@@ -439,6 +586,11 @@ int main(void)
         TEST(test_a_run_stays),
         TEST(test_renewals),
         TEST(test_damage_shows),
+        TEST(test_two_loops_share_commits),
+        TEST(test_a_loop_ends_while_nothing_is_written),
+        TEST(test_a_run_stays_with_its_loop),
+        TEST(test_all_loops_hear_of_the_end),
+        TEST(test_a_loop_that_hangs),
     };
     return cmocka_run_group_tests_name("wal_shared_log", tests, NULL, NULL);
 }

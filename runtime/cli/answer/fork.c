@@ -41,7 +41,8 @@ static json_t *list_doubts(const TfyHistory *history)
     for (uint32_t i = 0; i < history->task_count; i++) {
         const TfyLogRecord *newest = NULL;
         for (uint32_t j = 0; j < history->record_count; j++)
-            if (history->record_tasks[j] == i) newest = &history->records[j];
+            if (history->record_tasks[j] == i && !tfy__record_is_nobodys(&history->records[j]))
+                newest = &history->records[j]; /* a worker may have claimed it */
         if (!newest || newest->type != TFY_R_IN_DOUBT) continue;
         TfyPayload payload;
         tfy__payload_open(&payload, newest);
@@ -85,9 +86,12 @@ static int report(const TfyArgs *args, const char *run, bool live)
     } else {
         puts(run);
         say_doubts(doubts, command, run);
-        tfy__say("forked; %s: %s resume %s",
-                 live ? "when the process that has the database has ended, continue with" : "continue with", command,
-                 run);
+        if (tfy__db_is_shared(args))
+            tfy__say("forked; a worker continues it");
+        else
+            tfy__say("forked; %s: %s resume %s",
+                     live ? "when the process that has the database has ended, continue with" : "continue with",
+                     command, run);
     }
     json_decref(doubts);
     tfy__history_free(history);

@@ -240,7 +240,7 @@ static int obey(TfyLog *log, const TfyHistory *history, const json_t *request, c
 {
     Target target = {0};
     const char *what = text_member(request, "do");
-    if (strcmp(what, "fork") == 0) return tfy__fork_request(log, history, request, run, error_text);
+    if (strcmp(what, "fork") == 0) return tfy__fork_request(log, history, request, NULL, run, error_text);
     const char *id = strcmp(what, "signal") == 0 ? text_member(request, "id") : NULL;
     if (id && tfy__sent_before(history, id, error_text)) return TFY_OK;
     if (history->run.state >= TFY_TASK_COMPLETED)

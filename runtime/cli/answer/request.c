@@ -2,6 +2,7 @@
 #include "cli/answer/request.h"
 #include "cli/answer/offline.h"
 #include "cli/cluster/cluster.h"
+#include "cli/cluster/fork.h"
 #include "cli/cluster/mail.h"
 #include "cli/program/owner.h"
 
@@ -60,6 +61,11 @@ static void pause_between(int attempt)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }
 
+static bool forks(const json_t *request)
+{
+    return strcmp(json_string_value(json_object_get(request, "do")), "fork") == 0;
+}
+
 int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *delivery)
 {
     const char *given = args->option[OPT_TIMEOUT], *db_path = tfy__db_path(args);
@@ -70,7 +76,9 @@ int tfy__request_send(const TfyArgs *args, const json_t *request, TfyDelivery *d
         return TFY_E_INVALID;
     }
     tfy__user_name(geteuid(), by, sizeof by);
-    if (tfy__db_is_shared(args)) return tfy__mail_request(db_path, request, by, patience, delivery);
+    if (tfy__db_is_shared(args))
+        return forks(request) ? tfy__cluster_fork(db_path, request, delivery)
+                              : tfy__mail_request(db_path, request, by, patience, delivery);
     const int64_t end = tfy__steady_ms() + patience;
     int code = send_once(db_path, request, by, delivery);
     for (int attempt = 0; code == TFY_E_HELD && tfy__steady_ms() < end; attempt++) {

@@ -21,13 +21,13 @@ static int failed(const TfyCarry *carry, int64_t code, char *error_text)
     return tfy__log_refuse(error_text, tfy__cluster_code(code), "%s", carry->cluster->error);
 }
 
-int tfy__carry_open(const char *address, TfyCarry *carry, char *error_text)
+int tfy__carry_open(const char *address, const char *command, TfyCarry *carry, char *error_text)
 {
     *carry = (TfyCarry){0};
     int code = tfy__pg_cluster_open(&carry->cluster, &(TfyPgOpen){.address = address}, error_text);
     if (code) return code;
     if ((code = carry->cluster->ops->check_standbys(carry->cluster))) return failed(carry, code, error_text);
-    const TfyNewSession session = {.worker = "tfy wal import", .version = tfy_version(), .lease_ms = LEASE_MS};
+    const TfyNewSession session = {.worker = command, .version = tfy_version(), .lease_ms = LEASE_MS};
     int64_t lease_ms;
     carry->session = carry->cluster->ops->open_session(carry->cluster, &session, &lease_ms);
     if (carry->session < 0) return failed(carry, carry->session, error_text);

@@ -1,5 +1,6 @@
-/* carry.h: runs that wal import carries into a shared database. A session of the command's own begins each of them, and lets it
- * go in the same commit: the database has the whole run or nothing of it, and no run is left with the session. */
+/* carry.h: runs that a command writes whole into a shared database: those that wal import carries there, and forks. A session of
+ * the command's own begins each of them, and lets it go in the same commit: the database has the whole run or nothing of it, and
+ * no run is left with the session. */
 #ifndef CLI_CLUSTER_CARRY_H
 #define CLI_CLUSTER_CARRY_H
 
@@ -12,8 +13,8 @@ typedef struct TfyCarry {
     TfyLog *log;
 } TfyCarry;
 
-/* Opens a session and its log. 0, or a code with a message. What is open is closed by tfy__carry_close. */
-int tfy__carry_open(const char *address, TfyCarry *carry, char *error_text);
+/* Opens a session, which has the command's name, and its log. 0, or a code with a message. What is open is closed by tfy__carry_close. */
+int tfy__carry_open(const char *address, const char *command, TfyCarry *carry, char *error_text);
 /* Keeps the run's programs, and gives it what tfy__import_run needs: its number, its queue, and how many owners it has had. 0,
  * or a code with a message: TFY_E_STATE: the database has this run; TFY_E_DATA: its tables cannot hold it. */
 int tfy__carry_place(TfyCarry *carry, TfyHistory *history, char *error_text);

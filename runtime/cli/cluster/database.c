@@ -1,5 +1,6 @@
-/* database.c: tfy db create and tfy db check: the tables in a database of PostgreSQL, and whether it can be used. */
+/* database.c: tfy db create, check, upgrade and adopt: the tables in a database of PostgreSQL, and whether it can be used. */
 #include "cli/cluster/cluster.h"
+#include "cli/cluster/doctor.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 
@@ -13,9 +14,8 @@
 #include "wal/store/pg_address.h"
 #include "wal/store/pg_cluster.h"
 #include "wal/store/pg_about.h"
+#include "wal/store/pg_format.h"
 #include "wal/store/pg_schema.h"
-
-enum { ROOM_LEAST = 1000000 /* of runs that still fit, before a warning */ };
 
 /* ---- create ---- */
 
@@ -36,11 +36,36 @@ static int read_lease(const TfyArgs *args, int64_t *lease_ms)
     return tfy__fail(EXIT_USAGE, "--lease takes a time from 3s to 5m, not '%s'", text);
 }
 
+static int read_prefix(const TfyArgs *args)
+{
+    const char *prefix = args->option[OPT_ROLE_PREFIX];
+    if (!prefix || tfy__pg_prefix_fits(prefix)) return EXIT_DONE;
+    return tfy__fail(EXIT_USAGE, "--roles takes 1 to %d of a-z, 0-9 and '_' behind a letter, not '%s'",
+                     TFY_PG_PREFIX_MOST - 1, prefix);
+}
+
+static void say_roles(const TfyPgRoles *roles)
+{
+    if (roles->missing)
+        tfy__say(
+            "there are no roles %s_worker and so on, and this role may not make them: only the owner of the tables can "
+            "use the database. Somebody with CREATEROLE makes them: tfy db upgrade",
+            roles->prefix);
+    else if (roles->before)
+        tfy__say(
+            "roles %s_worker and so on were there, and their members can use this database, too; --roles NAME makes "
+            "others",
+            roles->prefix);
+}
+
 int tfy__cmd_db_create(const TfyArgs *args)
 {
     char error[TFY_ERROR_TEXT] = "";
-    TfyPgMake make = {.lossy = args->option[OPT_ALLOW_LOSSY] != NULL};
+    TfyPgRoles roles = {0};
+    TfyPgMake make = {
+        .lossy = args->option[OPT_ALLOW_LOSSY] != NULL, .roles = args->option[OPT_ROLE_PREFIX], .made = &roles};
     int status = read_address(args->words[0]);
+    if (status == EXIT_DONE) status = read_prefix(args);
     if (status == EXIT_DONE) status = read_lease(args, &make.lease_ms);
     if (status != EXIT_DONE) return status;
     const int code = tfy__pg_create(args->words[0], &make, error);
@@ -48,6 +73,7 @@ int tfy__cmd_db_create(const TfyArgs *args)
     if (code) return tfy__fail(code == TFY_E_STATE ? EXIT_DATA : tfy__exit_status(code), "%s", error);
     TfyBuffer word = {0};
     tfy__buffer_shell_word(&word, args->words[0]);
+    say_roles(&roles);
     printf("the tables are made; see: tfy db check %s\n", word.failed ? "ADDRESS" : word.data);
     tfy__buffer_free(&word);
     return tfy__flush_stdout(EXIT_DONE);
@@ -120,18 +146,10 @@ static void print_json(Check *check)
     tfy__report_print(report, 2);
 }
 
-static void warn(const TfyPgAbout *about)
+static void say(void *state, const char *text)
 {
-    if (!about->cleaned)
-        tfy__say("autovacuum is turned off, in the server or for a table of schema tfy: tables grow, and claims become "
-                 "slow; turn autovacuum and track_counts on");
-    if (about->room < ROOM_LEAST)
-        tfy__say("only %" PRId64
-                 " more runs fit into the partitions of table tfy.record: a worker that owns the tables makes "
-                 "the next one",
-                 about->room);
-    if (!about->synced)
-        tfy__say("fsync is turned off: acknowledged steps are lost if the server's machine stops; turn it on");
+    (void)state;
+    tfy__say("%s", text);
 }
 
 static int say_check(const TfyArgs *args, Check *check)
@@ -140,7 +158,7 @@ static int say_check(const TfyArgs *args, Check *check)
         print_json(check);
     else
         print_text(check);
-    warn(&check->about);
+    tfy__cluster_advise(&check->about, say, NULL);
     return check->code ? tfy__fail(tfy__exit_status(check->code), "%s", check->error) : EXIT_DONE;
 }
 
@@ -159,4 +177,48 @@ int tfy__cmd_db_check(const TfyArgs *args)
     const int said = say_check(args, &check);
     json_decref(check.living);
     return tfy__flush_stdout(said);
+}
+
+/* ---- upgrade and adopt ---- */
+
+/* Also a database that is not as it has to be. */
+static int refused(int code, const char *error)
+{
+    return tfy__fail(code == TFY_E_STATE ? EXIT_DATA : tfy__exit_status(code), "%s", error);
+}
+
+int tfy__cmd_db_upgrade(const TfyArgs *args)
+{
+    char error[TFY_ERROR_TEXT] = "";
+    int64_t from = 0;
+    TfyPgRoles roles = {0};
+    int status = read_address(args->words[0]);
+    if (status == EXIT_DONE) status = read_prefix(args);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__pg_upgrade(args->words[0], args->option[OPT_ROLE_PREFIX], &from, &roles, error);
+    if (code) return refused(code, error);
+    if (roles.missing) say_roles(&roles);
+    if (from == TFY_PG_FORMAT)
+        printf("the tables have format %d already\n", TFY_PG_FORMAT);
+    else
+        printf("the tables had format %" PRId64 ", and have format %d now\n", from, TFY_PG_FORMAT);
+    return tfy__flush_stdout(EXIT_DONE);
+}
+
+int tfy__cmd_db_adopt(const TfyArgs *args)
+{
+    char error[TFY_ERROR_TEXT] = "", db[37];
+    TfyPgAdopted adopted;
+    const int status = read_address(args->words[0]);
+    if (status != EXIT_DONE) return status;
+    const int code = tfy__pg_adopt(args->words[0], &adopted, error);
+    if (code) return refused(code, error);
+    tfy__uuid_text(adopted.db, db);
+    if (args->option[OPT_JSON])
+        tfy__report_print(json_pack("{s:s,s:I,s:I}", "db", db, "sessions", adopted.sessions, "runs", adopted.runs), 2);
+    else
+        printf(
+            "the database is %s now; %" PRId64 " session%s ended, and %" PRId64 " run%s that they had can be claimed\n",
+            db, adopted.sessions, adopted.sessions == 1 ? " is" : "s are", adopted.runs, adopted.runs == 1 ? "" : "s");
+    return tfy__flush_stdout(EXIT_DONE);
 }

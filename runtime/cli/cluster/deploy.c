@@ -1,52 +1,123 @@
-/* deploy.c: tfy deploy on PostgreSQL: the program is kept in the database, and new runs of its name have it. Runs that began with
- * another version keep that one. */
+/* deploy.c: tfy deploy on PostgreSQL: the program is kept in the database, and new runs of its name have it, all of them or a
+ * share. Runs that began with another version keep that one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/program.h"
 #include "wal/log/run_id.h"
 
-enum { NAME_BYTES = 65 };
+enum { NAME_BYTES = 65, HASH_SHOWN = 6, HASH_DIGITS_MOST = 32 };
 
-/* --name, else that of the file without what follows its first dot. */
-static int name_of(const TfyArgs *args, char name[NAME_BYTES])
+/* What is deployed. */
+typedef struct Deploy {
+    TfyCluster *cluster;
+    char name[NAME_BYTES];
+    const char *version; /* what follows NAME@: a version that is kept; NULL: a file */
+    int percent;
+    int64_t program;
+    uint8_t hash[16];
+} Deploy;
+
+static int take_name(Deploy *deploy, const char *name, int len, const char *hint)
 {
-    const char *given = args->option[OPT_PROGRAM_NAME], *file = args->words[0], *slash = strrchr(file, '/');
-    const char *base = slash ? slash + 1 : file;
-    const int len = given ? (int)strlen(given) : (int)strcspn(base, ".");
-    const bool fits = snprintf(name, NAME_BYTES, "%.*s", len, given ? given : base) < NAME_BYTES;
-    if (fits && tfy__program_name_fits(name)) return EXIT_DONE;
-    return tfy__fail(EXIT_USAGE, "%s, so '%.*s' cannot be one%s", TFY_PROGRAM_NAME_RULE, len, given ? given : base,
-                     given ? "" : "; --name gives it another");
+    const bool fits = snprintf(deploy->name, NAME_BYTES, "%.*s", len, name) < NAME_BYTES;
+    if (fits && tfy__program_name_fits(deploy->name)) return EXIT_DONE;
+    return tfy__fail(EXIT_USAGE, "%s, so '%.*s' cannot be one%s", TFY_PROGRAM_NAME_RULE, len, name, hint);
 }
 
-static int deploy(TfyCluster *cluster, const char *name, const TfyProgram *program)
+/* --name, else that before the @, else that of the file without what follows its first dot. */
+static int read_name(const TfyArgs *args, Deploy *deploy)
 {
-    const uint8_t *hash = (const uint8_t *)program->hash;
+    const char *given = args->option[OPT_PROGRAM_NAME], *word = args->words[0], *slash = strrchr(word, '/');
+    const char *base = slash ? slash + 1 : word, *at = tfy__is_source(word) ? NULL : strchr(word, '@');
+    if (at) deploy->version = at + 1;
+    if (given) return take_name(deploy, given, (int)strlen(given), "");
+    if (at) return take_name(deploy, word, (int)(at - word), "");
+    return take_name(deploy, base, (int)strcspn(base, "."), "; --name gives it another");
+}
+
+static int read_share(const TfyArgs *args, Deploy *deploy)
+{
+    uint64_t percent = 100;
+    if (!tfy__args_limit(args, OPT_SHARE, 100, false, &percent)) return EXIT_USAGE;
+    deploy->percent = (int)percent;
+    return EXIT_DONE;
+}
+
+/* ---- the program ---- */
+
+static int keep(Deploy *deploy, const TfyProgram *program)
+{
     TfyStoreProgram row = {.tfyc = program->tfyc, .source = program->source, .layout = program->layout};
-    memcpy(row.hash, hash, sizeof row.hash);
-    const int64_t id = cluster->ops->keep_program(cluster, &row);
-    const int64_t changed = id < 0 ? id : cluster->ops->deploy(cluster, name, id);
-    if (changed < 0) return tfy__cluster_failed(cluster, changed);
-    printf("%s: version %02x%02x%02x%02x%02x%02x is active%s\n", name, hash[0], hash[1], hash[2], hash[3], hash[4],
-           hash[5], changed ? "" : ", as before");
+    memcpy(row.hash, program->hash, sizeof row.hash);
+    memcpy(deploy->hash, program->hash, sizeof deploy->hash);
+    deploy->program = deploy->cluster->ops->keep_program(deploy->cluster, &row);
+    return deploy->program < 0 ? tfy__cluster_failed(deploy->cluster, deploy->program) : EXIT_DONE;
+}
+
+static int keep_file(Deploy *deploy, const char *path)
+{
+    TfyShared *shared = NULL;
+    int status = tfy__program_of_file(path, &shared);
+    if (status == EXIT_DONE) status = keep(deploy, tfy_shared_program(shared));
+    tfy_shared_close(shared);
+    return status;
+}
+
+static int note_program(void *state, const TfyStoreProgram *row)
+{
+    Deploy *deploy = state;
+    deploy->program = row->id;
+    memcpy(deploy->hash, row->hash, sizeof deploy->hash);
+    return 0;
+}
+
+static int find_version(Deploy *deploy)
+{
+    const char *version = deploy->version;
+    const size_t len = strlen(version);
+    if (len < HASH_SHOWN || len > HASH_DIGITS_MOST || strspn(version, "0123456789abcdef") != len)
+        return tfy__fail(EXIT_USAGE,
+                         "a version is the beginning of a program's hash, from six digits on, not '%.60s'; 'tfy "
+                         "cluster' shows them",
+                         version);
+    const int code = deploy->cluster->ops->find_program(deploy->cluster, version, note_program, deploy);
+    if (code == TFY_E_ABSENT) return tfy__fail(EXIT_MISSING, "the database has no program of version %s", version);
+    if (code == TFY_E_INVALID) return tfy__fail(EXIT_USAGE, "several versions start with %s; give more of it", version);
+    return code ? tfy__cluster_failed(deploy->cluster, code) : EXIT_DONE;
+}
+
+/* ---- the deployment ---- */
+
+static int activate(const Deploy *deploy)
+{
+    const TfyClusterOps *ops = deploy->cluster->ops;
+    const int changed = deploy->percent == 100
+                            ? ops->deploy(deploy->cluster, deploy->name, deploy->program)
+                            : ops->deploy_share(deploy->cluster, deploy->name, deploy->program, deploy->percent);
+    if (changed < 0) return tfy__cluster_failed(deploy->cluster, changed);
+    printf("%s: version ", deploy->name);
+    for (int i = 0; i < HASH_SHOWN; i++) printf("%02x", deploy->hash[i]);
+    if (deploy->percent < 100)
+        printf(" is active for %d of 100 new runs\n", deploy->percent);
+    else
+        printf(" is active%s\n", changed ? "" : ", as before");
     return tfy__flush_stdout(EXIT_DONE);
 }
 
 int tfy__cluster_deploy(const TfyArgs *args)
 {
-    char name[NAME_BYTES];
-    TfyShared *shared = NULL;
-    TfyCluster *cluster = NULL;
+    Deploy deploy = {.cluster = NULL};
     if (args->option[OPT_MOVE])
         return tfy__fail(EXIT_USAGE,
                          "--move is of a server; on PostgreSQL, runs keep the version that they began with");
-    int status = name_of(args, name);
-    if (status == EXIT_DONE) status = tfy__db_cluster(args, &cluster);
-    if (status == EXIT_DONE) status = tfy__program_of_file(args->words[0], &shared);
-    if (status == EXIT_DONE) status = deploy(cluster, name, tfy_shared_program(shared));
-    tfy_shared_close(shared);
-    if (cluster) cluster->ops->close(cluster);
+    int status = read_name(args, &deploy);
+    if (status == EXIT_DONE) status = read_share(args, &deploy);
+    if (status == EXIT_DONE) status = tfy__db_cluster(args, &deploy.cluster);
+    if (status == EXIT_DONE) status = deploy.version ? find_version(&deploy) : keep_file(&deploy, args->words[0]);
+    if (status == EXIT_DONE) status = activate(&deploy);
+    if (deploy.cluster) deploy.cluster->ops->close(deploy.cluster);
     return status;
 }

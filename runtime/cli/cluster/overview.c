@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "cli/cluster/cluster.h"
+#include "cli/cluster/doctor.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
+#include "tfy.h"
 #include "value/json.h"
 #include "wal/store/pg_overview.h"
 
@@ -83,9 +85,10 @@ static void print_programs(const json_t *programs)
     size_t i;
     const json_t *one;
     if (!json_array_size(programs)) return;
-    printf("\n%-16s  %-12s  %7s\n", "DEPLOYED", "VERSION", "WORKERS");
-    json_array_foreach(programs, i, one) printf("%-16s  %-12.*s  %7lld\n", text_or(one, "program"), version_width(one),
-                                                text_or(one, "version"), tfy__json_number(one, "workers"));
+    printf("\n%-16s  %-12s  %7s  %7s\n", "DEPLOYED", "VERSION", "SHARE", "WORKERS");
+    json_array_foreach(programs, i, one)
+        printf("%-16s  %-12.*s  %6.4g%%  %7lld\n", text_or(one, "program"), version_width(one), text_or(one, "version"),
+               json_number_value(json_object_get(one, "percent")), tfy__json_number(one, "workers"));
 }
 
 /* ---- what nobody does ---- */
@@ -96,9 +99,9 @@ static long long unfinished(const json_t *queue)
            tfy__json_number(queue, "held");
 }
 
-/* Runs that no worker would take. */
-static void warn(const json_t *queues)
+void tfy__cluster_uncovered(const json_t *queues, TfyAdvise *advise, void *state)
 {
+    char text[TFY_ERROR_TEXT];
     size_t i;
     const json_t *one;
     json_array_foreach(queues, i, one)
@@ -107,12 +110,19 @@ static void warn(const json_t *queues)
         const char *pool = tfy__json_text(one, "pool"), *program = text_or(one, "program");
         if (!runs || tfy__json_number(one, "workers")) continue;
         if (!tfy__json_number(one, "pool_workers"))
-            tfy__say("no worker serves pool '%s', which has %lld run%s of %s", pool, runs, runs == 1 ? "" : "s",
-                     program);
+            snprintf(text, sizeof text, "no worker serves pool '%s', which has %lld run%s of %s", pool, runs,
+                     runs == 1 ? "" : "s", program);
         else
-            tfy__say("no worker of pool '%s' has version %.*s of %s, which has %lld run%s", pool, HASH_SHOWN,
-                     tfy__json_text(one, "version"), program, runs, runs == 1 ? "" : "s");
+            snprintf(text, sizeof text, "no worker of pool '%s' has version %.*s of %s, which has %lld run%s", pool,
+                     HASH_SHOWN, tfy__json_text(one, "version"), program, runs, runs == 1 ? "" : "s");
+        advise(state, text);
     }
+}
+
+static void say(void *state, const char *text)
+{
+    (void)state;
+    tfy__say("%s", text);
 }
 
 /* ---- the command ---- */
@@ -133,7 +143,7 @@ static int print(const TfyArgs *args, const TfyPgOverview *overview)
         print_queues(queues);
         print_programs(programs);
         status = tfy__flush_stdout(status);
-        warn(queues);
+        tfy__cluster_uncovered(queues, say, NULL);
     }
     json_decref(workers);
     json_decref(queues);

@@ -74,12 +74,13 @@
         "execute runs of programs that are started in a database of PostgreSQL, until a signal ends it",               \
         OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(LLM) | OPT(MODELS) | OPT(SECRETS) | OPT(SECRETS_FROM) | OPT(LOG_LEVEL) | \
             OPT(LOG_FORMAT),                                                                                           \
-        1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL), .shared = true)                                          \
+        1, -1, .more = MORE(WORKER_NAME) | MORE(WORKER_POOL) | MORE(THREADS), .shared = true)                                          \
     ROW(start, "start", "PROGRAM[.WORKFLOW] [--PARAM VALUE ...]", "start a run on a server or on PostgreSQL",          \
         OPT(DB) | OPT(SERVER) | OPT(RUN_ID) | OPT(LABEL) | OPT(START_WAIT), 1, 1, .takes_params = true,                \
         .more = MORE(POOL) | MORE(MANY) | MORE(PRIORITY) | MORE(START_AFTER), .shared = true)                          \
-    ROW(deploy, "deploy", "FILE.tfy", "let new runs on a server or on PostgreSQL have this version of a program",      \
-        OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1, .shared = true)                                   \
+    ROW(deploy, "deploy", "FILE.tfy|NAME@VERSION",                                                                     \
+        "let new runs on a server or on PostgreSQL have this version of a program",                                    \
+        OPT(DB) | OPT(SERVER) | OPT(PROGRAM_NAME) | OPT(MOVE), 1, 1, .more = MORE(SHARE), .shared = true)              \
     ROW(drain, "drain", "", "end a server once the tools under way have finished", OPT(DB) | OPT(SERVER), 0, 0)        \
     ROW(token, "token", "create|list|revoke|login [NAME]",                                                             \
         "say who may come to a server, and with which roles; login prints an address for a browser",                   \
@@ -135,31 +136,39 @@
         .shared = true)                                                                                                \
     ROW(release, "release", "RUN ...", "let workers take a run again that is held", OPT(DB), 1, -1, .shared = true)    \
     ROW(fork, "fork", "RUN --at STEP", "start a new run with what another run had done up to a step",                  \
-        TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1)                                     \
+        TFY__REQUESTING | OPT(TASK) | OPT(AT) | OPT(SET_RESULT) | OPT(JSON), 1, 1, .shared = true)                     \
     ROW(compat, "compat", "OLD NEW [FILE.c ...]",                                                                      \
         "check whether runs of one program can continue with another; each is FILE.tfy, RUN, or a hash",               \
-        OPT(DB) | OPT(DIR) | OPT(JSON), 2, -1)                                                                         \
+        OPT(DB) | OPT(DIR) | OPT(JSON), 2, -1, .shared = true)                                                         \
+    ROW(move, "move", "RUN|OLD NEW [FILE.c ...]",                                                                      \
+        "let a run of PostgreSQL continue with another program, or with --all those of a program",                     \
+        OPT(DB) | OPT(DIR) | OPT(ALL), 2, -1, .shared = true)                                                          \
     ROW(wal_export, "wal export", "RUN", "write a run's records as JSON lines, one file per task", OPT(DB) | OPT(OUT), \
         1, 1, .shared = true)                                                                                          \
     ROW(wal_import, "wal import", "FILE.run ...", "import runs that 'wal export' wrote", OPT(DB) | OPT(JSON), 1, -1,   \
         .shared = true)                                                                                                \
     ROW(db_create, "db create", "postgresql://...", "make the tables of Tiffany in a database of PostgreSQL", 0, 1, 1, \
-        .more = MORE(LEASE) | MORE(ALLOW_LOSSY))                                                                       \
+        .more = MORE(LEASE) | MORE(ALLOW_LOSSY) | MORE(ROLE_PREFIX))                                                                       \
     ROW(db_check, "db check", "[postgresql://...]",                                                                    \
         "say whether a database of PostgreSQL can be used, and how it is set up; it is $TFY_DB unless it is named",    \
         OPT(JSON), 0, 1)                                                                                               \
+    ROW(db_upgrade, "db upgrade", "postgresql://...", "give a database of PostgreSQL the tables and roles of this version", \
+        0, 1, 1, .more = MORE(ROLE_PREFIX))                                                                            \
+    ROW(db_adopt, "db adopt", "postgresql://...",                                                                      \
+        "use a database of PostgreSQL that was restored from a backup; only its owner may", OPT(JSON), 1, 1)           \
     ROW(backup, "backup", "FILE", "copy a database while it is in use, and check the copy", OPT(DB) | OPT(JSON), 1, 1) \
     ROW(adopt, "adopt", "", "make a copy a database of its own; steps under way in it are then in doubt",              \
         OPT(DB) | OPT(FORCE) | OPT(JSON), 0, 0)                                                                        \
     ROW(doctor, "doctor", "", "explain why each unfinished run waits, what to type, and the state of the files",       \
-        OPT(DB) | OPT(CELL_WALLS) | OPT(JSON), 0, 0)                                                                   \
+        OPT(DB) | OPT(CELL_WALLS) | OPT(JSON), 0, 0, .shared = true)                                                   \
     ROW(gc, "gc", "[FILE.c ...]",                                                                                      \
         "remove runs that have ended, by age, number or size, and the beginnings of long ones",                        \
         OPT(DB) | OPT(OLDER_THAN) | OPT(KEEP) | OPT(MAX_SIZE) | OPT(ARCHIVE) | OPT(COMPACT) | OPT(DRY_RUN) |           \
             OPT(JSON),                                                                                                 \
         0, -1, .shared = true)                                                                                         \
     ROW(salvage, "salvage", "FROM TO", "copy what can be read of a damaged database into a new one", OPT(JSON), 2, 2)  \
-    ROW(verify, "verify", "", "check a whole database: pages, records, marks, rows", OPT(DB) | OPT(JSON), 0, 0)
+    ROW(verify, "verify", "", "check a whole database: pages, records, marks, rows", OPT(DB) | OPT(JSON), 0, 0,         \
+        .shared = true)
 
 /* The commands of tfy, for TfyCommand.run: tfy__cmd_ps and its like. */
 #define TFY_COMMAND_PROTOTYPE(function, ...) int tfy__cmd_##function(const TfyArgs *args);

@@ -171,8 +171,9 @@ int tfy__fail(int status, const char *format, ...)
 
 void tfy__user_name(uint32_t uid, char *out, size_t size)
 {
-    const struct passwd *user = getpwuid(uid);
-    if (user)
+    char room[ROOM];
+    struct passwd entry, *user = NULL;
+    if (getpwuid_r(uid, &entry, room, sizeof room, &user) == 0 && user)
         snprintf(out, size, "%s", user->pw_name);
     else
         snprintf(out, size, "uid %u", (unsigned)uid);

@@ -186,9 +186,12 @@
     O(MANY, "many", "FILE", "start a run for each line, which has its parameters as a JSON object; - reads standard input") \
     O(START_AFTER, "after", "RUN", "begin when this run has ended; may be given several times")                          \
     O(PRIORITY, "priority", "N", "go before 64 times N runs that were started before (else 0; below 0: behind them)")  \
+    O(SHARE, "share", "PERCENT", "how many of 100 new runs get this version (else all)")                                 \
     O(PAUSE_POOL, "pool", "NAME", "only the queues of this pool (else of all pools)")                                    \
     O(WORKER_NAME, "name", "NAME", "what the worker is called in records and lists (else the machine's name)")         \
     O(WORKER_POOL, "pool", "NAME", "executes only runs that were started for this pool (else default)")                \
+    O(ROLE_PREFIX, "roles", "NAME", "what the names of the database's roles begin with (else tfy, or as they are)")    \
+    O(THREADS, "threads", "N", "execute runs in N threads of each program's process, from 1 to 64 (else 1)")           \
     O(LEASE, "lease", "TIME", "how long tools may work without news from the database, from 3s to 5m (else 30s)")      \
     O(ALLOW_LOSSY, "allow-lossy", NULL,                                                                                \
       "let standbys follow without being waited for: a failover then loses steps, and `once` steps may happen twice")

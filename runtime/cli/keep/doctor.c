@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cluster/doctor.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/keep/doctor_sandbox.h"
@@ -21,9 +22,13 @@
 #define WAL_LARGE (INT64_C(96) << 20)
 #define DISK_LOW  (INT64_C(256) << 20)
 
+/* Of the runs of PostgreSQL, so many of the oldest are shown. */
+#define SHARED_MOST 100
+
 typedef struct Doctor {
     const char *db;
-    TfyHealth health;
+    TfyHealth health; /* of a file */
+    bool shared;
     json_t *report;
     json_t *advice; /* problems, and what to do about them; owned by the report */
 } Doctor;
@@ -39,6 +44,11 @@ static void advise(Doctor *doctor, const char *format, ...)
     va_end(arguments);
     if (!text.failed) json_array_append_new(doctor->advice, json_string(text.data));
     tfy__buffer_free(&text);
+}
+
+static void take_advice(void *state, const char *text)
+{
+    advise(state, "%s", text);
 }
 
 static void size_text(int64_t bytes, char text[32])
@@ -106,6 +116,7 @@ static int report_run(Doctor *doctor, TfyLog *log, int64_t id, json_t *runs)
     TfyHistory *history;
     snprintf(text, sizeof text, "%" PRId64, id);
     const int code = tfy__history_read(log, text, &history, error);
+    if (code == TFY_E_ABSENT && doctor->shared) return 0; /* it has been removed */
     if (code) {
         advise(doctor, "run %s: %s; 'tfy verify' says what is damaged", text, error);
         return code;
@@ -117,17 +128,17 @@ static int report_run(Doctor *doctor, TfyLog *log, int64_t id, json_t *runs)
 
 static int report_runs(Doctor *doctor, TfyLog *log)
 {
-    TfyLogRun *rows; /* includes parked runs */
-    char **names;
-    uint32_t count;
-    int worst = tfy__log_runs(log, &rows, &names, &count);
+    TfyLogRun *rows = NULL; /* includes parked runs */
+    uint32_t count, shown = 0;
+    int worst = tfy__log_runs(log, &rows, NULL, &count);
     json_t *runs = json_array();
     for (uint32_t i = count; i > 0; i--) { /* oldest first */
-        if (!worst && rows[i - 1].state < TFY_TASK_COMPLETED) worst = report_run(doctor, log, rows[i - 1].id, runs);
-        free(names[i - 1]);
+        if (rows[i - 1].state >= TFY_TASK_COMPLETED || (worst && !doctor->shared)) continue;
+        if (doctor->shared && ++shown > SHARED_MOST) break;
+        const int code = report_run(doctor, log, rows[i - 1].id, runs);
+        if (code) worst = code;
     }
     json_object_set_new(doctor->report, "unfinished", runs);
-    free(names);
     free(rows);
     return worst;
 }
@@ -175,20 +186,30 @@ static void print_text(const Doctor *doctor)
 {
     const json_t *item, *runs = json_object_get(doctor->report, "unfinished");
     size_t i;
-    print_files(doctor);
-    if (!json_array_size(runs)) printf("runs       none unfinished\n");
+    if (doctor->shared)
+        tfy__cluster_print(doctor->report);
+    else
+        print_files(doctor);
+    if (!json_array_size(runs) && !doctor->shared) printf("runs       none unfinished\n");
     json_array_foreach(runs, i, item) print_run(item);
+    if (doctor->shared && json_array_size(runs) == SHARED_MOST)
+        printf("...        of the others, 'tfy inspect RUN' says what they wait for\n");
     json_array_foreach(doctor->advice, i, item) printf("advice     %s\n", json_string_value(item));
 }
 
 static int examine(const TfyArgs *args)
 {
-    Doctor doctor = {.db = tfy__db_path(args), .report = json_object(), .advice = json_array()};
+    Doctor doctor = {
+        .db = tfy__db_path(args), .shared = tfy__db_is_shared(args), .report = json_object(), .advice = json_array()};
     TfyLog *log = NULL;
     json_object_set_new(doctor.report, "db", json_string(doctor.db));
-    int code = tfy__health(doctor.db, &doctor.health); /* before the connection opens */
-    if (!code) report_files(&doctor);
-    int status = tfy__db_open(args, &log);
+    int code = 0, status = EXIT_DONE;
+    if (doctor.shared) {
+        status = tfy__cluster_examine(doctor.db, doctor.report, take_advice, &doctor);
+    } else if (!(code = tfy__health(doctor.db, &doctor.health))) { /* before the connection opens */
+        report_files(&doctor);
+    }
+    if (status == EXIT_DONE) status = tfy__db_open(args, &log);
     if (status == EXIT_DONE) {
         code = report_runs(&doctor, log);
         tfy__log_close(log, false);
@@ -198,7 +219,7 @@ static int examine(const TfyArgs *args)
         else
             print_text(&doctor);
         status = tfy__exit_status(code);
-    } else if (!code && status == EXIT_DATA) {
+    } else if (!code && status == EXIT_DATA && !doctor.shared) {
         tfy__say("'tfy verify' says what is damaged; 'tfy salvage %s NEW.db' copies what can be read", doctor.db);
     }
     json_decref(doctor.advice);

@@ -56,7 +56,7 @@ static int open_place(const TfyArgs *args, Place *place, char *error)
 {
     *place = (Place){.shared = tfy__db_is_shared(args)};
     if (!place->shared) return open_file(args, place, error);
-    const int code = tfy__carry_open(tfy__db_path(args), &place->carry, error);
+    const int code = tfy__carry_open(tfy__db_path(args), "tfy wal import", &place->carry, error);
     place->log = place->carry.log;
     return code;
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "cli/cluster/verify.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/frame/progress.h"
@@ -59,5 +60,5 @@ static int verify(const TfyArgs *args)
 
 int tfy__cmd_verify(const TfyArgs *args)
 {
-    return verify(args);
+    return tfy__db_is_shared(args) ? tfy__cluster_verify(args) : verify(args);
 }

@@ -1,8 +1,10 @@
-/* compat.c: tfy compat: whether the runs of one program can continue with another. Compares the two point by point,
- * counts the tasks at each point, and gives for each unfinished run the verdict that `resume --with` would give: what
- * the layouts refuse is refused (tfy__move_fits), and the new program itself is asked about the rest. It replays these
- * runs, and writes nothing. */
+/* compat.c: tfy compat and tfy move: whether the runs of one program can continue with another, and that they do. Compares the
+ * two point by point, counts the tasks at each point, and gives for each unfinished run the verdict that `resume --with` would
+ * give: what the layouts refuse is refused (tfy__move_fits), and the new program itself is asked about the rest. It replays
+ * these runs, and writes nothing. */
 #include "base/grow.h"
+#include "cli/cluster/copy.h"
+#include "cli/cluster/move.h"
 #include "cli/frame/commands.h"
 #include "cli/frame/report.h"
 #include "cli/make/compile.h"
@@ -29,6 +31,7 @@ typedef struct Side {
 /* An unfinished run of the old program. */
 typedef struct Live {
     char uuid[37];
+    int64_t lsn;   /* of a run of PostgreSQL: its newest record */
     char *refused; /* why it cannot continue with the new program, owned; NULL: it can */
     bool decided;
     uint32_t *points; /* where each task is that has not ended, owned */
@@ -107,6 +110,7 @@ static int add_run(Question *question, const TfyHistory *history, char *error)
     Live *live = &question->runs[question->count++];
     *live = (Live){0};
     tfy__uuid_text(history->run.uuid, live->uuid);
+    live->lsn = history->run.lsn;
     int code = note_points(live, history);
     if (!code) code = tfy__move_fits(history, question->new.layout, reason);
     if (code == TFY_E_DIVERGED) {
@@ -164,13 +168,26 @@ static int compile_new(const Question *question, char **program)
     return tfy__compile(&file, program);
 }
 
+/* The program opens files alone: runs of PostgreSQL are copied into one. *path: malloc'ed. */
+static int file_of(const Question *question, Live *const *batch, int count, char **path)
+{
+    const char *runs[RUNS_PER_TRIAL];
+    for (int i = 0; i < count; i++) runs[i] = batch[i]->uuid;
+    if (tfy__db_is_shared(question->args)) return tfy__runs_copy(question->args, runs, (uint32_t)count, path);
+    *path = strdup(tfy__db_path(question->args));
+    return *path ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
+}
+
 /* Replaces the process by the program, which says what `resume --with` would say; its stdout is `out`. */
 static int exec_trial(const Question *question, const char *program, Live *const *batch, int count, int out)
 {
+    char *path;
+    const int status = file_of(question, batch, count, &path);
+    if (status != EXIT_DONE) return status;
     char *words[RUNS_PER_TRIAL + 3];
     for (int i = 0; i < count; i++) words[i] = batch[i]->uuid;
     if (dup2(out, STDOUT_FILENO) < 0 || asprintf(&words[count], "--with=%s", question->new.word) < 0 ||
-        asprintf(&words[count + 1], "--db=%s", tfy__db_path(question->args)) < 0)
+        asprintf(&words[count + 1], "--db=%s", path) < 0)
         return tfy__fail(EXIT_BUG, "memory ran out");
     words[count + 2] = (char[]){"--dry-run"};
     return tfy__exec_program(program, "resume", words, count + 3);
@@ -363,19 +380,71 @@ static void free_question(Question *question)
     free(question->new.source);
 }
 
-int tfy__cmd_compat(const TfyArgs *args)
+static int examine(Question *question)
 {
-    Question question = {.args = args, .old.word = args->words[0], .new.word = args->words[1]};
+    const TfyArgs *args = question->args;
     for (int i = 2; i < args->word_count; i++)
         if (!tfy__ends_with(args->words[i], ".c"))
-            return tfy__fail(EXIT_USAGE, "compat takes two programs, not '%s' too", args->words[i]);
-    const bool stored = !tfy__is_source(args->words[0]) || !tfy__is_source(args->words[1]) || args->option[OPT_DB];
-    int status = stored ? tfy__db_open(args, &question.log) : EXIT_DONE;
-    if (status == EXIT_DONE) status = read_programs(&question);
-    if (status == EXIT_DONE) status = find_runs(&question);
-    if (status == EXIT_DONE) status = try_runs(&question);
-    if (status == EXIT_DONE) status = count_tasks(&question);
+            return tfy__fail(EXIT_USAGE, "%s takes two programs, not '%s' too", args->command->name, args->words[i]);
+    const bool stored = !tfy__is_source(args->words[0]) || !tfy__is_source(args->words[1]) || tfy__db_is_shared(args) ||
+                        args->option[OPT_DB];
+    question->old.word = args->words[0];
+    question->new.word = args->words[1];
+    int status = stored ? tfy__db_open(args, &question->log) : EXIT_DONE;
+    if (status == EXIT_DONE) status = read_programs(question);
+    if (status == EXIT_DONE) status = find_runs(question);
+    if (status == EXIT_DONE) status = try_runs(question);
+    return status == EXIT_DONE ? count_tasks(question) : status;
+}
+
+int tfy__cmd_compat(const TfyArgs *args)
+{
+    Question question = {.args = args};
+    int status = examine(&question);
     if (status == EXIT_DONE) status = answer(&question);
+    free_question(&question);
+    return status;
+}
+
+/* ---- moving ---- */
+
+/* A run that was named moves alone. */
+static bool is_meant(const Question *question, const Live *live)
+{
+    return question->args->option[OPT_ALL] || strcmp(live->uuid, question->named) == 0;
+}
+
+static int move_all(const Question *question)
+{
+    uint32_t count = 0, moved = 0, meant = 0;
+    TfyMovable *runs = calloc((size_t)question->count + 1, sizeof *runs);
+    if (!runs) return tfy__fail(EXIT_BUG, "memory ran out");
+    for (uint32_t i = 0; i < question->count; i++) {
+        const Live *live = &question->runs[i];
+        if (!is_meant(question, live)) continue;
+        meant++;
+        if (live->refused)
+            printf("run %s: not moved: %s\n", live->uuid, live->refused);
+        else
+            runs[count++] = (TfyMovable){live->uuid, live->lsn};
+    }
+    int status = count ? tfy__cluster_move(question->args, question->new.word, runs, count, &moved) : EXIT_DONE;
+    free(runs);
+    if (status == EXIT_DONE) tfy__say("%u of %u unfinished runs were moved", moved, meant);
+    return tfy__flush_stdout(status == EXIT_DONE && moved < meant ? EXIT_RUN_FAILED : status);
+}
+
+int tfy__cmd_move(const TfyArgs *args)
+{
+    Question question = {.args = args};
+    if (!tfy__db_is_shared(args))
+        return tfy__fail(EXIT_USAGE, "a run of a file is moved by: %s resume RUN --with FILE.tfy",
+                         tfy__tfy_command(tfy__db_path(args)));
+    int status = examine(&question);
+    if (status == EXIT_DONE && !question.named[0] && !args->option[OPT_ALL])
+        status =
+            tfy__fail(EXIT_USAGE, "'%s' is not an unfinished run; --all moves all runs of a program", args->words[0]);
+    if (status == EXIT_DONE) status = move_all(&question);
     free_question(&question);
     return status;
 }

@@ -173,7 +173,7 @@ static int become(const TfyArgs *args, const char *program, const char *command,
     TfyArgs own = *args;
     char *path = NULL;
     if (!tfy__db_is_shared(args)) return exec_with(args, program, command, run);
-    int status = tfy__run_copy(args, run, &path);
+    int status = tfy__runs_copy(args, &run, 1, &path);
     own.db = path;
     if (status == EXIT_DONE) status = exec_with(&own, program, command, run);
     free(path);

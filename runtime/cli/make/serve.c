@@ -72,7 +72,7 @@ static void add_options(const TfyArgs *args, char **words, int *count)
                                        OPT_STATE,        OPT_OF_WORKFLOW, OPT_LIMIT,      OPT_MCP_HOLD,
                                        OPT_MCP_APPROVE,  OPT_LLM,         OPT_MODELS,     OPT_SECRETS,
                                        OPT_SECRETS_FROM, OPT_LOG_LEVEL,   OPT_LOG_FORMAT, OPT_WORKER_NAME,
-                                       OPT_WORKER_POOL},
+                                       OPT_WORKER_POOL,  OPT_THREADS},
                            flags[] = {OPT_NO_TCP, OPT_CHECK_ONLY, OPT_PRINT_CONFIG, OPT_OPEN,    OPT_JSON,
                                       OPT_MOVE,   OPT_START_WAIT, OPT_CONTENT,      OPT_DETAILS, OPT_MCP};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -245,6 +245,9 @@ int tfy__cmd_deploy(const TfyArgs *args)
     TfyArgs own = *args;
     const char *files[FILES_MOST];
     if (is_for_cluster(args)) return tfy__cluster_deploy(args);
+    if (args->option[OPT_SHARE])
+        return tfy__fail(EXIT_USAGE,
+                         "--share is of a database of PostgreSQL; on a server all new runs get the version");
     int status = tfy__list_files(args->words[0], &list);
     if (status != EXIT_DONE) return status;
     own.words = files;

@@ -262,10 +262,11 @@ static int make_plan(Plan *plan, const json_t *request)
     return plan->value ? set_value(plan) : 0;
 }
 
-int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37], char *error_text)
+int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, const TfyForkPlace *place,
+                      char run[37], char *error_text)
 {
     Plan plan = {.history = history,
-                 .fork = {.from = history, .replaced = UINT32_MAX, .resolved = UINT32_MAX},
+                 .fork = {.from = history, .replaced = UINT32_MAX, .resolved = UINT32_MAX, .place = place},
                  .value = json_object_get(request, "value"),
                  .error_text = error_text};
     TfyLogRun made;

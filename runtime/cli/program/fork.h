@@ -6,11 +6,12 @@
 #include <jansson.h>
 
 #include "base/seldom.h"
-#include "wal/history/history.h"
+#include "wal/history/fork.h"
 
-/* request: {"do":"fork","run":R,"task":P?,"step":N,"value":V?} (owner.h), and of a server "by" and "via", which are recorded. Appends the fork and waits until it is
- * durable; run gets its uuid. Returns 0, or TFY_E_… with a sentence. */
-int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, char run[37],
-                      char *error_text) TFY_SELDOM;
+/* request: {"do":"fork","run":R,"task":P?,"step":N,"value":V?} (owner.h), and of a server "by" and "via", which are
+ * recorded. place: in a shared database (history/fork.h); else NULL. Appends the fork and waits until it is durable; run
+ * gets its uuid, also if it is appended and the wait failed. Returns 0, or TFY_E_… with a sentence. */
+int tfy__fork_request(TfyLog *log, const TfyHistory *history, const json_t *request, const TfyForkPlace *place,
+                      char run[37], char *error_text) TFY_SELDOM;
 
 #endif

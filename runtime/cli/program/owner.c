@@ -123,7 +123,7 @@ static int obey_fork(TfyLoop *loop, const json_t *request, const char *run, char
     TfyLog *log = tfy__loop_log(loop);
     int code = tfy__log_sync(log); /* a fork may use every record that people can see */
     if (code == TFY_OK) code = tfy__history_read_stored(log, run, &history, error);
-    if (code == TFY_OK) code = tfy__fork_request(log, history, request, made, error);
+    if (code == TFY_OK) code = tfy__fork_request(log, history, request, NULL, made, error);
     tfy__history_free(history);
     return code;
 }

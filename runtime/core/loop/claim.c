@@ -28,6 +28,12 @@ static void renew(void *state, int64_t sent_ns)
     hub->ops->renewed(hub, sent_ns);
 }
 
+static bool may_send(void *state)
+{
+    TfyHub *hub = state;
+    return hub->ops->may_send(hub);
+}
+
 static void wake(void *arg)
 {
     const TfyLoop *loop = arg;
@@ -41,7 +47,9 @@ static int join(TfyLoop *loop, TfyLogOptions *options, char *error_text)
     hub->ops->wake_by(hub, wake, loop);
     options->session = hub->session;
     options->lease_ms = hub->lease_ms;
+    options->with = hub->with;
     options->renewed = renew;
+    options->may_send = may_send;
     options->renewed_state = hub;
     return hub->ops->join(hub, &options->store, error_text);
 }
@@ -173,6 +181,16 @@ static bool set_aside(TfyLoop *loop, const TfyClaim *is, int code, const char *w
     return true;
 }
 
+/* Whether another owner has ended it: then this session has ended, and hears of it with its next commit. */
+static bool has_ended(TfyLoop *loop, const char *which)
+{
+    TfyLogRun run;
+    char text[TFY_ERROR_TEXT];
+    const bool ended = tfy__history_find(loop->log, which, &run, text) == 0 && run.state >= TFY_TASK_COMPLETED;
+    if (ended) executed(loop);
+    return ended;
+}
+
 /* is: which run, and what its owner knows of it. claim: NULL: the run has stayed, and this session has had it before. */
 static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
 {
@@ -185,6 +203,7 @@ static bool take_up(TfyLoop *loop, const TfyClaim *is, const TfyClaim *claim)
     const int code = tfy__resume(loop, which, text);
     tfy__log_ahead(loop->log, NULL);
     loop->claim = NULL;
+    if (code == TFY_E_STATE && has_ended(loop, which)) return true;
     if (code < 0 && set_aside(loop, is, code, text)) return true;
     if (code < 0 && !loop->failure) tfy__loop_fail(loop, code, "a run of the database cannot be resumed: %.400s", text);
     if (code < 0) return false;
@@ -243,7 +262,7 @@ static uint32_t take(TfyLoop *loop)
     const uint32_t room = loop->runs_live < most ? most - loop->runs_live : 0;
     const int64_t program = program_row(loop);
     if (!program) return taken;
-    hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN);
+    hub->ops->want(hub, program, room < CLAIMS_PER_TURN ? room : CLAIMS_PER_TURN, loop->task_count - loop->free_count);
     for (; !loop->failure && hub->ops->claimed(hub, &claim); taken++) take_up(loop, &claim, &claim);
     return taken;
 }

@@ -114,9 +114,11 @@ const char *tfy__models_option(TfyLoop *loop)
 {
     return loop->options.models;
 }
-int64_t tfy__epoch(TfyLoop *loop)
+/* The opening of the database, which in a shared one is the session, and the loop's place in that. */
+int64_t tfy__handles(TfyLoop *loop)
 {
-    return tfy__log_epoch(loop->log);
+    const int64_t place = loop->options.hub ? loop->options.hub->place : 0;
+    return tfy__log_epoch(loop->log) << 40 | place << 34;
 }
 const char *tfy__run_uuid(TfyTask *task)
 {
@@ -603,6 +605,12 @@ int tfy_timeout_ms(TfyLoop *loop)
     return ns < 0 ? -1 : ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+/* A session's lease is renewed while each of its loops makes turns, or sleeps in its poller. */
+static void tell_turn_begins(const TfyLoop *loop, bool sleeps)
+{
+    atomic_store_explicit(&loop->options.hub->awake_ns, sleeps ? 0 : loop->now_ns, memory_order_relaxed);
+}
+
 static int poll_events(TfyLoop *loop, bool block)
 {
     TfyFdEvent events[EVENTS_PER_TURN];
@@ -610,9 +618,11 @@ static int poll_events(TfyLoop *loop, bool block)
     if (timeout_ns) tfy__wake_open(loop);
     /* requested before there was a descriptor to wake it */
     if (timeout_ns && ((loop->interrupted && !loop->draining) || tfy__posts_wait(loop))) timeout_ns = 0;
+    if (loop->options.hub) tell_turn_begins(loop, timeout_ns != 0);
     if (!timeout_ns && loop->watch_count == (loop->wake_fd >= 0 && !loop->muffled_count)) return 0;
     int count = loop->world.poller->wait(loop->poller, events, EVENTS_PER_TURN, timeout_ns);
     if (timeout_ns) tfy__loop_clock(loop);
+    if (timeout_ns && loop->options.hub) tell_turn_begins(loop, false);
     for (int i = 0; i < count && !tfy__loop_starved(loop); i++) tfy__watch_fire(loop, &events[i]);
     return count > 0 ? count : 0;
 }

@@ -173,12 +173,12 @@ struct TfyLoop {
     TfyBuffer payload;        /* of the record or key being written */
     TfyBuffer family_payload; /* the same, of a spawn or a task's end */
 
-    int failure;                       /* TFY_E_…: sticky; the loop does nothing more */
-    bool finished;                     /* tfy__finish was called */
-    volatile sig_atomic_t interrupted; /* calls of tfy_drain, at most 2; set by a signal handler */
-    volatile int64_t grace_ms;         /* … and the grace of its first call */
-    volatile int wake_fd;              /* an eventfd that ends the loop's sleep; -1: it has not slept yet */
-    bool draining;                     /* nothing new starts */
+    int failure;              /* TFY_E_…: sticky; the loop does nothing more */
+    bool finished;            /* tfy__finish was called */
+    _Atomic int interrupted;  /* calls of tfy_drain, at most 2; set by a signal handler, or another thread */
+    _Atomic int64_t grace_ms; /* … and the grace of its first call */
+    _Atomic int wake_fd;      /* an eventfd that ends the loop's sleep; -1: it has not slept yet */
+    bool draining;            /* nothing new starts */
     int64_t drain_until_ns;
     void (*on_drain)(void *state, const char *calls, int64_t grace_ms); /* NULL: no listener */
     void *drain_state;

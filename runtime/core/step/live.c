@@ -231,6 +231,14 @@ static void start_call(Step *step)
     tfy__step_start_work(step);
 }
 
+static void start_probe(Step *step)
+{
+    step->doubt = DOUBT_NONE;
+    if (!tfy__probe_start(step)) return;
+    step->doubt = DOUBT_PROBED;
+    start_call(step);
+}
+
 bool tfy__step_is_synced(const TfyLoop *loop)
 {
     return loop->sync.first && loop->sync.first->sync_ticket <= tfy__log_durable(loop->log);
@@ -249,6 +257,8 @@ void tfy__step_synced(TfyLoop *loop)
         if (loop->draining && !tfy__drain_lets_start(step)) continue;
         if (is_question(step->call.tool))
             tfy__person_ask(step);
+        else if (step->doubt == DOUBT_PROBES)
+            start_probe(step);
         else
             start_call(step);
     }
@@ -320,6 +330,12 @@ static bool puts_down(Step *step)
     return !performer || !performer->request || performer->request(step);
 }
 
+static void work_when_synced(Step *step)
+{
+    tfy__step_wait_sync(step);
+    if (tfy__log_durable(step->call.loop->log) >= step->sync_ticket) tfy__step_synced(step->call.loop);
+}
+
 /* STAGE_OUTCOME with nothing recorded: this process does the work. */
 void tfy__step_go_live(Step *step)
 {
@@ -343,23 +359,20 @@ void tfy__step_go_live(Step *step)
         tfy__step_advance(step);
     } else if (puts_down(step)) {
         step->call.begun = step->started == START_FOUND;
-        tfy__step_wait_sync(step);
-        if (tfy__log_durable(step->call.loop->log) >= step->sync_ticket) tfy__step_synced(step->call.loop);
+        work_when_synced(step);
     }
 }
 
 /* A once step was started, in an earlier process or in this one, and it is unknown whether it was done. Its probe
- * may know; else a person must decide. */
+ * may know, and starts as other work does; else a person must decide. */
 void tfy__step_doubt_live(Step *step)
 {
-    const TfyTool *probe = step->call.site->tool->probe;
-    CHECK(step->doubt != DOUBT_PROBED);
+    CHECK(step->doubt != DOUBT_PROBED && step->doubt != DOUBT_PROBES);
     if (step->doubt == DOUBT_RECORDED) {
         tfy__person_in_doubt(step);
-    } else if (probe) {
-        if (!tfy__probe_start(step)) return;
-        step->doubt = DOUBT_PROBED;
-        start_call(step);
+    } else if (step->call.site->tool->probe) {
+        step->doubt = DOUBT_PROBES;
+        work_when_synced(step);
     } else {
         tfy__step_doubt_stays(step);
     }

@@ -53,9 +53,8 @@ static inline uint8_t result_record(const TfyTool *tool)
 }
 
 typedef enum Stage {
-    STAGE_BEGIN, /* an attempt starts: TaskYield (timeout, sleep), StepStart */
-    /* started; the outcome comes from the history, or else the work must be started */
-    STAGE_OUTCOME,
+    STAGE_BEGIN,   /* an attempt starts: TaskYield (timeout, sleep), StepStart */
+    STAGE_OUTCOME, /* started; the outcome comes from the history, or else the work must be started */
     STAGE_SYNC,    /* waits until everything appended is durable */
     STAGE_RUN,     /* a performer, a timer, a person or another task will answer it */
     STAGE_SETTLE,  /* the attempt failed (task->error): try again or give up */
@@ -99,6 +98,7 @@ typedef enum DueKind {
 /* How the doubt about a once step is resolved. */
 typedef enum DoubtState {
     DOUBT_NONE,     /* it is not in doubt, or no probe and no person was asked yet */
+    DOUBT_PROBES,   /* its probe starts when the log is durable */
     DOUBT_PROBED,   /* the performer has its probe */
     DOUBT_RECORDED, /* InDoubt is in the log: a person decides */
 } DoubtState;

@@ -214,8 +214,11 @@ static bool make_payload(const Copying *copying, uint32_t index, Payload *payloa
 
 /* Programs refer to a task by the distance of its number from the root's, and recorded values contain it, so it
  * stays. */
-static int64_t take_tid(TfyLog *log, int64_t tid)
+static int64_t take_tid(const Copying *copying, int64_t distance)
 {
+    TfyLog *log = copying->log;
+    if (log->shared) return tfy__log_owned_tid(copying->run, distance + 1);
+    const int64_t tid = copying->run->root + distance;
     if (log->next_tid <= tid) log->next_tid = tid + 1;
     return tid;
 }
@@ -225,7 +228,7 @@ static bool bear(Copying *copying, uint32_t index, int64_t born)
     const TfyHistory *from = copying->fork->from;
     const TfyLogTask *original = &from->tasks[index];
     TfyLogTask *task = &copying->tasks[index];
-    *task = (TfyLogTask){.tid = take_tid(copying->log, copying->run->root + original->tid - from->run.root),
+    *task = (TfyLogTask){.tid = take_tid(copying, original->tid - from->run.root),
                          .run = copying->run,
                          .path = strdup(original->path),
                          .born = born,
@@ -327,16 +330,36 @@ static int settle_in_flight(Copying *copying)
     return code;
 }
 
+/* The number of its root; in a shared database those of all tasks are its own from now on. */
+static int64_t number_root(Copying *copying)
+{
+    const TfyHistory *from = copying->fork->from;
+    if (!copying->log->shared) return tfy__log_next_tid(copying->log, NULL);
+    int64_t last = from->run.root;
+    for (uint32_t i = 0; i < from->task_count; i++)
+        if (from->tasks[i].tid > last) last = from->tasks[i].tid;
+    tfy__log_own(copying->log, copying->run, (uint32_t)(last - from->run.root + 1));
+    return tfy__log_owned_tid(copying->run, 1);
+}
+
+/* Queues the run's row once more, with what its records have made of it. */
+static int finish_run(const Copying *copying)
+{
+    TfyLogRun *run = copying->run;
+    if (copying->log->shared) return tfy__log_hand_on(copying->log, run);
+    return run->moved_lsn || run->base_lsn || run->options_lsn ? tfy__log_change_run(copying->log, run) : 0;
+}
+
 static int write_run(Copying *copying)
 {
     const TfyHistory *from = copying->fork->from;
     TfyLogRun *run = copying->run;
-    run->root = tfy__log_next_tid(copying->log, NULL);
+    run->root = number_root(copying);
     int code = tfy__log_begin_run(copying->log, run);
     if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
     if (!code) code = copy_records(copying);
     if (!code) code = settle_in_flight(copying);
-    if (!code && (run->moved_lsn || run->base_lsn || run->options_lsn)) code = tfy__log_change_run(copying->log, run);
+    if (!code) code = finish_run(copying);
     for (uint32_t i = 0; i < from->task_count; i++) {
         if (copying->tasks[i].path) tfy__log_forget_task(copying->log, &copying->tasks[i]);
         free(copying->tasks[i].path);
@@ -354,6 +377,10 @@ int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *err
     memcpy(made->origin, from->run.uuid, sizeof made->origin);
     tfy__uuid_text(from->run.uuid, copying.from_uuid);
     if (!draw_identity(&copying)) return tfy__log_refuse(error_text, TFY_E_IO, "the system gives no random numbers");
+    if (fork->place) {
+        const int placed = fork->place->place(fork->place->state, made, error_text);
+        if (placed) return placed;
+    }
     copying.tasks = calloc(from->task_count, sizeof *copying.tasks);
     copying.gaps = calloc(from->task_count, sizeof *copying.gaps);
     if (!copying.tasks || !copying.gaps) {

@@ -27,6 +27,13 @@
 #include "wal/history/history.h"
 #include "wal/rows/payload.h"
 
+/* Gives the new run what it has in a shared database, its id and its queue (cluster.h), when its uuid and its program are known.
+ * 0, or a code with a message. */
+typedef struct TfyForkPlace {
+    int (*place)(void *state, TfyLogRun *made, char *error_text);
+    void *state;
+} TfyForkPlace;
+
 /* What to copy. */
 typedef struct TfyFork {
     const TfyHistory *from; /* as stored: tfy__history_read_stored */
@@ -39,15 +46,16 @@ typedef struct TfyFork {
     const char *resolution;
     const char *task; /* as requested for the fork */
     int64_t step;
-    const char *by;           /* who asked a server for it; NULL: not recorded */
-    const struct json_t *via; /* … and how */
+    const char *by;            /* who asked a server for it; NULL: not recorded */
+    const struct json_t *via;  /* … and how */
+    const TfyForkPlace *place; /* NULL: of a file */
 } TfyFork;
 
 /* Who started a run at a server, from the payload of its birth: of a fork, who asked for it, and not the starter of the run
  * that it copies. NULL: nobody is recorded. */
 const char *tfy__fork_starter(const TfyPayload *birth);
 
-/* Appends the new run. made gets its row. The caller syncs. 0, or TFY_E_… with a message; in that case nothing was
+/* Appends the new run, which leaves its session in the same commit in a shared database. made gets its row. The caller syncs. 0, or TFY_E_… with a message; in that case nothing was
  * appended, or the log has failed. */
 int tfy__fork_write(TfyLog *log, const TfyFork *fork, TfyLogRun *made, char *error_text) TFY_SELDOM;
 

@@ -226,21 +226,26 @@ static TfyTicket append_moved(TfyLog *log, TfyLogTask *root, const char *from, c
     return tfy__log_append_payload(log, root, TFY_R_MOVED, root->step, 0, &out);
 }
 
-int tfy__move_write(TfyLog *log, TfyHistory *history, const TfyMoveTarget *to)
+int tfy__move_append(TfyLog *log, TfyHistory *history, const uint8_t hash[16], int64_t program)
 {
-    char from_hash[33], to_hash[33];
+    char from[33], to[33];
     TfyLogTask *root = history->tasks;
     while (root->tid != history->run.root) root++;
-    const int64_t program = tfy__log_program(log, to->hash, to->tfyc, to->source, to->layout);
-    if (program < 0) return (int)program;
-    hash_text(history->program_hash, from_hash);
-    hash_text(to->hash, to_hash);
-    const TfyTicket ticket = append_moved(log, root, from_hash, to_hash);
+    hash_text(history->program_hash, from);
+    hash_text(hash, to);
+    const TfyTicket ticket = append_moved(log, root, from, to);
     if (ticket < 0) return (int)ticket;
     history->run.program = program;
     history->run.moved_lsn = root->head;
-    const int code = tfy__log_change_run(log, &history->run);
     tfy__log_forget_task(log, root);
+    return 0;
+}
+
+int tfy__move_write(TfyLog *log, TfyHistory *history, const TfyMoveTarget *to)
+{
+    const int64_t program = tfy__log_program(log, to->hash, to->tfyc, to->source, to->layout);
+    int code = program < 0 ? (int)program : tfy__move_append(log, history, to->hash, program);
+    if (!code) code = tfy__log_change_run(log, &history->run);
     return code ? code : tfy__log_sync(log);
 }
 

@@ -59,6 +59,10 @@ typedef struct TfyMoveTarget {
     const char *tfyc, *source, *layout;
 } TfyMoveTarget;
 
+/* Appends the move to a program that the log's database has, by its row id; the run's row is the caller's to queue. Its owner has
+ * checked that it can continue there. 0 or a negative code. */
+int tfy__move_append(TfyLog *log, TfyHistory *history, const uint8_t hash[16], int64_t program);
+
 /* Appends the move and changes the run's row, in one transaction; the caller must have checked that the run can
  * continue there. Waits until both are durable. The history is the run as it was read, and must not be used
  * afterwards. */

@@ -36,6 +36,7 @@ void tfy__batch_clear(TfyBatch *batch)
         batch->room = 0;
     }
     batch->next = NULL;
+    batch->log = NULL;
     batch->len = 0;
     batch->last = batch->tid = 0;
     batch->records = 0;

@@ -33,6 +33,7 @@ typedef enum TfyBatchKind {
 
 typedef struct TfyBatch {
     struct TfyBatch *next; /* in the writer's queue or in the list of empty batches */
+    struct TfyLog *log;    /* whose rows they are, in the queue; NULL: it was closed */
     char *bytes;           /* the block, owned */
     size_t len, room;
     int64_t last;     /* number of its newest record among all that the log has appended; 0: no record */

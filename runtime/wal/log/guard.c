@@ -219,7 +219,7 @@ int tfy__guard_synced(TfyLog *log, int64_t lsn)
 
 void tfy__guard_failed(TfyLog *log)
 {
-    if (log->lock_fd < 0 || atomic_load(&log->error) != TFY_E_IO) return;
+    if (log->lock_fd < 0 || atomic_load(&log->writer->error) != TFY_E_IO) return;
     log->witness.failed = true;
     /* If this fails, too, there is nobody to report it to; the process stops in any case. */
     if (write_witness(log) != 0) return;

@@ -27,17 +27,16 @@ static int64_t real_ms(void *state)
 
 /* ---- opening and closing ---- */
 
-static void init_threads(TfyLog *log)
+static void init_writer(TfyWriter *writer, TfyLog *first)
 {
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&log->mutex, NULL);
-    pthread_mutex_init(&log->store_mutex, NULL);
-    pthread_cond_init(&log->wake, &monotonic);
-    pthread_cond_init(&log->rest, &monotonic);
+    pthread_mutex_init(&writer->mutex, NULL);
+    pthread_cond_init(&writer->wake, &monotonic);
+    pthread_cond_init(&writer->rest, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    log->event_fd = log->lock_fd = log->files.directory = -1;
+    writer->first = first;
 }
 
 static void free_batches(TfyBatch *batch)
@@ -49,6 +48,33 @@ static void free_batches(TfyBatch *batch)
     }
 }
 
+static void free_writer(TfyWriter *writer)
+{
+    free_batches(writer->queue.first);
+    free_batches(writer->unsure.first);
+    free_batches(writer->empty);
+    pthread_cond_destroy(&writer->wake);
+    pthread_cond_destroy(&writer->rest);
+    pthread_mutex_destroy(&writer->mutex);
+}
+
+static void join_writer(TfyLog *log, TfyWriter *writer)
+{
+    log->writer = writer;
+    pthread_mutex_lock(&writer->mutex);
+    log->place = writer->places++;
+    LIST_APPEND(&writer->logs, log, next);
+    pthread_mutex_unlock(&writer->mutex);
+}
+
+static void init_threads(TfyLog *log, TfyLog *with)
+{
+    pthread_mutex_init(&log->store_mutex, NULL);
+    if (!with) init_writer(&log->own, log);
+    join_writer(log, with ? with->writer : &log->own);
+    log->event_fd = log->lock_fd = log->files.directory = -1;
+}
+
 static void free_log(TfyLog *log, bool clean)
 {
     if (log->store) log->store->ops->close(log->store, clean);
@@ -57,14 +83,9 @@ static void free_log(TfyLog *log, bool clean)
     tfy__files_forget(&log->files);
     tfy__lock_drop(log->lock_fd);
     if (log->event_fd >= 0) close(log->event_fd);
-    free_batches(log->queue.first);
-    free_batches(log->unsure.first);
-    free_batches(log->empty);
     tfy__batch_free(log->filling);
     tfy__heads_clear(&log->heads);
-    pthread_cond_destroy(&log->wake);
-    pthread_cond_destroy(&log->rest);
-    pthread_mutex_destroy(&log->mutex);
+    if (log->writer == &log->own) free_writer(log->writer);
     pthread_mutex_destroy(&log->store_mutex);
     tfy__saved_free(log->saved);
     free(log->stayed);
@@ -160,12 +181,15 @@ static int begin_writing(TfyLog *log, char *error_text)
 
 static void join_shared(TfyLog *log, const TfyLogOptions *options)
 {
-    CHECK(!options->path && (options->session > 0 || options->read_only));
+    const TfyLog *with = options->with;
+    CHECK(!options->path && (options->session > 0 || options->read_only || with));
+    CHECK(!with || with->shared);
     log->shared = true;
     log->store = options->store;
-    log->session = options->session;
-    log->lease_ms = options->lease_ms;
+    log->session = with ? with->session : options->session;
+    log->lease_ms = with ? with->lease_ms : options->lease_ms;
     log->renewed = options->renewed;
+    log->may_send = options->may_send;
     log->renewed_state = options->renewed_state;
 }
 
@@ -187,7 +211,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
         if (options->store) options->store->ops->close(options->store, false);
         return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a log");
     }
-    init_threads(log);
+    init_threads(log, options->with);
     if (options->store) join_shared(log, options);
     log->read_only = options->read_only;
     log->adopts = options->adopt;
@@ -209,6 +233,7 @@ int tfy__log_open(TfyLog **result, const TfyLogOptions *options, char *error_tex
     }
     if (!code && !log->read_only) code = begin_writing(log, error_text);
     if (code) {
+        if (options->with) tfy__writer_stop(log);
         free_log(log, false);
         return code;
     }
@@ -511,9 +536,9 @@ TfyTicket tfy__log_opened(TfyLog *log, const char *version, const char *how)
 
 void tfy__log_give_up(TfyLog *log, const char *why)
 {
-    pthread_mutex_lock(&log->mutex);
+    pthread_mutex_lock(&log->writer->mutex);
     tfy__writer_fail(log, TFY_E_NOMEM, why);
-    pthread_mutex_unlock(&log->mutex);
+    pthread_mutex_unlock(&log->writer->mutex);
 }
 
 #ifdef TFY_POISON
@@ -549,38 +574,39 @@ int64_t tfy__log_durable_lsn(const TfyLog *log)
 
 int tfy__log_error(const TfyLog *log)
 {
-    return atomic_load(&((TfyLog *)log)->error);
+    return atomic_load(&log->writer->error);
 }
 
 void tfy__log_error_text(TfyLog *log, char *error_text)
 {
-    pthread_mutex_lock(&log->mutex);
+    TfyWriter *writer = log->writer;
+    pthread_mutex_lock(&writer->mutex);
     const bool full = tfy__log_full(log) && !tfy__log_error(log);
-    if (log->files_lost)
-        tfy__log_refuse(error_text, 0, "%s%s", log->path, log->error_text);
+    const char *why = full ? writer->notice_text : writer->error_text;
+    if (writer->files_lost)
+        tfy__log_refuse(error_text, 0, "%s%s", log->path, writer->error_text);
     else if (log->shared)
-        tfy__log_refuse(error_text, 0, "this process writes no more to the database: %s",
-                        full ? log->notice_text : log->error_text);
+        tfy__log_refuse(error_text, 0, "this process writes no more to the database: %s", why);
     else
         tfy__log_refuse(error_text, 0, "the log %s could not be written (%s); the last record that is safe is %" PRId64,
-                        log->path ? log->path : "in memory", full ? log->notice_text : log->error_text,
-                        tfy__log_durable_lsn(log));
-    pthread_mutex_unlock(&log->mutex);
+                        log->path ? log->path : "in memory", why, tfy__log_durable_lsn(log));
+    pthread_mutex_unlock(&writer->mutex);
 }
 
 bool tfy__log_full(const TfyLog *log)
 {
-    return atomic_load(&((TfyLog *)log)->full);
+    return atomic_load(&log->writer->full);
 }
 
 bool tfy__log_notice(TfyLog *log, char *text)
 {
-    if (!atomic_load(&log->notice)) return false;
-    pthread_mutex_lock(&log->mutex);
-    atomic_store(&log->notice, false);
-    snprintf(text, TFY_ERROR_TEXT, "%s", log->notice_text);
-    pthread_mutex_unlock(&log->mutex);
-    return true;
+    TfyWriter *writer = log->writer;
+    if (!atomic_load(&writer->notice)) return false;
+    pthread_mutex_lock(&writer->mutex);
+    const bool is_new = atomic_exchange(&writer->notice, false); /* another loop may have been first */
+    if (is_new) snprintf(text, TFY_ERROR_TEXT, "%s", writer->notice_text);
+    pthread_mutex_unlock(&writer->mutex);
+    return is_new;
 }
 
 /* ---- handing over ---- */

@@ -13,7 +13,10 @@
  *     test builds (TFY_POISON) number tickets apart, so that nothing takes one for the other.
  *   - Nothing that left the process depends on a record above tfy__log_durable().
  *   - In a shared database an lsn is a number in its run, and a run's records are appended by its owner alone.
- *   - A failed write or sync is final: tfy__log_error() stays set, tfy__log_durable() never moves again. */
+ *   - A failed write or sync is final: tfy__log_error() stays set, tfy__log_durable() never moves again.
+ *
+ * Several loops of a process that share a session in a shared database have a log each (TfyLogOptions.with). They share the
+ * writer, which puts what all have handed over into one commit. Tickets are each log's own. */
 #ifndef WAL_LOG_LOG_H
 #define WAL_LOG_LOG_H
 
@@ -50,7 +53,12 @@ typedef struct TfyLogOptions {
     int64_t lease_ms; /* how long its tools may work without news from the database */
     /* In the writer's thread, after each commit that was acknowledged: when it was first sent (CLOCK_BOOTTIME). */
     void (*renewed)(void *state, int64_t sent_ns);
-    void *renewed_state;
+    /* In that thread, before a commit is sent the first time: whether it may be. NULL: always. Until it may, runs pause. */
+    bool (*may_send)(void *state);
+    void *renewed_state; /* of both */
+    /* The log of another loop of this session, which is closed behind this one: its writer commits for both, and `store` is
+     * for reading alone. What concerns the session is as there. */
+    TfyLog *with;
     /* Tests: called before each TfyStoreCall (store.h); returns 0, or the code to fail with. */
     int (*fault)(void *state, int call);
     void *fault_state;
@@ -91,6 +99,8 @@ int tfy__log_leave(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
 int tfy__log_set_aside(TfyLog *log, int64_t run, int64_t claims);
 /* The same for a run that this session has only copied: whoever takes it up starts from its records. */
 int tfy__log_hand_on(TfyLog *log, TfyLogRun *run);
+/* The same for a run to which this session has only added records of nobody's: it waits as before. mail: as tfy__log_leave. */
+int tfy__log_hand_back(TfyLog *log, TfyLogRun *run, int64_t mail, int64_t due_ms);
 /* Queues what becomes of something that was sent to a run of this session: in one commit with what was appended for it
  * before the next hand-over. */
 int tfy__log_verdict(TfyLog *log, const struct TfyStoreVerdict *verdict);

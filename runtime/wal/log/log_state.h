@@ -8,9 +8,10 @@
  *   heads.c    heads of tasks as of the tail, by task number
  *   history.c  reads back whole runs
  *
- * There are at most two threads. Data that only the loop uses needs no lock. `mutex` guards the queue between them.
- * `store_mutex` guards the store, and is held for a whole commit or a whole reading; its holder never waits for the
- * holders of `mutex`. */
+ * A log has one loop, and a writer. Loops of one process that share a database's session have a log each, and the writer of
+ * the first one, whose store commits for all (TfyLogOptions.with). Data that only the loop uses needs no lock. The writer's
+ * `mutex` guards the queue, and whatever the writer tells its logs. `store_mutex` guards a store, and is held for a whole
+ * commit or a whole reading; its holder never waits for the holders of `mutex`. */
 #ifndef WAL_LOG_LOG_STATE_H
 #define WAL_LOG_LOG_STATE_H
 
@@ -32,9 +33,51 @@ typedef struct TfyLogProgram {
     int64_t id;
 } TfyLogProgram;
 
+/* Commits what its logs hand over, in a thread of its own or inline.
+ *
+ * Invariants
+ *   - One commit is under way at a time. It has whole batches, and those of a log in the order in which they were handed over.
+ *   - Each log has tickets of its own. `durable` of a log moves when a commit with its batches has returned.
+ *   - An error is that of all logs. The first log is closed last. */
+typedef struct TfyWriter {
+    TfyLog *first; /* whose store and options it uses */
+    /* under mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t wake; /* wakes the writer: there is work, or it must exit */
+    pthread_cond_t rest; /* wakes waiters: the writer finished something */
+    LIST(TfyLog) logs;   /* the first one first */
+    uint32_t places;     /* given to logs so far */
+    pthread_t thread;
+    bool thread_started, stopping;
+    bool writing; /* a commit is in progress */
+    /* The thread moves the -wal file's pages when it has no other work. */
+    bool checkpoint_wanted;
+    TfyBatches queue;
+    size_t queued_bytes;
+    /* Of a shared database, when the answer to a commit got lost: its batches. Nothing else is sent before the database has
+     * said whether it happened; if not, they are sent again under the same number, and nothing with them. */
+    TfyBatches unsure;
+    int64_t commits;      /* acknowledged ones; used by whoever is `writing` */
+    int64_t sent_ns;      /* CLOCK_BOOTTIME when the commit under way was first sent */
+    int64_t renewed_ns;   /* … and when the newest acknowledged one was */
+    TfyBatch *empty;      /* blocks to reuse */
+    bool hangs;           /* may_send has said no to the last commit */
+    int64_t full_ms;      /* monotonic time of the last attempt that found the disk full */
+    char error_text[300]; /* why error is set */
+    /* error_text says what became of the files, and of the acknowledged records. */
+    bool files_lost;
+    char notice_text[300];
+
+    /* published */
+    atomic_int error;   /* 0, or the final failure */
+    atomic_bool full;   /* nothing can be written for now */
+    atomic_bool notice; /* notice_text is new */
+} TfyWriter;
+
 struct TfyLog {
     /* as opened */
-    TfyStore *store;
+    TfyStore *store; /* of a log that has joined another one: for reading alone */
+    TfyWriter *writer, own;
     char *path;     /* NULL: in memory; resolved (place.h) */
     int lock_fd;    /* the writer lock; -1: none */
     TfyHold *hold;  /* the main file, by whatever name; NULL: it did not exist */
@@ -51,6 +94,7 @@ struct TfyLog {
     bool shared;
     int64_t session, lease_ms;
     void (*renewed)(void *state, int64_t sent_ns);
+    bool (*may_send)(void *state);
     void *renewed_state;
     TfyStoreMeta meta;    /* as read; epoch, owner and file are this opening's */
     TfyWalVerdict walked; /* the state of the -wal file; TFY_WAL_HOLDS if not inspected */
@@ -72,37 +116,16 @@ struct TfyLog {
     TfyLogProgram *programs; /* programs in the file or queued */
     size_t program_count, program_cap;
 
-    /* between loop and writer, under mutex */
-    pthread_mutex_t mutex;
-    pthread_cond_t wake; /* wakes the writer: there is work, or it must exit */
-    pthread_cond_t rest; /* wakes waiters: the writer finished something */
-    pthread_t thread;
-    bool thread_started, stopping;
-    bool writing; /* a commit is in progress */
-    /* The thread moves the -wal file's pages when it has no other work. */
-    bool checkpoint_wanted;
-    TfyBatches queue;
-    size_t queued_bytes;
-    /* Of a shared database, when the answer to a commit got lost: its batches. Nothing else is sent before the database has
-     * said whether it happened; if not, they are sent again under the same number, and nothing with them. */
-    TfyBatches unsure;
-    int64_t commits;         /* acknowledged ones; used by whoever is `writing` */
-    int64_t sent_ns;         /* CLOCK_BOOTTIME when the commit under way was first sent */
-    int64_t renewed_ns;      /* … and when the newest acknowledged one was */
+    /* what the writer tells, under its mutex */
+    TfyLog *next;            /* in the writer's list */
+    uint32_t place;          /* there; never that of another log */
+    uint32_t queued;         /* batches that were handed over, and are not durable */
+    bool moved;              /* `durable` has, and the loop has not been woken yet */
     TfyStoreLeaving *stayed; /* runs that were to leave and did not, until the loop takes them */
     uint32_t stayed_count, stayed_room;
-    TfyBatch *empty;      /* blocks to reuse */
-    int64_t full_ms;      /* monotonic time of the last attempt that found the disk full */
-    char error_text[300]; /* why error is set */
-    /* error_text says what became of the files, and of the acknowledged records. */
-    bool files_lost;
-    char notice_text[300];
 
     /* published by the writer */
     atomic_llong durable; /* records synced ever; in a file the newest one's lsn, too */
-    atomic_int error;     /* 0, or the final failure */
-    atomic_bool full;     /* nothing can be written for now */
-    atomic_bool notice;   /* notice_text is new */
     int event_fd;         /* -1: none */
 
     /* the store, under store_mutex */
@@ -148,7 +171,7 @@ void tfy__writer_hand_over(TfyLog *log);
 int tfy__writer_wait(TfyLog *log);   /* until the queue is empty; TFY_E_STATE: the disk is full */
 bool tfy__writer_round(TfyLog *log); /* by hand: one commit or checkpoint */
 void tfy__writer_look(TfyLog *log);  /* for tfy__log_look */
-/* Whether no commit is waiting or under way, or was sent within a third of the lease. */
+/* Whether a hold is due: no commit is waiting or under way, or was sent within a third of the lease. */
 bool tfy__writer_silent(TfyLog *log);
 /* One transaction of the caller's, after all that was handed over, in its own thread. 0; or a code, and nothing
  * happened; a failed write is final, as everywhere. */

@@ -40,6 +40,9 @@ typedef struct TfySessionEnd {
     const char *why; /* for people */
     bool in_order;   /* its process has ended as it was told to */
     int64_t blamed;  /* the run that its process executed as it died; 0: none is to blame */
+    /* So many commits were acknowledged to it. If it has had fewer, the database has lost them: all of its runs are held, and none is
+     * blamed. 0: nobody knows. */
+    int64_t acknowledged;
 } TfySessionEnd;
 
 /* A run that its owner's end has told something of. */
@@ -104,10 +107,18 @@ typedef struct TfyClusterOps {
     int64_t (*keep_program)(TfyCluster *cluster, const TfyStoreProgram *program);
     /* Lets new runs of this name have a program that is kept, instead of the one that they had. 1; 0: they have it already. */
     int (*deploy)(TfyCluster *cluster, const char *name, int64_t program);
-    /* Shows the program that new runs of this name have. TFY_E_ABSENT: there is none. */
+    /* Lets so many of 100 new runs of this name have a program that is kept, and the others what they had, which shrinks in
+     * proportion. 1. NULL in place of the function: a name has one program. */
+    int (*deploy_share)(TfyCluster *cluster, const char *name, int64_t program, int percent);
+    /* Shows the program that a new run of this name has; of several, a random one by their shares. TFY_E_ABSENT: there is none. */
     int (*deployed)(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state);
+    /* Shows the program that is kept whose hash begins so, in hexadecimal digits. TFY_E_ABSENT; TFY_E_INVALID: there are several.
+     * NULL in place of the function: nobody asks. */
+    int (*find_program)(TfyCluster *cluster, const char *hash, TfySeeProgram *see, void *state);
     /* Where runs of a program wait for workers of this pool; the queue is made if it is new. */
     int64_t (*queue)(TfyCluster *cluster, const char *pool, int64_t program);
+    /* The same for the pool and the needs of a run, whatever its program is. NULL in place of the function: there is one pool. */
+    int64_t (*queue_beside)(TfyCluster *cluster, int64_t run, int64_t program);
     /* A run that nobody owns, and that is ready; its id, which row->id gets. birth: the payload of its InstructionStart, which
      * becomes its first record; NULL: it has none yet. Again, by its uuid: the run that is there. */
     int64_t (*submit)(TfyCluster *cluster, int64_t queue, TfyLogRun *row, const char *birth);
@@ -117,6 +128,9 @@ typedef struct TfyClusterOps {
     /* Gives ready runs of a queue to a session, the oldest first, at most `room`; how many. solo: those that need a process of
      * their own; else the others. Again: others; see_owned. */
     int (*claim)(TfyCluster *cluster, int64_t session, int64_t queue, bool solo, TfyClaimed *claimed, uint32_t room);
+    /* Gives one run to a session, also if it is held, or is due later, at *due_ms. 1; 0: another session has it, it has ended, or
+     * others have to end before it. Again: see_owned. NULL in place of the function: nobody asks. */
+    int (*take)(TfyCluster *cluster, int64_t session, int64_t run, TfyClaimed *claimed, int64_t *due_ms);
     /* 1: a run of the queue is ready that needs a process of its own; 0: none is. */
     int (*solo_waits)(TfyCluster *cluster, int64_t queue);
     /* The runs that a session owns and whose ids are above `after`, by their ids, at most `room`; how many. */
@@ -158,6 +172,8 @@ struct TfyCluster {
     /* What the end of a session told of its runs, after the call that did it; NULL: nobody wants to know. */
     void (*blame)(void *state, const TfyBlame *blame);
     void *blame_state;
+    bool outdated; /* the tables have a format for newer programs, as see_living has found */
+    uint32_t lost; /* runs that calls of end_session have held, since they may have lost records */
 };
 
 struct TfyShared;

@@ -58,11 +58,23 @@ static void accuse(const TfyCluster *cluster, TfySharedRun *run)
     tell(cluster, run);
 }
 
+static void hold_lost(TfyCluster *cluster, int64_t session)
+{
+    const TfyShared *shared = inside(cluster)->shared;
+    for (size_t i = 0; i < shared->runs.count; i++) {
+        TfySharedRun *run = tfy__rows_at(&shared->runs, i);
+        if (run->owner != session || run->row.state >= TFY_TASK_COMPLETED || run->held) continue;
+        run->held = TFY_HELD_LOST;
+        cluster->lost++;
+    }
+}
+
 static int end_session(TfyCluster *cluster, const TfySessionEnd *end)
 {
     TfyShared *shared = inside(cluster)->shared;
     if (!tfy__shared_end_session(shared, end->session, end->beat)) return 0;
     if (end->in_order) tfy__shared_session(shared, end->session)->state = TFY_SESSION_DONE;
+    if (end->acknowledged > end->beat) return hold_lost(cluster, end->session), 1;
     TfySharedRun *run = tfy__shared_run(shared, end->blamed);
     if (run && run->owner == end->session) accuse(cluster, run);
     return 1;

@@ -25,6 +25,7 @@ typedef struct TfyPgOpen {
     int64_t session;     /* 0: only reads */
     int64_t lease_ms;    /* of the session; no answer is waited for longer than a third of it. 0: meta's */
     const TfyPgApi *api; /* tests; NULL: libpq */
+    bool newer;          /* also if the tables are for newer programs: to end what was begun before */
 } TfyPgOpen;
 
 /* Connects. 0, or a negative code with a message (TFY_ERROR_TEXT bytes): TFY_E_ABSENT: libpq is missing, or the database has

@@ -8,6 +8,13 @@
 
 enum { PATIENCE_MS = 10000 };
 
+#define TFY_PG_OLDEST                                                                                                  \
+    "SELECT (extract(epoch FROM now() - since) * 1000)::int8 AS ms, who FROM (SELECT xact_start AS since,"             \
+    " format('pid %s (%s, %s)', pid, coalesce(nullif(application_name, ''), 'unnamed'), usename) AS who"               \
+    " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type ="         \
+    " 'client backend' AND xact_start IS NOT NULL UNION ALL SELECT prepared, format('prepared transaction %L (%s)',"   \
+    " gid, owner) FROM pg_prepared_xacts WHERE database = current_database()) AS t ORDER BY since LIMIT 1"
+
 /* Statistics are what autovacuum goes by, so without them it does nothing either. */
 static const char about_text[] =
     "SELECT current_setting('server_version'), m.db, m.format, m.lease_ms, m.lossy,"
@@ -18,7 +25,8 @@ static const char about_text[] =
     " (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, unnest(c.reloptions) AS o"
     " WHERE n.nspname = 'tfy' AND o ILIKE 'autovacuum_enabled=%' AND NOT split_part(o, '=', 2)::bool),"
     " current_setting('fsync')::bool, (SELECT (max(n) + 1) * $1 FROM " TFY_PG_PARTITIONS ")"
-    " - " TFY_PG_NEWEST_RUN " FROM tfy.meta m WHERE m.id = 1";
+    " - " TFY_PG_NEWEST_RUN ", o.ms, o.who FROM tfy.meta m LEFT JOIN LATERAL (" TFY_PG_OLDEST ") AS o ON true"
+    " WHERE m.id = 1";
 
 static int take(const TfyPgApi *api, const TfyPgResult *result, TfyPgAbout *about)
 {
@@ -33,6 +41,9 @@ static int take(const TfyPgApi *api, const TfyPgResult *result, TfyPgAbout *abou
     about->cleaned = tfy__pg_word(api, result, 0, 8) != 0;
     about->synced = tfy__pg_word(api, result, 0, 9) != 0;
     about->room = tfy__pg_word(api, result, 0, 10);
+    if (api->getisnull(result, 0, 12)) return 0;
+    about->oldest_ms = tfy__pg_word(api, result, 0, 11);
+    snprintf(about->oldest, sizeof about->oldest, "%s", api->getvalue(result, 0, 12));
     return 0;
 }
 

@@ -18,6 +18,9 @@ typedef struct TfyPgAbout {
     bool cleaned;     /* autovacuum is on, and not turned off for one of our tables */
     int64_t room;     /* how many more runs fit into the partitions */
     bool synced;      /* fsync is on: what is acknowledged survives the machine */
+    /* The oldest transaction that is open, which keeps vacuum from cleaning, as far as the role may see; 0, "": there is none. */
+    int64_t oldest_ms;
+    char oldest[120]; /* who has it */
 } TfyPgAbout;
 
 /* Connects, reads, and disconnects. 0, or a negative code with a message (TFY_ERROR_TEXT bytes), as tfy__pg_open. */

@@ -23,7 +23,8 @@ enum {
     QUEUES_TOLD = 32,
     STATE_DONE = 8,
     STATE_ENDED = 9,
-    FREED_QUEUE = 5
+    FREED_QUEUE = 5, /* columns of answers */
+    LOST_COUNT = 5
 };
 
 typedef struct PgCluster {
@@ -214,6 +215,7 @@ static int see_living(TfyCluster *cluster, TfySeeLiving *see, void *state)
     add(self, C_LIVING);
     int code = call(self, false, &result);
     if (code) return code;
+    if (api->ntuples(result)) cluster->outdated = tfy__pg_word(api, result, 0, 3) > TFY_PG_FORMAT;
     for (int i = 0; !code && i < api->ntuples(result); i++) {
         const TfyLiving living = {.session = tfy__pg_word(api, result, i, 0),
                                   .beat = tfy__pg_word(api, result, i, 1),
@@ -252,12 +254,13 @@ static int end_once(PgCluster *self, const TfySessionEnd *end)
     TfyPgAsk *ask = add(self, C_END);
     WORDS(ask, end->session, end->beat, end->by);
     ask_text(ask, end->why);
-    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed);
+    WORDS(ask, end->in_order ? STATE_DONE : STATE_ENDED, end->blamed, end->acknowledged);
     const int code = send(self, true, &result);
     self->count = 0;
     if (code) return told(self, code);
     const int found = self->link.api->ntuples(result);
     if (found) tell_blame(self, result, 0);
+    if (found) self->base.lost += (uint32_t)tfy__pg_word(self->link.api, result, 0, LOST_COUNT);
     self->link.api->clear(result);
     return found;
 }
@@ -359,21 +362,46 @@ static int damaged_program(PgCluster *self, const char *name)
     return TFY_E_DATA;
 }
 
-static int deployed(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state)
+static int deploy_share(TfyCluster *cluster, const char *name, int64_t program, int percent)
 {
     PgCluster *self = inside(cluster);
+    CHECK(percent > 0 && percent <= 100);
+    add(self, C_DEPLOYER);
+    for (int i = C_YIELD; i <= C_SHARE; i++) {
+        TfyPgAsk *ask = add(self, (Call)i);
+        ask_text(ask, name);
+        WORDS(ask, program, percent);
+    }
+    return call_count(self);
+}
+
+/* Shows the one that the call finds. */
+static int see_program(PgCluster *self, Call statement, const char *name, TfySeeProgram *see, void *state)
+{
     const TfyPgApi *api = self->link.api;
     TfyPgResult *result;
-    ask_text(add(self, C_DEPLOYED), name);
+    ask_text(add(self, statement), name);
     int code = call(self, false, &result);
     if (code) return code;
     TfyStoreProgram row;
     if (!api->ntuples(result))
         code = TFY_E_ABSENT;
+    else if (api->ntuples(result) > 1)
+        code = TFY_E_INVALID;
     else
         code = read_program(self, result, &row) ? see(state, &row) : damaged_program(self, name);
     api->clear(result);
     return code;
+}
+
+static int deployed(TfyCluster *cluster, const char *name, TfySeeProgram *see, void *state)
+{
+    return see_program(inside(cluster), C_DEPLOYED, name, see, state);
+}
+
+static int find_program(TfyCluster *cluster, const char *hash, TfySeeProgram *see, void *state)
+{
+    return see_program(inside(cluster), C_FIND_PROGRAM, hash, see, state);
 }
 
 /* ---- queues and runs ---- */
@@ -387,6 +415,15 @@ static int64_t queue(TfyCluster *cluster, const char *pool, int64_t program)
         WORDS(ask, program);
     }
     return call_word(self, true);
+}
+
+/* Of a run that was imported when it had ended, nobody knows a pool. */
+static int64_t queue_beside(TfyCluster *cluster, int64_t run, int64_t program)
+{
+    PgCluster *self = inside(cluster);
+    for (int i = C_BESIDE; i <= C_FIND_BESIDE; i++) WORDS(add(self, (Call)i), run, program);
+    const int64_t beside = call_word(self, true);
+    return beside == TFY_E_ABSENT ? queue(cluster, "default", program) : beside;
 }
 
 /* The number of the run to be; or, with *known, that of the run that has its uuid. */
@@ -508,6 +545,19 @@ static int claim(TfyCluster *cluster, int64_t session, int64_t queue_id, bool so
     const int code = call(self, true, &result);
     if (code == TFY_E_DATA && strcmp(self->link.state, "22012") == 0) return fenced(self, session);
     return code ? code : take_claimed(self, result, claimed, room);
+}
+
+static int take(TfyCluster *cluster, int64_t session, int64_t run, TfyClaimed *claimed, int64_t *due_ms)
+{
+    PgCluster *self = inside(cluster);
+    TfyPgResult *result;
+    WORDS(add(self, C_LIVES), session);
+    WORDS(add(self, C_TAKE), session, run);
+    const int code = call(self, true, &result);
+    if (code == TFY_E_DATA && strcmp(self->link.state, "22012") == 0) return fenced(self, session);
+    if (code) return code;
+    *due_ms = self->link.api->ntuples(result) ? tfy__pg_word(self->link.api, result, 0, 3) : 0;
+    return take_claimed(self, result, claimed, 1);
 }
 
 static int solo_waits(TfyCluster *cluster, int64_t queue_id)
@@ -710,11 +760,15 @@ static const TfyClusterOps ops = {
     .free_runs = free_runs,
     .keep_program = keep_program,
     .deploy = deploy,
+    .deploy_share = deploy_share,
     .deployed = deployed,
+    .find_program = find_program,
     .queue = queue,
+    .queue_beside = queue_beside,
     .submit = submit,
     .number = number,
     .claim = claim,
+    .take = take,
     .solo_waits = solo_waits,
     .see_owned = see_owned,
     .read_ahead = read_ahead,
@@ -739,6 +793,8 @@ static int open_link(PgCluster *self, const TfyPgOpen *open, char *error_text)
                         .address = &self->address,
                         .statements = tfy__pg_calls,
                         .statement_count = C_COUNT,
+                        .newer = open->newer,
+                        .needs = TFY_PG_WORKER,
                         .patience_ms = open->lease_ms ? open->lease_ms / 3 : PATIENCE_MS};
     int code = link->api ? 0 : tfy__pg_api(&link->api, error_text);
     if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);

@@ -86,8 +86,16 @@ static int not_as_expected(PgStore *self)
 {
     snprintf(self->base.error, sizeof self->base.error,
              "the database does not %s for session %lld: rows are not as this session has left them",
-             self->writing.whats[self->writing.failed_at], (long long)self->request.hold.session);
+             self->writing.sent[self->writing.failed_at].what, (long long)self->request.hold.session);
     return TFY_E_DATA;
+}
+
+/* By the fence: the session has ended, unless its row is older than what it was told. */
+static int refused(PgStore *self, const TfyStoreHold *hold)
+{
+    const int code = tfy__pg_why_fenced(self, hold);
+    if (code == TFY_STORE_FENCED) return fenced(self, hold);
+    return self->base.error[0] ? code : tfy__pg_told(self, &self->writing, code);
 }
 
 /* Sends the transaction once. */
@@ -103,8 +111,9 @@ static int send(PgStore *self)
         tfy__pg_unqueue(link);
         return self->base.error[0] ? code : tfy__pg_told(self, link, code);
     }
+    tfy__pg_note_written(self);
     code = tfy__pg_sync(link, see_answer, &answers);
-    if (code == TFY_E_DATA && is_fenced(self)) return fenced(self, &self->request.hold);
+    if (code == TFY_E_DATA && is_fenced(self)) return refused(self, &self->request.hold);
     if (code == TFY_E_DATA && strcmp(link->state, "22012") == 0) return not_as_expected(self);
     if (code) return tfy__pg_told(self, link, code);
     if (link->warned || !answers.committed) return tfy__pg_told(self, link, TFY_STORE_UNKNOWN);
@@ -135,22 +144,6 @@ int tfy__pg_commit(TfyStore *store)
 }
 
 /* ---- after a lost answer ---- */
-
-/* 0, and what the session's row says. */
-static int read_session(PgStore *self, const TfyStoreHold *hold, int64_t *beat)
-{
-    TfyPgAsk ask;
-    TfyPgResult *result;
-    const TfyPgApi *api = self->writing.api;
-    tfy__pg_ask(&self->writing, &ask, W_SESSION);
-    tfy__pg_ask_word(&ask, hold->session);
-    const int code = tfy__pg_one(&self->writing, &ask, &result);
-    if (code) return code;
-    const bool lives = api->ntuples(result) == 1 && tfy__pg_word(api, result, 0, 0) == 0;
-    *beat = lives ? tfy__pg_word(api, result, 0, 1) : 0;
-    api->clear(result);
-    return lives ? 0 : fenced(self, hold);
-}
 
 typedef struct Confirmed {
     const TfyPgApi *api;
@@ -207,22 +200,23 @@ static int read_stayed(PgStore *self, const TfyStoreHold *hold)
     return note_stayed(self);
 }
 
-static int lost_commits(PgStore *self, const TfyStoreHold *hold, int64_t beat)
+static int not_its_own(PgStore *self, const TfyStoreHold *hold, int64_t beat)
 {
     snprintf(self->base.error, sizeof self->base.error,
-             "the database has lost acknowledged commits: session %lld has had %lld by the database, and %lld were "
-             "acknowledged",
-             (long long)hold->session, (long long)beat, (long long)hold->commit - 1);
+             "session %lld has had %lld commits by the database, and only %lld were sent", (long long)hold->session,
+             (long long)beat, (long long)hold->commit);
     return TFY_E_DATA;
 }
 
 static int find_out(PgStore *self, const TfyStoreHold *hold, bool *happened)
 {
+    bool lives;
     int64_t beat;
     int code = tfy__pg_link_open(&self->writing);
-    if (!code) code = read_session(self, hold, &beat);
+    if (!code) code = tfy__pg_read_session(self, hold, &lives, &beat);
     if (code) return code;
-    if (beat < hold->commit - 1 || beat > hold->commit) return lost_commits(self, hold, beat);
+    if (!lives) return fenced(self, hold);
+    if (beat > hold->commit) return not_its_own(self, hold, beat);
     if (beat < hold->commit) return 0;
     code = confirm(self, hold);
     if (!code) code = read_stayed(self, hold);

@@ -196,6 +196,7 @@ int tfy__pg_gc(const char *address, const TfyPgGcOptions *options, TfyPgGcResult
     Gc gc = {.options = options, .result = result, .newest_ms = INT64_MIN, .error_text = error_text};
     *result = (TfyPgGcResult){0};
     int code = tfy__pg_reach(&gc.link, &gc.address, address, PATIENCE_MS, error_text);
+    gc.link.needs = TFY_PG_GC;
     if (!code) code = tfy__pg_link_first(&gc.link, error_text);
     if (!code) code = collect(&gc);
     tfy__pg_column_free(&gc.going);

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/grow.h"
 #include "base/steady.h"
+#include "wal/store/pg_roles.h"
 
 enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 2000, SERVER_LEAST = 150000 };
 
@@ -23,7 +24,8 @@ static const char settings[] =
     " THEN 'remote_apply' ELSE 'on' END, $1),"
     " set_config('enable_seqscan', 'off', $1), set_config('enable_hashjoin', 'off', $1),"
     " set_config('enable_mergejoin', 'off', $1), set_config('jit', 'off', $1)";
-static const char get_meta[] = "SELECT format, reads_from, db, lease_ms FROM tfy.meta WHERE id = 1";
+static const char get_meta[] =
+    "SELECT format, reads_from, db, lease_ms, to_jsonb(m)->>'roles' FROM tfy.meta m WHERE id = 1";
 
 /* libpq's messages are lines, some of them indented; here they are one. */
 static int fail(TfyPgLink *link, int code, const char *what, const char *why)
@@ -71,8 +73,8 @@ static int lose(TfyPgLink *link, int code, const char *why)
 void tfy__pg_link_free(TfyPgLink *link)
 {
     tfy__pg_link_drop(link);
-    free(link->whats);
-    link->whats = NULL;
+    free(link->sent);
+    link->sent = NULL;
 }
 
 /* ---- what an error means ---- */
@@ -94,7 +96,7 @@ static int meaning(const char *state)
     if (is_one_of(state, "25006 57014")) return TFY_STORE_AWAY;
     if (is_class(state, "22") || is_class(state, "23") || is_class(state, "54") || is_class(state, "21"))
         return TFY_E_DATA;
-    if (is_one_of(state, "XX001 XX002")) return TFY_E_DATA;
+    if (is_one_of(state, "XX001 XX002 42501")) return TFY_E_DATA;
     if (is_class(state, "42") || is_class(state, "3F") || is_class(state, "0A")) return TFY_E_STATE;
     return TFY_E_IO;
 }
@@ -112,6 +114,24 @@ static const char *field(const TfyPgLink *link, const TfyPgResult *result, int w
     return text ? text : "";
 }
 
+static TfyPgRole needed(const TfyPgLink *link, int number)
+{
+    const TfyPgRole needs = link->sent[number].needs ? link->sent[number].needs : link->needs;
+    return needs ? needs : TFY_PG_READER;
+}
+
+/* The message names what somebody has to be granted. */
+static void deny(TfyPgLink *link, int number, const char *message)
+{
+    const char *who = link->api->parameterStatus(link->conn, "session_authorization");
+    const char *prefix = link->prefix[0] ? link->prefix : "tfy";
+    const char *role = tfy__pg_role_name(needed(link, number));
+    char what[260];
+    snprintf(what, sizeof what, "role %.60s may not %s; 'GRANT %s_%s TO \"%.60s\"' allows it: ", who ? who : "?",
+             link->sent[number].what, prefix, role, who ? who : "?");
+    fail(link, 0, what, message);
+}
+
 /* Reads an error; the connection may be gone afterwards. */
 static int take_error(TfyPgLink *link, const TfyPgResult *result, int number)
 {
@@ -119,9 +139,10 @@ static int take_error(TfyPgLink *link, const TfyPgResult *result, int number)
     const char *state = field(link, result, TFY_PG_STATE);
     char what[200];
     if (!*state) return lose(link, TFY_STORE_UNKNOWN, NULL);
-    snprintf(what, sizeof what, "the database refuses to %s%s%s (%.5s): ", link->whats[number],
+    snprintf(what, sizeof what, "the database refuses to %s%s%s (%.5s): ", link->sent[number].what,
              *table ? ", table " : "", table, state);
     fail(link, 0, what, field(link, result, TFY_PG_MESSAGE));
+    if (strcmp(state, "42501") == 0) deny(link, number, field(link, result, TFY_PG_MESSAGE));
     snprintf(link->state, sizeof link->state, "%s", state);
     link->failed_at = number;
     if (!is_end(state, field(link, result, TFY_PG_SEVERITY))) return meaning(state);
@@ -145,12 +166,14 @@ void tfy__pg_ask(const TfyPgLink *link, TfyPgAsk *ask, int statement)
     tfy__pg_ask_text(ask, link->statements[statement].text, link->statements[statement].what);
     const bool prepared = !link->address->unprepared && !link->statements[statement].planned_anew;
     ask->prepared = prepared ? statement : -1;
+    ask->needs = link->statements[statement].needs;
 }
 
 void tfy__pg_ask_text(TfyPgAsk *ask, const char *text, const char *what)
 {
     ask->text = text;
     ask->what = what;
+    ask->needs = TFY_PG_ANYBODY;
     ask->prepared = -1;
     ask->count = 0;
 }
@@ -161,12 +184,12 @@ static void name_statement(int statement, char name[16])
 }
 
 /* Makes the connection ready for one more statement of the next sending. */
-static int add_queued(TfyPgLink *link, const char *what)
+static int add_queued(TfyPgLink *link, const char *what, TfyPgRole needs)
 {
     if (!link->conn) return TFY_STORE_AWAY;
-    if (!GROW(link->whats, link->room, link->queued + 1, 32)) return lose(link, TFY_E_NOMEM, "memory ran out");
+    if (!GROW(link->sent, link->room, link->queued + 1, 32)) return lose(link, TFY_E_NOMEM, "memory ran out");
     if (!link->queued && !link->api->enterPipelineMode(link->conn)) return lose(link, TFY_STORE_AWAY, NULL);
-    link->whats[link->queued++] = what;
+    link->sent[link->queued++] = (TfyPgQueued){what, needs};
     return 0;
 }
 
@@ -176,7 +199,7 @@ int tfy__pg_queue(TfyPgLink *link, const TfyPgAsk *ask)
                                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     char name[16];
-    int code = add_queued(link, ask->what), sent;
+    int code = add_queued(link, ask->what, ask->needs), sent;
     if (code) return code;
     name_statement(ask->prepared, name);
     if (ask->prepared >= 0)
@@ -265,11 +288,33 @@ static int take_answer(TfyPgLink *link, int number, TfyPgResult *result, TfyPgSe
     return code;
 }
 
-/* An error before says that the transaction did not happen. */
-static int lost_in_answers(TfyPgLink *link, int code)
+/* The first error of what was sent together. */
+typedef struct First {
+    int code; /* 0: there was none */
+    char state[TFY_PG_STATE_BYTES], error[sizeof((TfyPgLink *)NULL)->error];
+} First;
+
+static void note_first(const TfyPgLink *link, First *first, int code)
+{
+    if (first->code || !code) return;
+    first->code = code;
+    memcpy(first->state, link->state, sizeof first->state);
+    memcpy(first->error, link->error, sizeof first->error);
+}
+
+static void recall_first(TfyPgLink *link, const First *first)
+{
+    memcpy(link->state, first->state, sizeof first->state);
+    memcpy(link->error, first->error, sizeof first->error);
+}
+
+/* An error before says that the transaction did not happen, and is what is said of it. */
+static int lost_in_answers(TfyPgLink *link, const First *first)
 {
     lose(link, 0, "the database's answer cannot be read");
-    return code ? code : TFY_STORE_UNKNOWN;
+    if (!first->code) return TFY_STORE_UNKNOWN;
+    recall_first(link, first);
+    return first->code;
 }
 
 static int take_answers(TfyPgLink *link, TfyPgSee *see, void *state)
@@ -277,24 +322,23 @@ static int take_answers(TfyPgLink *link, TfyPgSee *see, void *state)
     int64_t until_ms = tfy__steady_ms() + link->patience_ms;
     const int count = link->queued;
     TfyPgResult *result = NULL;
-    int code = 0;
+    First first = {0};
     for (int i = 0; i < count; i++) {
-        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, code);
-        if (!result) return lost_in_answers(link, code);
-        const int said = take_answer(link, i, result, code ? NULL : see, state);
-        code = code ? code : said;
-        if (!link->conn) return code;
-        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, code);
+        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, &first);
+        if (!result) return lost_in_answers(link, &first);
+        note_first(link, &first, take_answer(link, i, result, first.code ? NULL : see, state));
+        if (!link->conn) return lost_in_answers(link, &first);
+        if (!next_answer(link, &until_ms, &result)) return lost_in_answers(link, &first);
         if (!result) continue;
         link->api->clear(result);
-        return lost_in_answers(link, code);
+        return lost_in_answers(link, &first);
     }
-    if (!next_answer(link, &until_ms, &result) || !result) return lost_in_answers(link, code);
+    if (!next_answer(link, &until_ms, &result) || !result) return lost_in_answers(link, &first);
     const bool in_step = link->api->resultStatus(result) == TFY_PG_SYNC;
     link->api->clear(result);
-    if (!in_step || !link->api->exitPipelineMode(link->conn)) return lost_in_answers(link, code);
+    if (!in_step || !link->api->exitPipelineMode(link->conn)) return lost_in_answers(link, &first);
     link->queued = 0;
-    return code;
+    return first.code;
 }
 
 static int send_queued(TfyPgLink *link, TfyPgSee *see, void *state)
@@ -311,15 +355,17 @@ int tfy__pg_sync(TfyPgLink *link, TfyPgSee *see, void *state)
 {
     if (!link->conn) return TFY_STORE_AWAY;
     const int code = send_queued(link, see, state);
-    if (!link->conn || link->api->transactionStatus(link->conn) != TFY_PG_IN_FAILED) return code;
+    if (!link->conn) return code;
+    const int status = link->api->transactionStatus(link->conn);
+    if (status == TFY_PG_IDLE || status == TFY_PG_IN_TRANSACTION) return code;
     /* A failed transaction stays open until it is rolled back. */
     const int failed_at = link->failed_at;
-    char kept[sizeof link->error];
-    memcpy(kept, link->error, sizeof kept);
+    First kept = {0};
+    note_first(link, &kept, code);
     int rolled = tfy__pg_queue_text(link, "ROLLBACK", "roll back");
     if (!rolled) rolled = send_queued(link, NULL, NULL);
     if (rolled) tfy__pg_link_drop(link);
-    memcpy(link->error, kept, sizeof kept);
+    if (code) recall_first(link, &kept);
     link->failed_at = failed_at;
     return code;
 }
@@ -384,7 +430,8 @@ static int take_meta(TfyPgLink *link, TfyPgResult *result)
     const int64_t format = tfy__pg_word(api, result, 0, 0), reads_from = tfy__pg_word(api, result, 0, 1);
     char text[80];
     snprintf(text, sizeof text, "%lld; this is a program for format %d", (long long)format, TFY_PG_FORMAT);
-    if (reads_from > TFY_PG_FORMAT) return fail(link, TFY_E_DATA, "the database's tables have format ", text);
+    if (reads_from > TFY_PG_FORMAT && !link->newer)
+        return fail(link, TFY_E_DATA, "the database's tables have format ", text);
     if (format < TFY_PG_FORMAT)
         return fail(link, TFY_E_DATA, "run `tfy db upgrade`: the database's tables have format ", text);
     if (link->known && memcmp(db, link->db, sizeof db) != 0)
@@ -392,6 +439,7 @@ static int take_meta(TfyPgLink *link, TfyPgResult *result)
     memcpy(link->db, db, sizeof db);
     link->lease_ms = tfy__pg_word(api, result, 0, 3);
     link->known = true;
+    snprintf(link->prefix, sizeof link->prefix, "%s", api->getisnull(result, 0, 4) ? "" : api->getvalue(result, 0, 4));
     return 0;
 }
 
@@ -405,10 +453,11 @@ static int see_opening(void *state, int number, TfyPgResult *result, bool *kept)
 static int prepare(TfyPgLink *link, int statement)
 {
     char name[16];
-    const int code = add_queued(link, link->statements[statement].what);
+    const TfyPgStatement *it = &link->statements[statement];
+    const int code = add_queued(link, it->what, it->needs);
     if (code) return code;
     name_statement(statement, name);
-    const bool sent = link->api->sendPrepare(link->conn, name, link->statements[statement].text, 0, NULL);
+    const bool sent = link->api->sendPrepare(link->conn, name, it->text, 0, NULL);
     return sent ? 0 : lose(link, TFY_STORE_AWAY, NULL);
 }
 

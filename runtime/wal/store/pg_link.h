@@ -25,7 +25,7 @@
 
 #define TFY_PG_AGAIN (-120)
 
-enum { TFY_PG_FORMAT = 1 /* of the tables; meta.format */, TFY_PG_STATE_BYTES = 6 };
+enum { TFY_PG_FORMAT = 2 /* of the tables; meta.format */, TFY_PG_STATE_BYTES = 6 };
 
 /* A statement that is prepared in each connection. A plan that is kept must be right for any number of rows in its arrays and in
  * the tables: so such a statement looks up each row by itself, by a subquery or a list of ids. Those that join an array with a
@@ -34,7 +34,14 @@ typedef struct TfyPgStatement {
     const char *text;
     const char *what; /* for messages: "append records" */
     bool planned_anew;
+    TfyPgRole needs;
 } TfyPgStatement;
+
+/* A statement that was queued. */
+typedef struct TfyPgQueued {
+    const char *what;
+    TfyPgRole needs;
+} TfyPgQueued;
 
 typedef struct TfyPgLink {
     const TfyPgApi *api;
@@ -43,11 +50,14 @@ typedef struct TfyPgLink {
     int statement_count;
     int64_t patience_ms; /* how long answers may take */
     bool bare;           /* the database has no tables yet */
+    bool newer;          /* its tables may be for newer programs */
     TfyPgConn *conn;     /* NULL: there is none */
     uint8_t db[16];      /* the database's id */
     bool known;          /* db was read */
     int64_t lease_ms;    /* of new sessions, as meta has it */
-    const char **whats;  /* of the queued statements */
+    TfyPgRole needs;     /* of statements that do not say; TFY_PG_ANYBODY: a reader's */
+    char prefix[41];     /* of the database's roles; "": it has none */
+    TfyPgQueued *sent;   /* the queued statements */
     int queued, room;
     enum { PG_LISTENS_NOT, PG_LISTENS, PG_LISTENS_REFUSED } listens; /* pg_notice.h */
     bool warned;                                                     /* the server has warned since the last sending */

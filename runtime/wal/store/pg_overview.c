@@ -49,10 +49,11 @@ static const char queues_text[] =
         "x.pool, x.program, x.version",
         "tfy.queue q JOIN tfy.program p ON p.id = q.program LEFT JOIN t ON t.queue = q.id");
 
-static const char programs_text[] =
-    LIST("d.name AS program, encode(p.hash, 'hex') AS version, p.tfyc AS tiffany,"
-         " (SELECT count(*) FROM tfy.session s WHERE s.state = 0 AND s.program = p.hash) AS workers",
-         "x.program", "tfy.deployment d JOIN tfy.program p ON p.id = d.program");
+static const char programs_text[] = LIST(
+    "d.name AS program, encode(p.hash, 'hex') AS version, p.tfyc AS tiffany,"
+    " round(d.share * 100.0 / (SELECT sum(o.share) FROM tfy.deployment o WHERE o.name = d.name), 1)::float8 AS percent,"
+    " (SELECT count(*) FROM tfy.session s WHERE s.state = 0 AND s.program = p.hash) AS workers",
+    "x.program, x.percent DESC", "tfy.deployment d JOIN tfy.program p ON p.id = d.program");
 
 /* The newest sessions that did not end in order. */
 static const char takeovers_text[] =
@@ -126,6 +127,7 @@ int tfy__pg_pause(const char *text, const char *pool, const char *program, bool 
     TfyPgAsk ask;
     *queues = NULL;
     int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
+    link.needs = TFY_PG_WORKER;
     if (!code) code = tfy__pg_link_first(&link, error_text);
     if (!code) {
         tfy__pg_ask_text(&ask, pause_text, "pause queues");

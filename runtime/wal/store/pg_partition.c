@@ -1,6 +1,8 @@
 /* pg_partition.c: see pg_partition.h. */
 #include "wal/store/pg_partition.h"
 
+#include "wal/store/pg_roles.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +36,7 @@ static int queue(TfyPgLink *link, const char *format, int64_t number)
 static int make(TfyPgLink *link, int64_t number)
 {
     int code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
+    if (!code) code = tfy__pg_queue_as_owner(link);
     if (!code) code = queue(link, "CREATE TABLE tfy.record_%1$lld (LIKE tfy.record INCLUDING ALL)", number);
     if (!code)
         code = queue(link,
@@ -45,6 +48,11 @@ static int make(TfyPgLink *link, int64_t number)
     return code;
 }
 
+static bool is_denied(const TfyPgLink *link, int code)
+{
+    return code && strcmp(link->state, "42501") == 0;
+}
+
 int tfy__pg_make_partition(TfyPgLink *link)
 {
     int64_t next = 0;
@@ -54,6 +62,7 @@ int tfy__pg_make_partition(TfyPgLink *link)
     if (code) return code == TFY_E_ABSENT ? 0 : code;
     code = make(link, next);
     const bool is_there = strcmp(link->state, "42P07") == 0 || strcmp(link->state, "23505") == 0;
+    if (is_denied(link, code)) return TFY_E_STATE;
     return !code ? 1 : is_there ? 0 : code;
 }
 
@@ -62,6 +71,7 @@ static int drop(TfyPgLink *link, int64_t number)
 {
     int code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
     if (!code) code = tfy__pg_queue_text(link, "SET LOCAL lock_timeout = '200ms'", "set up a transaction");
+    if (!code) code = tfy__pg_queue_as_owner(link);
     if (!code) code = queue(link, "DROP TABLE tfy.record_%1$lld", number);
     if (!code) code = tfy__pg_queue_commit(link);
     if (!code) code = tfy__pg_sync(link, NULL, NULL);
@@ -81,5 +91,5 @@ int tfy__pg_drop_partitions(TfyPgLink *link, int64_t *count)
                    &number);
         if (!code) code = drop(link, number);
     }
-    return code == TFY_E_ABSENT || code == TFY_PG_AGAIN ? 0 : code;
+    return code == TFY_E_ABSENT || code == TFY_PG_AGAIN || is_denied(link, code) ? 0 : code;
 }

@@ -34,11 +34,22 @@ void tfy__pg_column_free(TfyPgColumn *column);
 
 enum { TFY_PG_PARAMETERS = 64 };
 
+/* The least role that may send a statement (pg_roles.h), for messages. */
+typedef enum TfyPgRole {
+    TFY_PG_ANYBODY, /* as the connection says */
+    TFY_PG_READER,
+    TFY_PG_SENDER,
+    TFY_PG_WORKER,
+    TFY_PG_GC,
+    TFY_PG_OWNER
+} TfyPgRole;
+
 /* A statement with its parameters, which are borrowed except for the words. */
 typedef struct TfyPgAsk {
     const char *text;
     const char *what; /* for messages: "append records" */
-    int prepared;     /* its number among a connection's prepared statements; -1: it is none */
+    TfyPgRole needs;
+    int prepared; /* its number among a connection's prepared statements; -1: it is none */
     int count;
     const char *values[TFY_PG_PARAMETERS];
     int lengths[TFY_PG_PARAMETERS];

@@ -234,6 +234,7 @@ static int read_saved(PgStore *self, const char *table, const char *run_uuid, Tf
     tfy__buffer_printf(&text, "SELECT * FROM saved.\"%s\" WHERE tfy_run = $1 ORDER BY tfy_task COLLATE \"C\", tfy_step",
                        table);
     tfy__pg_ask_text(&ask, text.data, "read a saved table");
+    ask.needs = TFY_PG_WORKER;
     tfy__pg_ask_bytes(&ask, run_uuid, strlen(run_uuid), TFY_PG_TEXT);
     if (!strchr(table, '"')) code = text.failed ? TFY_E_NOMEM : tfy__pg_read(self, &ask, result);
     tfy__buffer_free(&text);

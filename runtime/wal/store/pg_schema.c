@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "wal/rows/record.h"
+#include "wal/store/pg_format.h"
 
 enum { LEASE_USUAL_MS = 30000, LEASE_LEAST_MS = 3000, LEASE_MOST_MS = 300000, PATIENCE_MS = 60000 };
 
@@ -13,6 +14,7 @@ enum { LEASE_USUAL_MS = 30000, LEASE_LEAST_MS = 3000, LEASE_MOST_MS = 300000, PA
 #define OFTEN(fill_)                                                                                                   \
     " WITH (fillfactor=" #fill_ ", autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)"
 
+/* Of format 1; pg_format.c has what came later. */
 static const char *const statements[] = {
     "CREATE SCHEMA tfy",
     "CREATE SCHEMA saved",
@@ -116,22 +118,26 @@ static int queue_meta(TfyPgLink *link, const TfyPgMake *make)
     uint8_t db[16];
     TfyPgAsk ask;
     if (getrandom(db, sizeof db, 0) != (ssize_t)sizeof db) return TFY_E_IO;
-    tfy__pg_ask_text(&ask, "INSERT INTO tfy.meta VALUES (1, $1, $2, $2, $3, $4)", "write table tfy.meta");
+    tfy__pg_ask_text(&ask,
+                     "INSERT INTO tfy.meta(id, db, format, reads_from, lease_ms, lossy) VALUES (1, $1, 1, 1, $2, $3)",
+                     "write table tfy.meta");
     tfy__pg_ask_bytes(&ask, db, sizeof db, TFY_PG_UUID);
-    tfy__pg_ask_half(&ask, TFY_PG_FORMAT);
     tfy__pg_ask_half(&ask, (int32_t)(make->lease_ms ? make->lease_ms : LEASE_USUAL_MS));
     tfy__pg_ask_bytes(&ask, make->lossy ? "\1" : "\0", 1, 0);
     return tfy__pg_queue(link, &ask);
 }
 
-static int make_tables(TfyPgLink *link, const TfyPgMake *make)
+static int make_tables(TfyPgLink *link, const TfyPgMake *make, const TfyPgRoles *roles)
 {
     TfyBuffer view = {0};
     int code = tfy__pg_queue_begin(link, TFY_PG_BEGIN);
+    if (!code) code = tfy__pg_queue_owner(link, roles);
     for (size_t i = 0; !code && i < sizeof statements / sizeof *statements; i++)
         code = tfy__pg_queue_text(link, statements[i], "create the tables");
     if (!code) code = queue_view(link, &view);
     if (!code) code = queue_meta(link, make);
+    if (!code) code = tfy__pg_queue_steps(link, 1, make->format ? make->format : TFY_PG_FORMAT);
+    if (!code && !make->format) code = tfy__pg_queue_grants(link, roles);
     if (!code) code = tfy__pg_queue_commit(link);
     if (!code) code = tfy__pg_sync(link, NULL, NULL);
     tfy__pg_unqueue(link);
@@ -141,8 +147,11 @@ static int make_tables(TfyPgLink *link, const TfyPgMake *make)
 
 static int create(TfyPgLink *link, const TfyPgMake *make, char *error_text)
 {
+    TfyPgRoles roles = {0};
     int code = tfy__pg_link_open(link);
-    if (!code) code = make_tables(link, make);
+    if (!code) code = tfy__pg_make_roles(link, make->roles ? make->roles : "tfy", &roles);
+    if (!code) code = make_tables(link, make, &roles);
+    if (make->made) *make->made = roles;
     if (!code) return 0;
     if (strcmp(link->state, "42P06") == 0 || strcmp(link->state, "23505") == 0)
         return tfy__log_refuse(error_text, TFY_E_STATE,
@@ -165,6 +174,7 @@ int tfy__pg_create(const char *text, const TfyPgMake *make, char *error_text)
                                (long long)make->lease_ms);
     int code = tfy__pg_reach(&link, &address, text, PATIENCE_MS, error_text);
     link.bare = true;
+    link.needs = TFY_PG_OWNER;
     if (!code) code = create(&link, make, error_text);
     tfy__pg_leave(&link, &address);
     return code;

@@ -1,7 +1,8 @@
 /* pg_schema.h: the tables of a shared database, in PostgreSQL.
  *
  *   meta      the database: its id, the format of its tables, the oldest format whose programs may use it (reads_from), the
- *             lease of new sessions, and whether it may lose what it has acknowledged when a standby takes over
+ *             lease of new sessions, and whether it may lose what it has acknowledged when a standby takes over. least_claims:
+ *             no run is claimed under a number that is not above it. roles: pg_roles.h
  *   session   the processes that write. beat counts its commits, and at is when the last one was; state 0: it lives, 8: it has ended in
  *             order, 9: otherwise
  *   program, deployment, queue, tenant   what may run, and in which order
@@ -30,12 +31,16 @@
 #include <stdint.h>
 
 #include "wal/store/pg_link.h"
+#include "wal/store/pg_roles.h"
 
 enum { TFY_PG_PIECE = 256 << 10, TFY_PG_PAYLOAD_MOST = 64 << 20 };
 
 typedef struct TfyPgMake {
     int64_t lease_ms; /* 0: 30 s; 3 s to 5 min */
     bool lossy;
+    const char *roles; /* their prefix (pg_roles.h); NULL: "tfy" */
+    TfyPgRoles *made;  /* what became of them; NULL: nobody wants to know */
+    int format;        /* of the tables; tests make older ones; 0: the newest */
 } TfyPgMake;
 
 /* Makes the tables in a database that has none. All or nothing. 0, or a negative code with a message (TFY_ERROR_TEXT bytes). */

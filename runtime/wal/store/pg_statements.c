@@ -107,8 +107,11 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                 .what = "write gaps"},
     [W_RUNS] =
         {.text =
-             "UPDATE tfy.run r SET (program, state, ended, imported, sum, parked, moved, base, parked_at, options, lsn,"
-             " snap, owner, due, vain, solo, held) = (w.program, w.state, w.ended, w.imported, w.sum, w.parked, "
+             "UPDATE tfy.run r SET (program, queue, state, ended, imported, sum, parked, moved, base, parked_at, "
+             "options,"
+             " lsn, snap, owner, due, vain, solo, held) = (w.program, CASE WHEN r.program = w.program THEN r.queue ELSE"
+             " (SELECT n.id FROM tfy.queue q JOIN tfy.queue n ON (n.pool, n.needs) = (q.pool, q.needs) WHERE"
+             " q.id = r.queue AND n.program = w.program) END, w.state, w.ended, w.imported, w.sum, w.parked, "
              "w.moved, w.base,"
              " w.parked_at, w.options, w.lsn, w.snap, CASE WHEN " LEAVES " THEN NULL ELSE r.owner END,"
              " CASE WHEN " LEAVES " THEN w.due ELSE r.due END, CASE WHEN " LEAVES " THEN 0 ELSE r.vain END,"
@@ -152,6 +155,17 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
                      "SELECT w.id FROM unnest($2::int8[], $3::int8[]) AS w(id, claims) WHERE (SELECT r.owner = $1 AND"
                      " (w.claims = 0 OR r.claims = w.claims) FROM tfy.run r WHERE r.id = w.id) ORDER BY w.id",
                  .what = "read which runs stayed"},
+    /* The session's runs, and those of which it knows newer records, whoever owns them. */
+    [W_LOST] = {.text =
+                    "WITH w AS (SELECT * FROM unnest($3::int8[], $4::int8[]) AS w(id, lsn)),"
+                    " l AS (SELECT id FROM tfy.run WHERE id = ANY(ARRAY(SELECT id FROM tfy.run WHERE owner = $1 UNION"
+                    " SELECT w.id FROM w WHERE coalesce((SELECT p.lsn FROM tfy.record p WHERE p.run = w.id ORDER BY"
+                    " p.lsn DESC LIMIT 1), 0) < w.lsn)) AND state < 12 AND NOT EXISTS (SELECT 1 FROM tfy.session"
+                    " WHERE id = $1 AND beat >= $2) ORDER BY id FOR UPDATE),"
+                    " u AS (UPDATE tfy.run SET held = coalesce(held, 'lost') WHERE id = ANY(ARRAY(SELECT id FROM l))"
+                    " RETURNING 1) SELECT (SELECT count(*) FROM u), (SELECT count(*) FROM w WHERE NOT EXISTS"
+                    " (SELECT 1 FROM tfy.run r WHERE r.id = w.id))",
+                .what = "hold the runs of which records were lost"},
 };
 
 /* ---- rows of a statement ---- */

@@ -195,6 +195,7 @@ int tfy__pg_submitter_open(TfyPgSubmitter **submitter, const char *address, char
     TfyPgSubmitter *self = *submitter = calloc(1, sizeof *self);
     if (!self) return tfy__log_refuse(error_text, TFY_E_NOMEM, "no memory for a database");
     int code = tfy__pg_reach(&self->link, &self->address, address, PATIENCE_MS, error_text);
+    self->link.needs = TFY_PG_SENDER;
     if (!code) code = tfy__pg_link_first(&self->link, error_text);
     if (!code) return 0;
     tfy__pg_submitter_close(self);

@@ -51,7 +51,8 @@ typedef struct TfyStoreLeaving {
     /* How often it has had an owner, with this one: a run that the same session has claimed again has left before. 0: that is not
      * known, and such a run counts as one that has stayed. */
     int64_t claims;
-    bool damaged; /* it is held (TFY_HELD_DAMAGED) */
+    bool damaged;   /* it is held (TFY_HELD_DAMAGED) */
+    uint32_t place; /* which of the session's logs lets it go (TfyLog), for them alone */
 } TfyStoreLeaving;
 
 /* What the owner of a run says to what was sent. */

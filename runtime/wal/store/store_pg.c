@@ -39,6 +39,7 @@ static void close_store(TfyStore *store, bool clean)
     for (int i = 0; i < PG_COLUMNS; i++) tfy__pg_column_free(&self->pack.columns[i]);
     tfy__pg_address_free(&self->address);
     tfy__pg_forget_tails(self);
+    tfy__pg_forget_written(self);
     free(self->leaving.items);
     free(self->stayed);
     free(self);
@@ -113,6 +114,7 @@ static int open_parts(PgStore *self, const TfyPgOpen *open, char *error_text)
     if (code) return code;
     set_link(self, &self->reading, api, tfy__pg_reads, R_COUNT);
     set_link(self, &self->writing, api, tfy__pg_writes, W_COUNT);
+    self->writing.needs = TFY_PG_WORKER;
     if (open->session) snprintf(name, sizeof name, "tfy/%lld", (long long)open->session);
     code = tfy__pg_address_read(&self->address, api, open->address, name, error_text);
     return code ? code : connect_links(self, open, error_text);

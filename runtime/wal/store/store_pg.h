@@ -5,12 +5,14 @@
  *   pg_listed.c       what lists show of the runs
  *   pg_commit.c       sends them, and finds out what became of them
  *   pg_tails.c        remembers where the session's runs end
+ *   pg_loss.c         notices that acknowledged commits are gone
  *   pg_read.c         look-ups and walks
  *   pg_ahead.c        rows that were read ahead of them
  *   pg_saved.c        saved tables */
 #ifndef WAL_STORE_STORE_PG_H
 #define WAL_STORE_STORE_PG_H
 
+#include "base/list.h"
 #include "base/table.h"
 #include "wal/store/ahead.h"
 #include "wal/store/pg.h"
@@ -128,6 +130,7 @@ typedef enum PgWrite {
     W_SESSION,
     W_CONFIRM,
     W_OWNED,
+    W_LOST,
     W_COUNT
 } PgWrite;
 
@@ -170,6 +173,9 @@ extern const TfyPgStatement tfy__pg_reads[R_COUNT];
 /* The snapshot that reads between look and look_away share begins with the first of them. */
 typedef enum PgView { NO_VIEW, VIEW_ASKED, VIEW_BEGUN } PgView;
 
+/* A run that the session has written. */
+typedef struct PgWritten PgWritten;
+
 typedef struct PgStore {
     TfyStore base; /* must be first */
     TfyPgAddress address;
@@ -178,6 +184,9 @@ typedef struct PgStore {
     PgRequest request;
     PgPack pack;
     TfyTable tails;
+    LIST(PgWritten) written; /* the newest last */
+    TfyTable written_by_run;
+    uint32_t written_count;
     /* Of the last commit that was sent. */
     PG_LIST(PgLeft) leaving; /* by the run */
     int leaving_at[2];       /* which statements let runs go; -1: none */
@@ -198,6 +207,17 @@ static inline PgStore *tfy__pg_inside(TfyStore *store)
 
 /* Takes over a link's message. */
 int tfy__pg_told(PgStore *store, const TfyPgLink *link, int code);
+
+/* pg_loss.c */
+/* Remembers which runs a transaction writes that is sent, of the newest ones. */
+void tfy__pg_note_written(PgStore *store);
+void tfy__pg_forget_written(PgStore *store);
+/* What the session's row says; beat -1: there is none. If it has had fewer commits than were acknowledged, the runs that may have
+ * lost records are held: TFY_E_DATA, with a message. Other codes are those of the link. */
+int tfy__pg_read_session(PgStore *store, const TfyStoreHold *hold, bool *lives, int64_t *beat);
+/* Why the fence has refused this commit: TFY_STORE_FENCED: the session has ended; TFY_STORE_AWAY: not known, try again; else as
+ * tfy__pg_read_session. */
+int tfy__pg_why_fenced(PgStore *store, const TfyStoreHold *hold);
 
 /* pg_put.c */
 int tfy__pg_begin(TfyStore *store, const TfyStoreHold *hold);
