@@ -68,8 +68,8 @@ void tfy__serve_audit(TfyRequest *request)
         !tfy__cursor_read(request, 'a', &behind) || !(entry.events = tfy__reader_events(request)))
         return;
     tfy__buffer_text(&request->answer, "{\"audit\":[");
-    if (tfy__index_audit(request->reader->index, request->caller.only, behind.at, (uint32_t)limit, show, &entry,
-                         &next) == TFY_OK)
+    if (request->reader->lists->audit(request->reader, request->caller.only, behind.at, (uint32_t)limit, show, &entry,
+                                      &next) == TFY_OK)
         tfy__cursor_write(request, 'a', (TfyPlace){.at = next});
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");

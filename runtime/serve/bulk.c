@@ -150,7 +150,7 @@ static bool choose_filtered(TfyRequest *request, const json_t *filter)
     TfyPlace next;
     if (!take_filter(request, filter) || !wanted_of(request, &wanted)) return false;
     wanted.limit = RUNS_MOST;
-    if (tfy__index_runs(request->reader->index, &wanted, choose, request, &next) != TFY_OK)
+    if (request->reader->lists->runs(request->reader, &wanted, choose, request, &next) != TFY_OK)
         return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
     if (next.at)
         tfy__cursor_text(request, tfy__runs_list(&wanted), next, request->bulk->next, sizeof request->bulk->next);

@@ -14,7 +14,7 @@
 
 void tfy__cookie_name(const TfyServer *server, bool tls, char name[48])
 {
-    const uint8_t *db = tfy__log_uuid(tfy__loop_log(server->loop));
+    const uint8_t *db = server->uuid;
     snprintf(name, 48, "%stfy_session_%02x%02x%02x%02x", tls ? "__Host-" : "", db[0], db[1], db[2], db[3]);
 }
 

@@ -24,7 +24,7 @@
  * same: whoever asked knows where, and need not ask for another one. */
 static void show_changed(TfyRequest *request)
 {
-    (void)tfy__tail_await(request->server->tail, request->lsn);
+    (void)request->server->lists->await(request->server, request->lsn);
     if (request->status == 201) snprintf(request->location, sizeof request->location, "/v1/runs/%s", request->run->id);
     if (tfy__run_answer(request, request->run->id) || request->problem.kind != TFY_PROBLEM_INDEX_BEHIND) return;
     request->retry_after_s = 0;
@@ -184,11 +184,16 @@ int tfy__change_cancel(TfyRequest *request, char *error)
     return arrive(request, cancel_arrives, NULL, error);
 }
 
-void tfy__serve_cancel(TfyRequest *request)
+static bool cancel_fits(TfyRequest *request)
 {
     static const TfyMemberOf members[] = {{"task", JSON_STRING}, {"force", JSON_TRUE}, {NULL, JSON_NULL}};
+    return tfy__body_fits(request->json, members, &request->problem);
+}
+
+void tfy__serve_cancel(TfyRequest *request)
+{
     char error[TFY_ERROR_TEXT];
-    if (!tfy__body_fits(request->json, members, &request->problem)) {
+    if (!cancel_fits(request)) {
         tfy__request_done(request);
         return;
     }
@@ -295,6 +300,56 @@ void tfy__serve_answer(TfyRequest *request)
     }
 }
 
+/* ---- as requests ---- */
+
+/* What it does, with the members of the body that are given. */
+static json_t *request_of(TfyRequest *request, const char *what, const char *const *members)
+{
+    json_t *made = json_pack("{s:s, s:s}", "do", what, "run", request->run->id);
+    for (; *members; members++) {
+        json_t *value = json_object_get(request->json, *members);
+        if (value) json_object_set(made, *members, value);
+    }
+    if (!made) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
+    return made;
+}
+
+static json_t *with_step(TfyRequest *request, json_t *made)
+{
+    json_object_set_new(made, "task", json_string(request->names.text[1]));
+    json_object_set_new(made, "step", json_integer(strtoll(request->names.text[2], NULL, 10)));
+    return made;
+}
+
+json_t *tfy__signal_letter(TfyRequest *request)
+{
+    if (!tfy__change_signal_fits(request)) return NULL;
+    return request_of(request, "signal", (const char *const[]){"name", "value", "id", NULL});
+}
+
+json_t *tfy__cancel_letter(TfyRequest *request)
+{
+    if (!cancel_fits(request)) return NULL;
+    return request_of(request, "kill", (const char *const[]){"task", "force", NULL});
+}
+
+json_t *tfy__resolve_letter(TfyRequest *request)
+{
+    if (!has_resolution(request)) return NULL;
+    return with_step(request, request_of(request, "resolve", (const char *const[]){"how", "value", NULL}));
+}
+
+json_t *tfy__answer_letter(TfyRequest *request)
+{
+    char digest[20];
+    if (!has_answer(request)) return NULL;
+    json_t *made = with_step(request, request_of(request, "approve", (const char *const[]){"why", NULL}));
+    json_object_set_new(made, "answer", json_string(answer_of(request)));
+    take_digest(request, digest);
+    if (request->as_seen) json_object_set_new(made, "digest", json_string(digest));
+    return made;
+}
+
 /* ---- a run from a step of this one ---- */
 
 /* The process goes on with the new run at once. */
@@ -360,9 +415,8 @@ static void copy_reach(TfyRequest *request, json_t *body, const json_t *ceiling)
     }
 }
 
-static json_t *copied(TfyRequest *request)
+json_t *tfy__again_letter(TfyRequest *request, TfyLog *log)
 {
-    TfyLog *log = tfy__loop_log(request->server->loop);
     TfyLogRun row;
     TfyLogOutline outline = {0};
     TfyPayload payload;
@@ -402,7 +456,7 @@ static int start_copy(TfyRequest *request, const json_t *body, const char *key, 
 
 int tfy__change_again(TfyRequest *request, const char *key, char run[37], char *error)
 {
-    json_t *body = copied(request);
+    json_t *body = tfy__again_letter(request, tfy__loop_log(request->server->loop));
     snprintf(error, TFY_ERROR_TEXT, "run %s cannot be read", request->run->id);
     const int code = body ? start_copy(request, body, key, run, error) : TFY_E_IO;
     json_decref(body);
@@ -416,7 +470,7 @@ void tfy__serve_again(TfyRequest *request)
         tfy__request_done(request);
         return;
     }
-    json_t *body = copied(request);
+    json_t *body = tfy__again_letter(request, tfy__loop_log(request->server->loop));
     if (!body) {
         refuse(request);
         return;

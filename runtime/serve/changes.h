@@ -19,6 +19,15 @@ int tfy__change_signal(TfyRequest *request, char *error);
 int tfy__change_again(TfyRequest *request, const char *key, char run[37], char *error);
 /* Whether the body is a signal. False: the problem says why not. */
 bool tfy__change_signal_fits(TfyRequest *request);
+/* For a server that sends instead: what the request asks for, as the owner's line protocol has it (cli/program/owner.h). NULL: the
+ * problem says why the body does not fit. */
+json_t *tfy__signal_letter(TfyRequest *request);
+json_t *tfy__cancel_letter(TfyRequest *request);
+json_t *tfy__resolve_letter(TfyRequest *request);
+json_t *tfy__answer_letter(TfyRequest *request);
+/* The start of a run with the arguments of another one, out of its first record, which this log has, and what bounded it. NULL: it
+ * cannot be read. */
+json_t *tfy__again_letter(TfyRequest *request, TfyLog *log);
 /* What a code of a change means for the run. state: what TFY_E_STATE does. error says it in other words where the run's state
  * is the reason. */
 TfyProblemKind tfy__change_refusal(TfyRequest *request, int code, TfyProblemKind state, char *error);

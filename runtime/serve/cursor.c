@@ -21,7 +21,7 @@ bool tfy__cursor_read(TfyRequest *request, char list, TfyPlace *place)
                       sscanf(text + 1, "%llx-%llx-%llx-%llx%n", &made, &at, &value, &sum, &used) == 4 &&
                       !text[1 + used];
     const TfyPlace found = {.at = read ? (int64_t)at : 0, .value = read ? (int64_t)value : 0};
-    if (read && (int64_t)made == tfy__index_made(request->reader->index) && sum == sum_of(made, &found, list)) {
+    if (read && (int64_t)made == request->reader->lists->made(request->reader) && sum == sum_of(made, &found, list)) {
         *place = found;
         return true;
     }
@@ -30,7 +30,7 @@ bool tfy__cursor_read(TfyRequest *request, char list, TfyPlace *place)
 
 void tfy__cursor_text(TfyRequest *request, char list, TfyPlace place, char *text, size_t size)
 {
-    const uint64_t made = (uint64_t)tfy__index_made(request->reader->index);
+    const uint64_t made = (uint64_t)request->reader->lists->made(request->reader);
     snprintf(text, size, "%c%llx-%llx-%llx-%llx", list, (unsigned long long)made, (unsigned long long)place.at,
              (unsigned long long)place.value, sum_of(made, &place, list));
 }
@@ -38,7 +38,7 @@ void tfy__cursor_text(TfyRequest *request, char list, TfyPlace place, char *text
 void tfy__cursor_write(TfyRequest *request, char list, TfyPlace place)
 {
     enum { MANY = 2000 }; /* records: more than busy runs leave to be followed */
-    const int64_t behind = tfy__tail_behind(request->server->tail);
+    const int64_t behind = request->server->lists->behind(request->server);
     char text[TFY_CURSOR_SIZE] = "";
     if (place.at) tfy__cursor_text(request, list, place, text, sizeof text);
     tfy__buffer_char(&request->answer, ']');

@@ -137,7 +137,7 @@ static void find_older(TfyRequest *request)
 {
     TfyDeploy *deploy = request->deploy;
     deploy->older = json_array();
-    (void)tfy__index_live(request->reader->index, "", note_older, request);
+    (void)request->reader->lists->live(request->reader, "", note_older, request);
     if (json_array_size(deploy->older))
         tfy__child_work(request, work_compare);
     else

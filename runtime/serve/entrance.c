@@ -76,7 +76,7 @@ static void read_again(TfyServer *server)
     take_names(config, old);
     config->older = old;
     server->config = config;
-    (void)tfy__command_post(server, record_config, server);
+    if (server->loop) (void)tfy__command_post(server, record_config, server);
     tfy__say("the configuration was read again");
 }
 
@@ -102,7 +102,7 @@ static void tick(void *arg)
         again = false;
         read_again(server);
     }
-    tfy__queue_tick(server->queue);
+    if (server->queue) tfy__queue_tick(server->queue);
     tell_it_turns(server);
 }
 
@@ -139,10 +139,10 @@ bool tfy__entrance_open(TfyServer *server, char *error)
 {
     const TfyConfig *config = server->config;
     tfy__tls_serve(newest_tls);
-    if (!(server->door = tfy__door_open(server->db, error))) return false;
+    if (!(server->door = tfy__door_open(server->place, error))) return false;
     if (!(server->bounds = tfy__bounds_open(tick, server))) return false;
     if (!(server->http = tfy__http_open(server, error))) return false;
-    const int live = tfy__listen_live(server->db, error);
+    const int live = tfy__listen_live(server->place, error);
     if (live < 0 || !tfy__http_listen(server->http, live, -1, error)) return false;
     for (size_t i = 0; i < config->listen_count; i++)
         if (!listen_at(server, (int)i, error)) return false;
@@ -167,7 +167,7 @@ static void open_browser(TfyServer *server)
     char address[LOGIN_SIZE];
     if (!*server->base)
         tfy__say("--open: there is no address that a browser could open");
-    else if (!login_address(server, address) || !tfy__browser_open(server->db, address))
+    else if (!login_address(server, address) || !tfy__browser_open(server->place, address))
         tfy__say("--open: xdg-open cannot be started; open %s yourself, with a code of `tfy token login`",
                  server->base);
 }
@@ -177,9 +177,9 @@ void tfy__entrance_tell(TfyServer *server, bool opens)
     char address[LOGIN_SIZE];
     tfy__notify("READY=1");
     if (*server->base)
-        tfy__say("serving %s at %s-live/http and %s", server->db, server->db, server->base);
+        tfy__say("serving %s at %s-live/http and %s", server->db, server->place, server->base);
     else
-        tfy__say("serving %s at %s-live/http", server->db, server->db);
+        tfy__say("serving %s at %s-live/http", server->db, server->place);
     if (*server->base && isatty(STDERR_FILENO) && login_address(server, address))
         tfy__say_text("open %s (once, within ten minutes; `tfy token login` prints another)\n", address);
     if (opens) open_browser(server);
@@ -187,8 +187,8 @@ void tfy__entrance_tell(TfyServer *server, bool opens)
 
 void tfy__entrance_quit(TfyServer *server)
 {
-    if (server->http) tfy__listen_live_end(server->db);
-    if (server->http) tfy__browser_end(server->db);
+    if (server->http) tfy__listen_live_end(server->place);
+    if (server->http) tfy__browser_end(server->place);
     if (server->http) tfy__http_quit(server->http);
     tfy__http_close(server->http);
     tfy__bounds_close(server->bounds);

@@ -25,6 +25,7 @@
 #include "serve/http_figures.h"
 #include "serve/listen.h"
 #include "serve/mcp/http.h"
+#include "serve/shared/events.h"
 #include "serve/of_run.h"
 #include "serve/tls.h"
 #include "serve/serve.h"
@@ -124,7 +125,7 @@ static const char *const guards[][2] = {
 
 static void add_headers(struct MHD_Response *response, const TfyRequest *request, bool last)
 {
-    char number[32] = "";
+    char number[64] = "";
     const bool refused = request->problem.kind;
     add_header(response, "Content-Type",
                refused         ? "application/problem+json"
@@ -144,7 +145,9 @@ static void add_headers(struct MHD_Response *response, const TfyRequest *request
     if (request->retry_after_s) snprintf(number, sizeof number, "%d", request->retry_after_s);
     add_header(response, "Retry-After", number);
     *number = '\0';
-    if (request->lsn) snprintf(number, sizeof number, "%lld", (long long)request->lsn);
+    if (request->lsn)
+        snprintf(number, sizeof number, "%s%s%lld", request->lsn_of, *request->lsn_of ? ":" : "",
+                 (long long)request->lsn);
     add_header(response, "Tfy-Lsn", number);
     if (last) add_header(response, "Connection", "close");
 }
@@ -162,8 +165,9 @@ static enum MHD_Result queue(TfyRequest *request, int status, struct MHD_Respons
 static ssize_t give(void *arg, uint64_t position, char *bytes, size_t most)
 {
     TfyRequest *request = arg;
-    const ssize_t given =
-        request->mcp ? tfy__mcp_stream_take(request, bytes, most) : tfy__stream_take(request, bytes, most);
+    const ssize_t given = request->mcp      ? tfy__mcp_stream_take(request, bytes, most)
+                          : request->follow ? tfy__follow_take(request, bytes, most)
+                                            : tfy__stream_take(request, bytes, most);
     return given < 0 ? MHD_CONTENT_READER_END_OF_STREAM : given;
 }
 
@@ -211,7 +215,7 @@ static enum MHD_Result answer(TfyRequest *request, bool last)
         tfy__buffer_reset(&request->answer);
         tfy__problem_text(&request->problem, request->number, &request->answer);
     }
-    if ((request->stream || request->mcp) && !request->problem.kind) return answer_stream(request);
+    if ((request->stream || request->follow || request->mcp) && !request->problem.kind) return answer_stream(request);
     return queue(request, status,
                  MHD_create_response_from_buffer(request->answer.len,
                                                  request->answer.len ? request->answer.data : (char *)"",
@@ -315,6 +319,7 @@ static bool keep_headers(TfyRequest *request, const TfyRequestHead *asked)
                *wait = prefer ? strstr(prefer, "wait=") : NULL;
     request->wait_s = wait ? strtoll(wait + 5, NULL, 10) : 0;
     if (request->wait_s < 0 || request->wait_s > WAIT_MOST_S) request->wait_s = request->wait_s < 0 ? 0 : WAIT_MOST_S;
+    if (after && request->server->shared) after = NULL; /* "RUN:LSN": what is committed is in the lists */
     if (after && (!*after || strlen(after) > 18 || after[strspn(after, "0123456789")]))
         return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST, "Tfy-After is what Tfy-Lsn said");
     request->after = after ? strtoll(after, NULL, 10) : 0;
@@ -392,7 +397,7 @@ static enum MHD_Result hand_over(struct TfyHttp *http, TfyRequest *request)
     tfy__line_busy(line_of(request->connection), true);
     if (!parse_body(request)) return answer(request, false);
     if (request->route->where == TFY_AT_ONCE) {
-        request->route->serve(request);
+        tfy__request_serve(request)(request);
         return answer(request, false);
     }
     leave(http, request);

@@ -40,10 +40,11 @@ void tfy__indexer_close(TfyIndexer *indexer);
 typedef struct TfyRunShown {
     const char *id, *program, *version, *workflow, *by; /* by, program: "" where the log does not say */
     const char *state;                                  /* "queued", "running", "completed", "failed", "cancelled" */
-    const char *attention;                              /* "diverged", "question", "in_doubt", "deadlock"; NULL: none */
+    const char *attention;                              /* "diverged", "held", "question", "in_doubt", "deadlock" */
     const char *difference;                             /* of a diverged one: a sentence; NULL: it is none */
-    int64_t started_ms, ended_ms;                       /* ended_ms 0: it has not */
-    const json_t *labels;                               /* NULL: none */
+    const char *held;             /* of a held one, which nobody may claim: why; NULL: it is none */
+    int64_t started_ms, ended_ms; /* ended_ms 0: it has not */
+    const json_t *labels;         /* NULL: none */
     int64_t tokens_in, tokens_out;
     int64_t cost; /* in millionths; -1: nothing has a price */
     int64_t records, lsn;

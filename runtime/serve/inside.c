@@ -38,7 +38,7 @@ bool tfy__inside_ask(TfyServer *server, const TfyInside *what)
         !tfy__may(server, &request->caller, request->route->role, NULL, &request->problem)) {
         tfy__request_done(request);
     } else if (request->route->where == TFY_AT_ONCE) {
-        request->route->serve(request);
+        tfy__request_serve(request)(request);
         tfy__request_done(request);
     } else {
         tfy__request_hand_over(request);

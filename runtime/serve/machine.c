@@ -130,7 +130,7 @@ static bool find_version(TfyRequest *request, char version[13])
         snprintf(version, 13, "%s", served->version);
     } else if (given) {
         const TfyRunsWanted wanted = {.program = program, .version = given, .only = request->caller.only, .limit = 1};
-        (void)tfy__index_runs(request->reader->index, &wanted, note_version, version, &next);
+        (void)request->reader->lists->runs(request->reader, &wanted, note_version, version, &next);
     }
     return *version ||
            tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND,
@@ -151,8 +151,8 @@ void tfy__serve_graph(TfyRequest *request)
     gathering.map.layout = json_loads(layout, 0, NULL);
     gathering.facts =
         json_pack("{s:s, s:s, s:{}, s:{}}", "program", request->names.text[0], "version", version, "points", "ways");
-    if (gathering.facts &&
-        tfy__index_points(request->reader->index, request->names.text[0], version, gather, &gathering) == TFY_OK) {
+    if (gathering.facts && request->reader->lists->points(request->reader, request->names.text[0], version, gather,
+                                                          &gathering) == TFY_OK) {
         tfy__child_ask(request, (const char *const[]){"graph", version, NULL});
         tfy__child_then(request, finish_graph, gathering.facts);
     } else {
@@ -282,7 +282,7 @@ void tfy__serve_stats(TfyRequest *request)
     if (!wanted.after_ms) wanted.after_ms = tfy__clock_ms() - (int64_t)DAYS_USUAL * 24 * TFY_HOUR_MS;
     wanted.limit = (uint32_t)limit;
     Stats stats = {.request = request, .workflow = wanted.workflow, .list = json_array()};
-    if (tfy__index_stats(request->reader->index, &wanted, show_stat, &stats, &more) == TFY_OK) {
+    if (request->reader->lists->stats(request->reader, &wanted, show_stat, &stats, &more) == TFY_OK) {
         tfy__request_json(
             request, 200,
             json_pack("{s:O, s:o, s:b}", "stats", stats.list, "after", tfy__json_time(wanted.after_ms), "more", more));

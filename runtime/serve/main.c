@@ -26,6 +26,7 @@
 #include "serve/followers.h"
 #include "serve/hooks.h"
 #include "serve/http_figures.h"
+#include "serve/lists.h"
 #include "serve/listen.h"
 #include "serve/mcp/bridge.h"
 #include "serve/mcp/mcp.h"
@@ -38,10 +39,12 @@
 #include "serve/serve.h"
 #include "serve/stream.h"
 #include "serve/server_command.h"
+#include "serve/shared/server.h"
 #include "serve/token_command.h"
 #include "serve/versions.h"
 #include "serve/watch.h"
 #include "value/json.h"
+#include "wal/store/pg_address.h"
 
 enum { FILES = 4096, NAMES_MOST = 512 };
 
@@ -291,6 +294,8 @@ static bool open_server(Main *it, const Words *words)
     tfy__see_diverged(server->loop, show_diverged, server->tail); /* found when the runs were resumed */
     if (!(server->queue = tfy__queue_open(server, it->error))) return false;
     if (!(server->hub = tfy__hub_open(server, it->error))) return false;
+    server->lists = &tfy__index_lists;
+    memcpy(server->uuid, tfy__log_uuid(tfy__loop_log(server->loop)), sizeof server->uuid);
     if (!(server->children = tfy__children_open())) return false;
     if (!(server->readers = tfy__readers_open(server, it->error))) return false;
     if (!(server->schedules = tfy__schedules_open(server, it->error))) return false;
@@ -361,6 +366,18 @@ static int serve(Main *it, const Words *words)
     if (calls) tfy__say("%s did not finish in time and is ended", calls);
     free(calls);
     return close_all(it, calls ? EXIT_WAITING : EXIT_DONE);
+}
+
+/* Over a shared database, whose workers execute what is deployed there. */
+static int serve_shared(Main *it, const Words *words, int files)
+{
+    if (files || words->watch_count)
+        return tfy__fail(EXIT_USAGE,
+                         "a shared database has the programs that were deployed there: tfy deploy FILE.tfy, "
+                         "then tfy serve without a file");
+    if (words->stdio || words->mcp)
+        return tfy__fail(EXIT_USAGE, "programs of a shared database are not offered to MCP clients");
+    return tfy__shared_serve(&it->server, words->open);
 }
 
 static bool add_name(Names *names, const char *name)
@@ -473,6 +490,7 @@ int main(int argc, char **argv)
     if (words.stdio) tfy__set_program_name("tfy mcp serve");
     if (words.stdio && !tfy__mcp_stdio_take()) return tfy__fail(EXIT_MISSING, "standard files cannot be taken");
     if (!take_words(&it, &words, argc - words.stdio, argv + words.stdio)) return EXIT_USAGE;
+    it.server.place = it.server.db;
     if (words.stdio && tfy__mcp_bridge_has(it.server.db)) {
         int in, out;
         tfy__mcp_stdio_taken(&in, &out);
@@ -482,6 +500,7 @@ int main(int argc, char **argv)
     if (words.print && !tfy__config_print(it.server.config, &words.flags, stdout))
         return close_all(&it, tfy__fail(EXIT_MISSING, "the configuration cannot be printed"));
     if (words.check || words.print) return close_all(&it, EXIT_DONE);
+    if (tfy__pg_is_address(it.server.db)) return serve_shared(&it, &words, argc - optind);
     const bool named = add_programs(&it, argv + words.stdio + optind, argc - words.stdio - optind);
     if (named) offer_named(&it.server, &words);
     if (!named || !add_configured(&it)) {

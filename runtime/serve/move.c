@@ -52,7 +52,7 @@ static void note_version(void *arg, const char *program, const char *version, in
     for (size_t i = 0; i < 2; i++) {
         const TfyRunsWanted wanted = {
             .program = program, .version = version, .state = states[i], .limit = RUNS_MOST + 1 - (uint32_t)move->count};
-        (void)tfy__index_runs(request->reader->index, &wanted, note_run, move, &next);
+        (void)request->reader->lists->runs(request->reader, &wanted, note_run, move, &next);
         move->more |= next.at != 0;
     }
 }
@@ -122,7 +122,7 @@ void tfy__serve_move(TfyRequest *request)
         return;
     }
     move->to = to;
-    if (tfy__index_live(request->reader->index, "", note_version, request) == TFY_OK)
+    if (request->reader->lists->live(request->reader, "", note_version, request) == TFY_OK)
         request->pass = pass_to_loop;
     else
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");

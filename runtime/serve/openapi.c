@@ -185,40 +185,45 @@ static json_t *good_answer(const TfyRoute *route, const json_t *shared)
     return json_pack("{s:s, s:o}", "description", route->summary, "content", content_of(route, shared));
 }
 
-static json_t *answers_of(const TfyRoute *route, const json_t *shared)
+static json_t *answers_of(const TfyRoute *route, const json_t *shared, bool over_shared)
 {
     json_t *answers = json_pack("{s:o, s:o}", "4XX", problem_answer(), "5XX", problem_answer());
     if (creates(route)) json_object_set_new(answers, "201", good_answer(route, shared));
-    if (is_among(route, (const char *const[]){"drain", NULL}))
+    const bool drains = is_among(route, (const char *const[]){"drain", NULL}),
+               again = has_key(route) || is_among(route, (const char *const[]){"hook", "deploy", NULL});
+    /* Mail that no worker has taken yet is on its way. */
+    if (drains || (over_shared && route->where == TFY_OF_RUN && !creates(route)))
         json_object_set_new(answers, "202", good_answer(route, shared));
-    else if (!creates(route) || has_key(route) || is_among(route, (const char *const[]){"hook", "deploy", NULL}))
-        json_object_set_new(answers, "200", good_answer(route, shared)); /* it was there before */
+    if (!drains && (!creates(route) || again)) /* it was there before */
+        json_object_set_new(answers, "200", good_answer(route, shared));
     return answers;
 }
 
-static json_t *operation(const TfyRoute *route, const json_t *shared)
+static json_t *operation(const TfyRoute *route, const json_t *shared, bool over_shared)
 {
     json_t *parameters = path_parameters(route->pattern);
     add_query(route, parameters);
     if (has_key(route)) add_start_headers(parameters);
     if (strcmp(route->id, "answer") == 0) add_seen_header(parameters);
     json_t *made = json_pack("{s:s, s:s, s:o, s:o}", "operationId", route->id, "summary", route->summary, "parameters",
-                             parameters, "responses", answers_of(route, shared));
+                             parameters, "responses", answers_of(route, shared, over_shared));
     if (route->role == TFY_ROLE_NONE) json_object_set_new(made, "security", json_array());
     return made;
 }
 
-static void add_routes(json_t *paths, const json_t *shared)
+/* Those that are served here. */
+static void add_routes(json_t *paths, const json_t *shared, bool over_shared)
 {
     static const char *const methods[] = {"get", "head", "post", "put", "delete"};
     for (const TfyRoute *route = tfy__routes; route->pattern; route++) {
-        if (!route->id) continue;
+        if (!route->id || !(over_shared ? route->shared : route->serve)) continue;
         json_t *path = json_object_get(paths, route->pattern);
         if (!path) {
             path = json_object();
             json_object_set_new(paths, route->pattern, path);
         }
-        json_t *made = operation(route, shared), *body = json_object_get(json_object_get(shared, "bodies"), route->id);
+        json_t *made = operation(route, shared, over_shared),
+               *body = json_object_get(json_object_get(shared, "bodies"), route->id);
         if (body)
             json_object_set_new(made, "requestBody",
                                 json_pack("{s:b, s:o}", "required", 1, "content", content(json_incref(body))));
@@ -271,14 +276,42 @@ static void add_program(const TfyServed *served, const TfyCaller *caller, json_t
             add_workflow(served, served->program->workflows[i], paths, components);
 }
 
+/* Removes the schemas that nothing in the text refers to; whether any was. */
+static bool prune_once(json_t *components, const char *paths)
+{
+    char *text = json_dumps(components, JSON_COMPACT), ref[160];
+    const char *name;
+    json_t *schema;
+    void *next;
+    bool any = false;
+    json_object_foreach_safe(components, next, name, schema)
+    {
+        snprintf(ref, sizeof ref, "\"#/components/schemas/%.120s\"", name);
+        if (!text || strstr(paths, ref) || strstr(text, ref)) continue;
+        json_object_del(components, name);
+        any = true;
+    }
+    free(text);
+    return any;
+}
+
+/* A server of one kind does not have all that the other kind has. */
+static void prune(json_t *components, const json_t *paths)
+{
+    char *text = json_dumps(paths, JSON_COMPACT);
+    while (text && prune_once(components, text)) continue;
+    free(text);
+}
+
 /* With the workflows that the caller sees. NULL: no memory. */
 static char *document(const TfyServer *server, const TfyCaller *caller)
 {
     json_t *paths = json_object(), *shared = load_shared();
     json_t *components = json_incref(json_object_get(shared, "schemas"));
-    add_routes(paths, shared);
+    add_routes(paths, shared, server->shared);
     const TfyCatalog *catalog = tfy__catalog(server);
     for (size_t i = 0; i < catalog->count; i++) add_program(catalog->served[i], caller, paths, components);
+    prune(components, paths);
     json_t *whole = json_pack(
         "{s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:[{s:s}], s:[{s:[]}, {s:[]}], s:o, s:{s:o, s:{s:{s:s, s:s}, s:{s:s}}}}",
         "openapi", "3.1.0", "info", "title", "tfy", "version", tfy_version(), "license", "name", "MIT", "identifier",

@@ -35,11 +35,14 @@
     P(HEADERS, 431, "headers", "The head of the request is too large")                                                 \
     P(INTERNAL, 500, "internal", "The server failed")                                                                  \
     P(UNKNOWN_METHOD, 501, "unknown-method", "There is no such method")                                                \
+    P(SQLITE_ONLY, 501, "sqlite-only", "Only a server of a file has this")                                             \
+    P(SHARED_ONLY, 501, "postgresql-only", "Only a server of a shared database has this")                              \
     P(DRAINING, 503, "draining", "The server is about to end")                                                         \
     P(TOO_MANY_REPLAYS, 503, "too-many-replays", "Others are being replayed")                                          \
     P(TOO_LONG, 503, "too-long", "It takes too long")                                                                  \
     P(LOG_FULL, 503, "log-full", "Nothing can be written now")                                                         \
-    P(INDEX_BEHIND, 503, "index-behind", "The lists are behind")
+    P(INDEX_BEHIND, 503, "index-behind", "The lists are behind")                                                       \
+    P(DATABASE_AWAY, 503, "database-away", "The database does not answer")
 
 typedef enum TfyProblemKind {
     TFY_NO_PROBLEM,

@@ -175,8 +175,9 @@ static json_t *list_programs(TfyRequest *request)
         const bool seen = tfy__served_seen(served, &request->caller);
         json_array_append_new(shown.list, seen ? program_json(served, &request->caller) : json_null());
     }
-    if (tfy__index_live(request->reader->index, request->caller.only, show_live, &shown) == TFY_OK) return shown.list;
-    tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+    const int code = request->reader->lists->live(request->reader, request->caller.only, show_live, &shown);
+    if (code == TFY_OK) return shown.list;
+    tfy__lists_failed(request, code, "the index cannot be read");
     json_decref(shown.list);
     return NULL;
 }

@@ -131,8 +131,9 @@ static void show(void *arg, int64_t lsn, const TfyRunShown *run)
     Page *page = arg;
     Question question = {.lsn = lsn};
     take_run(&question, run);
-    struct TfyEvents *events = tfy__reader_events(page->request);
-    if (events) (void)tfy__events_see(events, lsn, take_asked, &(Asked){page->request, &question});
+    TfyRequest *request = page->request;
+    if (tfy__reader_events(request))
+        (void)request->reader->lists->record(request->reader, run->id, lsn, take_asked, &(Asked){request, &question});
     const char *task = json_string_value(json_object_get(question.json, "task"));
     const bool wanted = !page->step || (task && strcmp(task, page->task) == 0 &&
                                         json_integer_value(json_object_get(question.json, "step")) == page->step);
@@ -168,10 +169,11 @@ void tfy__serve_questions(TfyRequest *request)
     wanted.above = behind.at;
     Page page = {.request = request, .list = json_array()};
     wanted.limit = (uint32_t)limit;
-    if (tfy__index_questions(request->reader->index, &wanted, show, &page, &next) == TFY_OK)
+    const int code = request->reader->lists->questions(request->reader, &wanted, show, &page, &next);
+    if (code == TFY_OK)
         write_list(request, page.list, next);
     else
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+        tfy__lists_failed(request, code, "the index cannot be read");
     json_decref(page.list);
 }
 
@@ -187,7 +189,7 @@ static json_t *open_question(TfyRequest *request)
                  .task = request->names.text[1],
                  .step = strtoll(request->names.text[2], NULL, 10)};
     int64_t next;
-    if (page.step > 0) (void)tfy__index_questions(request->reader->index, &wanted, show, &page, &next);
+    if (page.step > 0) (void)request->reader->lists->questions(request->reader, &wanted, show, &page, &next);
     json_t *found = json_incref(json_array_get(page.list, 0));
     json_decref(page.list);
     return found;

@@ -8,13 +8,14 @@
 #include "base/sys_memory.h"
 #include "cli/look/event.h"
 #include "serve/reader.h"
+#include "wal/store/store.h"
 
-enum { READERS = 2, REST_MS = 2000 };
+enum { READERS = 2, SHARED = 4, REST_MS = 2000, LATE_US = 8000000 }; /* SHARED: over a database that may be slow */
 
 struct TfyReaders {
     TfyServer *server;
-    TfyReader readers[READERS];
-    pthread_t threads[READERS];
+    TfyReader readers[SHARED];
+    pthread_t threads[SHARED];
     int count;             /* of threads that run */
     pthread_mutex_t mutex; /* held for: */
     pthread_cond_t more;
@@ -25,7 +26,7 @@ struct TfyReaders {
 static void rest(TfyReader *reader)
 {
     tfy__log_rest(reader->log);
-    tfy__index_reader_rest(reader->index);
+    reader->lists->rest(reader);
     if (reader->events) tfy__events_rest(reader->events);
     tfy__sys_trim();
 }
@@ -55,16 +56,26 @@ static TfyRequest *take(TfyReader *reader)
     return request;
 }
 
+/* Behind others that wait for a database which does not answer: nobody waits for it that long. */
+static bool is_too_late(TfyRequest *request)
+{
+    const TfyServer *server = request->server;
+    if (!server->shared || request->then || tfy__monotonic_us() - request->begun_us < LATE_US) return false;
+    tfy__lists_failed(request, TFY_STORE_AWAY, "");
+    return true;
+}
+
 static void *work(void *arg)
 {
     TfyReader *reader = arg;
     pthread_setname_np(pthread_self(), "tfy reader");
     for (TfyRequest *request; (request = take(reader));) {
-        void (*serve)(TfyRequest * request) = request->then ? request->then : request->route->serve;
+        const bool late = is_too_late(request);
+        TfyServe *serve = request->then ? request->then : tfy__request_serve(request);
         request->then = NULL;
         request->reader = reader;
         request->pass = tfy__request_done;
-        serve(request);
+        if (!late) serve(request);
         request->reader = NULL;
         request->pass(request); /* and whoever gets it may have freed it */
     }
@@ -88,13 +99,19 @@ struct TfyEvents *tfy__reader_events(TfyRequest *request)
     return reader->events;
 }
 
+bool tfy__lists_failed(TfyRequest *request, int code, const char *sentence)
+{
+    if (code != TFY_STORE_AWAY) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "%s", sentence);
+    request->retry_after_s = 1;
+    return tfy__problem(&request->problem, TFY_PROBLEM_DATABASE_AWAY, "ask again in a moment");
+}
+
 static bool open_one(struct TfyReaders *readers, TfyReader *reader, char *error)
 {
-    const TfyLogOptions options = {.path = readers->server->db, .read_only = true, .existing = true};
     reader->of = readers;
-    if (tfy__log_open(&reader->log, &options, error) != TFY_OK) return false;
-    reader->index = tfy__index_reader_open(readers->server->db, error);
-    return reader->index;
+    reader->server = readers->server;
+    reader->lists = readers->server->lists;
+    return tfy__events_log(readers->server->db, &reader->log, error) == TFY_OK && reader->lists->open(reader, error);
 }
 
 struct TfyReaders *tfy__readers_open(TfyServer *server, char *error)
@@ -105,7 +122,7 @@ struct TfyReaders *tfy__readers_open(TfyServer *server, char *error)
     readers->server = server;
     pthread_mutex_init(&readers->mutex, NULL);
     tfy__cond_init(&readers->more);
-    while (readers->count < READERS) {
+    while (readers->count < (server->shared ? SHARED : READERS)) {
         TfyReader *reader = &readers->readers[readers->count];
         if (!open_one(readers, reader, error) ||
             pthread_create(&readers->threads[readers->count], NULL, work, reader) != 0) {
@@ -125,8 +142,8 @@ void tfy__readers_close(struct TfyReaders *readers)
     pthread_cond_broadcast(&readers->more);
     pthread_mutex_unlock(&readers->mutex);
     for (int i = 0; i < readers->count; i++) pthread_join(readers->threads[i], NULL);
-    for (int i = 0; i < READERS; i++) {
-        tfy__index_reader_close(readers->readers[i].index);
+    for (int i = 0; i < SHARED; i++) {
+        if (readers->readers[i].lists) readers->readers[i].lists->close(&readers->readers[i]);
         tfy__events_close(readers->readers[i].events);
         if (readers->readers[i].log) tfy__log_close(readers->readers[i].log, false);
     }

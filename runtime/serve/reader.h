@@ -2,15 +2,18 @@
 #ifndef SERVE_READER_H
 #define SERVE_READER_H
 
-#include "serve/index.h"
+#include "serve/lists.h"
 #include "serve/serve.h"
 #include "wal/log/log.h"
 
 typedef struct TfyReader {
     struct TfyReaders *of;
-    TfyLog *log; /* read-only */
-    TfyIndexReader *index;
-    struct TfyEvents *events; /* cli/look/event.h; NULL: nobody has asked for any yet */
+    TfyServer *server;
+    const TfyLists *lists;          /* the server's */
+    TfyLog *log;                    /* read-only */
+    TfyIndexReader *index;          /* of a file … */
+    struct TfySharedReader *shared; /* … or of a shared database (shared/reader.h) */
+    struct TfyEvents *events;       /* cli/look/event.h; NULL: nobody has asked for any yet */
 } TfyReader;
 
 /* The reader's events, opened when they are first asked for. NULL: the problem says that the log cannot be read. */

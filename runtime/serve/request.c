@@ -10,6 +10,7 @@
 #include "serve/mcp/http.h"
 #include "serve/move.h"
 #include "serve/of_run.h"
+#include "serve/shared/events.h"
 #include "serve/serve.h"
 #include "serve/start.h"
 #include "serve/stream.h"
@@ -103,17 +104,35 @@ static bool read_query(TfyRequest *request, char *query)
     return true;
 }
 
+static bool is_served(TfyRequest *request)
+{
+    if (tfy__request_serve(request)) return true;
+    if (request->server->shared)
+        return tfy__problem(&request->problem, TFY_PROBLEM_SQLITE_ONLY, "this server's database is shared by workers");
+    return tfy__problem(&request->problem, TFY_PROBLEM_SHARED_ONLY, "this server's database is a file of its own");
+}
+
 bool tfy__request_route(TfyRequest *request)
 {
     char *query = strchr(request->target, '?');
     if (query) *query++ = '\0';
     request->route = tfy__route_find(tfy__routes, request->method, request->target, &request->names, &request->problem);
-    return request->route && read_query(request, query);
+    return request->route && is_served(request) && read_query(request, query);
+}
+
+TfyServe *tfy__request_serve(const TfyRequest *request)
+{
+    return request->server->shared ? request->route->shared : request->route->serve;
 }
 
 void tfy__request_hand_over(TfyRequest *request)
 {
     TfyServer *server = request->server;
+    if (server->shared) {
+        const bool changes = request->route->where == TFY_OF_RUN || request->route->where == TFY_BY_LOOP;
+        tfy__readers_ask(changes ? server->senders : server->readers, request);
+        return;
+    }
     if (request->route->where == TFY_BY_MCP) {
         request->route->serve(request);
         return;
@@ -162,6 +181,7 @@ void tfy__request_free(TfyRequest *request)
     if (!request) return;
     tfy__starting_free(request->starting);
     tfy__stream_free(request->stream);
+    tfy__follow_free(request->follow);
     tfy__mcp_stream_free(request->mcp);
     tfy__child_free(request->child);
     tfy__deploy_free(request->deploy);

@@ -31,9 +31,11 @@ typedef struct TfyRoute {
     const char *pattern; /* "/v1/runs/{id}" */
     TfyRole role;        /* one that is needed; admins may do all */
     TfyWhere where;
-    void (*serve)(struct TfyRequest *request); /* writes the answer or the problem */
+    void (*serve)(struct TfyRequest *request); /* writes the answer or the problem; NULL: a file has none of this */
     const char *id, *summary;                  /* in the OpenAPI document; NULL: it is no part of the interface */
     size_t body;                               /* bytes of a body, at most; 0: as usual (TFY_BODY_MAX) */
+    /* The same over a shared database, by a reader, or at once if `where` says so; NULL: there is none of this. */
+    void (*shared)(struct TfyRequest *request);
 } TfyRoute;
 
 enum { TFY_ROUTE_NAMES = 4 }; /* parts in braces, at most */

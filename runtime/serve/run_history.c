@@ -23,7 +23,8 @@ static TfyHistory *read_run(TfyRequest *request)
     if (!tfy__index_awaited(request) || !tfy__run_find(request, request->names.text[0])) return NULL;
     const int code = tfy__history_read(request->reader->log, request->run->id, &history, error);
     if (code == TFY_OK) return history;
-    tfy__problem(&request->problem, code == TFY_E_ABSENT ? TFY_PROBLEM_NOT_FOUND : TFY_PROBLEM_INTERNAL, "%s", error);
+    if (code == TFY_E_ABSENT) tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "%s", error);
+    tfy__lists_failed(request, code, error);
     return NULL;
 }
 
@@ -295,13 +296,39 @@ static int see_one(void *arg, const TfyEvent *event)
     return 1;
 }
 
+/* 0: it is not the number of a record. */
+static int64_t lsn_of(const char *text)
+{
+    const size_t len = strlen(text);
+    return len > 0 && len < 18 && len == strspn(text, "0123456789") ? strtoll(text, NULL, 10) : 0;
+}
+
+static int see_of_run(void *arg, const TfyEvent *event)
+{
+    const One *one = arg;
+    const bool mine = event->run && strcmp(event->run->uuid, one->request->run->id) == 0;
+    return mine ? see_one(arg, event) : 1;
+}
+
+void tfy__serve_run_record(TfyRequest *request)
+{
+    One one = {.request = request, .lsn = lsn_of(request->names.text[1])};
+    int code = TFY_OK;
+    if (!tfy__request_known(request, (const char *const[]){NULL}) || !tfy__index_awaited(request) ||
+        !tfy__run_find(request, request->names.text[0]) || !tfy__reader_events(request))
+        return;
+    if (one.lsn) code = request->reader->lists->record(request->reader, request->run->id, one.lsn, see_of_run, &one);
+    if (code < 0 && code != TFY_E_ABSENT) tfy__lists_failed(request, code, "the record cannot be read");
+    if (one.found || request->problem.kind) return;
+    tfy__problem(&request->problem, TFY_PROBLEM_NOT_FOUND, "run %s has no record %.20s", request->run->id,
+                 request->names.text[1]);
+}
+
 void tfy__serve_record(TfyRequest *request)
 {
     const char *text = request->names.text[0];
-    const size_t len = strlen(text);
-    One one = {.request = request};
+    One one = {.request = request, .lsn = lsn_of(text)};
     if (!tfy__request_known(request, (const char *const[]){NULL}) || !tfy__index_awaited(request)) return;
-    if (len > 0 && len < 18 && len == strspn(text, "0123456789")) one.lsn = strtoll(text, NULL, 10);
     TfyEvents *events = one.lsn ? tfy__reader_events(request) : NULL;
     if (events) (void)tfy__events_see(events, one.lsn, see_one, &one);
     if (one.found || request->problem.kind) return;

@@ -13,6 +13,7 @@ void tfy__serve_timeline(TfyRequest *request);
 void tfy__serve_tasks(TfyRequest *request);
 void tfy__serve_output(TfyRequest *request);
 void tfy__serve_source(TfyRequest *request); /* GET …/source: the files of its program, the main one first */
+void tfy__serve_run_record(TfyRequest *request);
 void tfy__serve_record(TfyRequest *request); /* GET /v1/records/{lsn} */
 
 #endif

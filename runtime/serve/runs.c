@@ -63,6 +63,7 @@ void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out)
     if (run->result) tfy__buffer_printf(out, ",\"result\":%s", run->result);
     if (run->error) tfy__buffer_printf(out, ",\"error\":%s", run->error);
     if (run->difference) tfy__answer_text(out, "difference", run->difference);
+    if (run->held) tfy__answer_text(out, "held", run->held);
     tfy__buffer_char(out, '}');
 }
 
@@ -70,7 +71,14 @@ void tfy__run_shown(const TfyRunShown *run, TfyBuffer *out)
 
 static bool index_has(TfyRequest *request, int64_t lsn)
 {
-    if (tfy__tail_await(request->server->tail, lsn)) return true;
+    if (request->server->lists->await(request->server, lsn)) return true;
+    request->retry_after_s = 1;
+    return false;
+}
+
+static bool index_has_all(TfyRequest *request)
+{
+    if (request->server->lists->await_all(request->server)) return true;
     request->retry_after_s = 1;
     return false;
 }
@@ -114,17 +122,16 @@ static bool is_id(const char *text)
 static int look_up_now(Search *search, const char *id)
 {
     if (!is_id(id)) return TFY_E_ABSENT;
-    const int code = tfy__index_run(search->request->reader->index, id, see, search);
-    return search->hidden && code != TFY_E_IO ? search->count ? TFY_OK : TFY_E_ABSENT : code;
+    const int code = search->request->reader->lists->run(search->request->reader, id, see, search);
+    return search->hidden && (code == TFY_OK || code == TFY_E_INVALID) ? search->count ? TFY_OK : TFY_E_ABSENT : code;
 }
 
 /* Whoever starts a run may ask for it at once, before the index has it; and an index that is made anew has few for a while. */
 static int look_up(Search *search, const char *id)
 {
-    const TfyServer *server = search->request->server;
     const int code = look_up_now(search, id);
     if (code != TFY_E_ABSENT || search->hidden || !is_id(id)) return code;
-    search->behind = !index_has(search->request, tfy__log_durable_lsn(tfy__loop_log(server->loop)));
+    search->behind = !index_has_all(search->request);
     return look_up_now(search, id);
 }
 
@@ -137,7 +144,7 @@ static bool refuse_run(const Search *search, const char *id, int code)
         return tfy__problem(problem, TFY_PROBLEM_INDEX_BEHIND, "the lists do not have all runs yet, nor '%.60s'", id);
     if (code == TFY_E_ABSENT)
         return tfy__problem(problem, TFY_PROBLEM_NOT_FOUND, "there is no run '%.60s'; gc may have removed it", id);
-    return tfy__problem(problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+    return tfy__lists_failed(search->request, code, "the index cannot be read");
 }
 
 bool tfy__run_look_up(TfyRequest *request, const char *id, void (*show)(void *arg, const TfyRunShown *run), void *arg)
@@ -153,7 +160,10 @@ static void show_run(void *arg, const TfyRunShown *run)
     request->ended = run->ended_ms;
     if (strcmp(run->state, "queued") == 0) snprintf(request->queued, sizeof request->queued, "%s", run->id);
     tfy__run_shown(run, &request->answer);
-    snprintf(request->etag, sizeof request->etag, "\"%lld%s\"", (long long)run->lsn, run->difference ? "d" : "");
+    snprintf(request->etag, sizeof request->etag, "\"%lld%s\"", (long long)run->lsn,
+             run->difference ? "d"
+             : run->held     ? "h"
+                             : "");
 }
 
 bool tfy__run_answer(TfyRequest *request, const char *id)
@@ -210,7 +220,7 @@ void tfy__serve_run(TfyRequest *request)
     if (!tfy__request_known(request, (const char *const[]){NULL}) || !tfy__index_awaited(request) ||
         !tfy__run_answer(request, request->names.text[0]))
         return;
-    if (*request->queued) {
+    if (*request->queued && request->server->queue) {
         request->pass = pass_place;
         return;
     }
@@ -316,7 +326,7 @@ static void show_in_page(void *arg, const TfyRunShown *run)
 bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted)
 {
     static const char *const states[] = {"queued", "running", "completed", "failed", "cancelled", NULL};
-    static const char *const attentions[] = {"any", "question", "in_doubt", "deadlock", "diverged", NULL};
+    static const char *const attentions[] = {"any", "question", "in_doubt", "deadlock", "diverged", "held", NULL};
     int64_t limit;
     *wanted = (TfyRunsWanted){.words = tfy__request_parameter(request, "q"),
                               .state = tfy__request_parameter(request, "state"),
@@ -335,6 +345,8 @@ bool tfy__runs_wanted(TfyRequest *request, TfyRunsWanted *wanted)
         return false;
     wanted->limit = (uint32_t)limit;
     read_order(request, wanted);
+    const char *lacks = request->server->lists->lacks(request->server, wanted);
+    if (lacks) return tfy__problem(&request->problem, TFY_PROBLEM_SQLITE_ONLY, "%s", lacks);
     if (wanted->words && !request->server->searches)
         return tfy__problem(&request->problem, TFY_PROBLEM_BAD_REQUEST,
                             "this server keeps no words to search for; its configuration says \"search\": false");
@@ -348,8 +360,9 @@ void tfy__serve_runs(TfyRequest *request)
     TfyPlace next;
     if (!tfy__index_awaited(request) || !tfy__runs_wanted(request, &wanted)) return;
     tfy__buffer_text(&request->answer, "{\"runs\":[");
-    if (tfy__index_runs(request->reader->index, &wanted, show_in_page, &page, &next) == TFY_OK)
+    const int code = request->reader->lists->runs(request->reader, &wanted, show_in_page, &page, &next);
+    if (code == TFY_OK)
         tfy__cursor_write(request, tfy__runs_list(&wanted), next);
     else
-        tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the index cannot be read");
+        tfy__lists_failed(request, code, "the index cannot be read");
 }

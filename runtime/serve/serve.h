@@ -40,6 +40,8 @@ enum {
 };
 
 typedef struct TfyServer TfyServer;
+struct TfyRequest;
+typedef void TfyServe(struct TfyRequest *request); /* writes the answer or the problem of a request, or hands it on */
 
 /* One "name=value" of a query, decoded. */
 typedef struct TfyParameter {
@@ -79,7 +81,8 @@ typedef struct TfyRequest {
     const char *type; /* of the answer; static; NULL: application/json */
     char etag[32], location[128], cookie[192];
     char mcp_session[40]; /* Mcp-Session-Id; "": none */
-    int64_t lsn;          /* Tfy-Lsn; 0: none */
+    int64_t lsn;          /* Tfy-Lsn; 0: none … */
+    char lsn_of[37];      /* … and the run whose number it is; "": of the database */
     int retry_after_s;    /* 0: none */
     bool replayed;        /* Idempotency-Replayed: true */
     bool ours;            /* the server chose the labels of the start, which may be "tfy.…" */
@@ -87,6 +90,7 @@ typedef struct TfyRequest {
     /* while others have it */
     struct TfyStarting *starting;             /* start.h; owned; NULL: nothing starts */
     struct TfyStream *stream;                 /* stream.h; owned; NULL: the answer is whole */
+    struct TfyFollow *follow; /* shared/events.h; owned; NULL: its answer is not a stream of that kind */
     struct TfyMcpStream *mcp;                 /* mcp/http.h: its answer is a stream of that kind; NULL: it is not */
     struct TfyRunFound *run;                  /* of_run.h; owned; NULL: none was looked for */
     struct TfyChild *child;                   /* child.h; owned; NULL: none answers it */
@@ -104,8 +108,11 @@ typedef struct TfyRequest {
 } TfyRequest;
 
 struct TfyServer {
-    TfyLoop *loop;
-    const char *db; /* the database's path */
+    TfyLoop *loop;                  /* NULL: it executes no runs, over a shared database */
+    const char *db;                 /* the database's path, or its address */
+    const char *place;              /* what its own files are beside: the path, or a name for a shared one */
+    uint8_t uuid[16];               /* the database's id */
+    struct TfySharedServer *shared; /* shared/server.h; NULL: the database is a file */
     struct TfyPrograms *programs;
     pthread_mutex_t documents;           /* held for: */
     char *openapi;                       /* the whole document; owned … */
@@ -114,6 +121,8 @@ struct TfyServer {
     TfyTimes turns; /* of the loop */
     struct TfyHttp *http;
     struct TfyReaders *readers;
+    struct TfyReaders *senders;   /* over a shared database: those that change something there */
+    const struct TfyLists *lists; /* lists.h: what readers find lists in */
     struct TfyTail *tail;
     struct TfyHub *hub;
     struct TfyChildren *children;
@@ -157,6 +166,8 @@ void tfy__request_json(TfyRequest *request, int status, json_t *json);     /* ta
 void tfy__request_free(TfyRequest *request);
 /* Finds the route of the target, which is decoded in place, and reads its query. False: the problem says why not. */
 bool tfy__request_route(TfyRequest *request);
+/* What serves its route here. NULL: nothing does. */
+TfyServe *tfy__request_serve(const TfyRequest *request);
 /* Gives a request that may be answered to a reader or to the loop, whichever its route says; none of TFY_AT_ONCE. */
 void tfy__request_hand_over(TfyRequest *request);
 

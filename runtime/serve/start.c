@@ -87,7 +87,7 @@ static bool place_fits(const json_t *json, TfyProblem *problem)
 
 /* ---- what its first record says besides ---- */
 
-static void put_facts(void *arg, TfyBuffer *members)
+void tfy__start_put_facts(void *arg, TfyBuffer *members)
 {
     const TfyStartFacts *facts = arg;
     tfy__put_text(members, TFY_P_BY, facts->caller->name);
@@ -131,8 +131,12 @@ int tfy__start_run(TfyServer *server, const TfyServed *of, const TfyWorkflow *wo
     TfyNarrowed narrowed;
     if (!tfy__reach_narrow(tfy__reach_of(server->config, of->name), facts->narrower, &narrowed, facts->problem))
         return TFY_E_INVALID;
-    const TfyStart start = {
-        .queued = facts->queued, .id = key, .ceiling = &narrowed.ceiling, .facts = put_facts, .arg = facts, .run = run};
+    const TfyStart start = {.queued = facts->queued,
+                            .id = key,
+                            .ceiling = &narrowed.ceiling,
+                            .facts = tfy__start_put_facts,
+                            .arg = facts,
+                            .run = run};
     const int code = tfy__submit_start(server->loop, of->program, workflow->name, args, &start, NULL, error);
     if (code != TFY_OK) return code;
     place.lsn = tfy__log_last_lsn(tfy__loop_log(server->loop));
@@ -240,11 +244,12 @@ static bool starts(TfyRequest *request, const char *args)
     return false;
 }
 
-static bool prepare(TfyRequest *request)
+bool tfy__start_fits(TfyRequest *request)
 {
     static const TfyMemberOf members[] = {
         {"args", JSON_OBJECT},    {"labels", JSON_OBJECT},  {"concurrency", JSON_STRING}, {"priority", JSON_INTEGER},
         {"sandbox", JSON_STRING}, {"network", JSON_STRING}, {"budget", JSON_STRING},      {NULL, JSON_NULL}};
+    tfy__starting_free(request->starting);
     TfyStarting *starting = request->starting = calloc(1, sizeof *starting);
     if (!starting) return tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
     starting->of = find_program(request, request->names.text[0]);
@@ -327,7 +332,7 @@ void tfy__serve_start(TfyRequest *request)
     const json_t *given = json_object_get(request->json, "args");
     char *args = given ? json_dumps(given, JSON_COMPACT) : strdup("{}");
     if (!args) tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "memory ran out");
-    if (args && prepare(request)) {
+    if (args && tfy__start_fits(request)) {
         name_it(request);
         start(request, args);
     } else {

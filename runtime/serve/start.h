@@ -40,6 +40,11 @@ int tfy__start_run(TfyServer *server, const TfyServed *of, const TfyWorkflow *wo
                    const char *key, TfyStartFacts *facts, char run[37], char *error);
 
 void tfy__serve_start(TfyRequest *request);
+/* Whether the body is a start of the program and workflow of the path, which request->starting gets. False: the problem says why
+ * not. */
+bool tfy__start_fits(TfyRequest *request);
+/* As TfyStart.facts; arg: TfyStartFacts. */
+void tfy__start_put_facts(void *arg, TfyBuffer *members);
 void tfy__starting_free(TfyStarting *starting);
 
 /* A run with that key exists: answers with it if its arguments are these. In a reader. */

@@ -15,15 +15,17 @@
 
 /* ---- who I am ---- */
 
-static json_t *me(const TfyCaller *caller)
+static json_t *me(const TfyServer *server, const TfyCaller *caller)
 {
     json_t *only = json_array();
     char globs[TFY_ONLY_SIZE];
     memcpy(globs, caller->only, sizeof globs);
     for (char *rest = globs, *glob; (glob = strtok_r(rest, " ", &rest));)
         json_array_append_new(only, json_string(glob));
-    return json_pack("{s:s, s:o, s:o, s:s, s:o}", "name", caller->name, "roles", tfy__roles_json(caller->roles), "only",
-                     only, "how", caller->how, "token", *caller->token ? json_string(caller->token) : json_null());
+    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:s}", "name", caller->name, "roles", tfy__roles_json(caller->roles),
+                     "only", only, "how", caller->how, "token",
+                     *caller->token ? json_string(caller->token) : json_null(), "database",
+                     server->shared ? "postgresql" : "file");
 }
 
 void tfy__serve_me(TfyRequest *request)
@@ -32,7 +34,7 @@ void tfy__serve_me(TfyRequest *request)
         tfy__problem(&request->problem, TFY_PROBLEM_UNAUTHENTICATED, "name yourself with a token");
         return;
     }
-    tfy__request_json(request, 200, me(&request->caller));
+    tfy__request_json(request, 200, me(request->server, &request->caller));
 }
 
 /* ---- sessions ---- */
@@ -72,7 +74,7 @@ void tfy__serve_enter(TfyRequest *request)
         tfy__problem(&request->problem, TFY_PROBLEM_INTERNAL, "the session cannot be kept");
     } else {
         set_cookie(request, session, false);
-        tfy__request_json(request, 201, me(&caller));
+        tfy__request_json(request, 201, me(request->server, &caller));
     }
 }
 

@@ -54,7 +54,7 @@ check "sessions that know it by its former id end" within 20 sh -c 'grep -q "has
 
 kill $worker
 wait $worker
-sql "drop index tfy.run_tenant; alter view tfy.history reset (security_invoker); alter table tfy.meta drop column least_claims, drop column roles; drop table tfy.limiter, tfy.permit_use, tfy.permit; create table tfy.permit(name text, session int8, n int4, at int8); update tfy.meta set format = 1, reads_from = 1"
+sql "drop index tfy.run_tenant; alter view tfy.history reset (security_invoker); alter table tfy.meta drop column least_claims, drop column roles; drop table tfy.limiter, tfy.permit_use, tfy.permit, tfy.question; drop index tfy.run_state, tfy.run_workflow; alter table tfy.run drop column program_name, drop column workflow, drop column by, drop column labels, drop column error, drop column tokens_in, drop column tokens_out, drop column cost; create table tfy.question(run int8, task int4, step int8, text text, type text, asked int8, primary key (run, task, step)); create table tfy.permit(name text, session int8, n int4, at int8); update tfy.meta set format = 1, reads_from = 1"
 run tfy ps
 check "an older format is refused, and named: 65" ended 65 "run \`tfy db upgrade\`"
 run tfy db upgrade "postgresql:///tfy?host=$pg&user=guest"

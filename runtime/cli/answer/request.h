@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "cli/answer/delivery.h"
 #include "cli/frame/cli.h"
 #include "tfy.h"
 
@@ -16,15 +17,6 @@ bool tfy__request_text(json_t *request, const char *name, const char *text);
 /* Adds a value from the command line that is JSON; a NULL text adds nothing. Returns false after a message, which
  * starts with `what`. */
 bool tfy__request_json(json_t *request, const char *name, const char *text, const char *what);
-
-/* The outcome of a request. */
-typedef struct TfyDelivery {
-    bool live; /* a live process received it */
-    /* the run's uuid; after a live process answered, only the uuid of a run that it created */
-    char run[37];
-    /* why it failed; of a delivered request, what happened to an earlier one, or "" */
-    char text[TFY_ERROR_TEXT];
-} TfyDelivery;
 
 /* Sends a request to the run's live process if there is one, else appends it to the log. Commands like this one hold
  * the log for a moment, one at a time: each waits up to --timeout until the log is free or a process listens. To a run of a

@@ -48,22 +48,18 @@ static int look_sent(TfyLog *log, const char *id, TfyDelivery *delivery, bool *s
 }
 
 /* *sent: nothing is left to do. */
-static int find_run(const char *address, const json_t *request, Sending *sending, bool *sent)
+static int find_run(TfyLog *log, const json_t *request, Sending *sending, bool *sent)
 {
-    TfyLog *log = NULL;
     TfyLogRun run;
     const char *id = json_string_value(json_object_get(request, "id"));
     TfyDelivery *delivery = sending->delivery;
-    int code = tfy__shared_log_open(address, &log, delivery->text);
-    if (code) return code;
-    code = tfy__history_find(log, json_string_value(json_object_get(request, "run")), &run, delivery->text);
+    int code = tfy__history_find(log, json_string_value(json_object_get(request, "run")), &run, delivery->text);
     if (code == TFY_OK) {
         sending->mail.run = run.id;
         if (run.turn == TFY_RUN_HELD) sending->held = tfy__db_held_why(&run);
         tfy__uuid_text(run.uuid, delivery->run);
         if (id) code = look_sent(log, id, delivery, sent);
     }
-    tfy__log_close(log, false);
     return code;
 }
 
@@ -173,33 +169,38 @@ static int wait_for_verdict(Sending *sending)
 
 /* ---- the request ---- */
 
-static int send_through(Sending *sending, const char *address)
+int tfy__mail_send(const TfyMailWay *way, const json_t *request, const char *by, int64_t patience_ms,
+                   TfyDelivery *delivery)
 {
-    TfyDelivery *delivery = sending->delivery;
-    int code = tfy__pg_cluster_open(&sending->cluster, &(TfyPgOpen){.address = address}, delivery->text);
-    if (code) return tfy__cluster_code(code);
-    code = put(sending);
-    if (code == TFY_OK) code = wait_for_verdict(sending);
-    sending->cluster->ops->close(sending->cluster);
+    Sending sending = {.cluster = way->cluster,
+                       .mail = {.sender = by},
+                       .until_ms = tfy__steady_ms() + patience_ms,
+                       .pause_ms = PAUSE_FIRST_MS,
+                       .delivery = delivery};
+    bool sent = false;
+    *delivery = (TfyDelivery){0};
+    int code = find_run(way->log, request, &sending, &sent);
+    if (code || sent) return code;
+    char *body = json_dumps(request, JSON_COMPACT);
+    if (!body) return refuse(delivery, TFY_E_NOMEM, "");
+    sending.mail.body = body;
+    code = name_mail(&sending, request);
+    if (code == TFY_OK) code = put(&sending);
+    if (code == TFY_OK) code = wait_for_verdict(&sending);
+    free(body);
     return code;
 }
 
 int tfy__mail_request(const char *address, const json_t *request, const char *by, int64_t patience_ms,
                       TfyDelivery *delivery)
 {
-    Sending sending = {.mail = {.sender = by},
-                       .until_ms = tfy__steady_ms() + patience_ms,
-                       .pause_ms = PAUSE_FIRST_MS,
-                       .delivery = delivery};
-    bool sent = false;
+    TfyMailWay way = {.log = NULL};
     *delivery = (TfyDelivery){0};
-    int code = find_run(address, request, &sending, &sent);
-    if (code || sent) return code;
-    char *body = json_dumps(request, JSON_COMPACT);
-    if (!body) return refuse(delivery, TFY_E_NOMEM, "");
-    sending.mail.body = body;
-    code = name_mail(&sending, request);
-    if (code == TFY_OK) code = send_through(&sending, address);
-    free(body);
+    int code = tfy__shared_log_open(address, &way.log, delivery->text);
+    if (code) return code;
+    code = tfy__pg_cluster_open(&way.cluster, &(TfyPgOpen){.address = address}, delivery->text);
+    code = code ? tfy__cluster_code(code) : tfy__mail_send(&way, request, by, patience_ms, delivery);
+    if (way.cluster) way.cluster->ops->close(way.cluster);
+    tfy__log_close(way.log, false);
     return code;
 }

@@ -141,13 +141,14 @@ static void say(void *state, const char *text)
 static int print(const TfyArgs *args, const TfyPgOverview *overview)
 {
     json_t *workers = json_loads(overview->workers, 0, NULL), *queues = json_loads(overview->queues, 0, NULL),
-           *programs = json_loads(overview->programs, 0, NULL), *permits = json_loads(overview->permits, 0, NULL);
+           *programs = json_loads(overview->programs, 0, NULL), *permits = json_loads(overview->permits, 0, NULL),
+           *takeovers = json_loads(overview->takeovers, 0, NULL);
     int status = EXIT_DONE;
-    if (!workers || !queues || !programs || !permits) {
+    if (!workers || !queues || !programs || !permits || !takeovers) {
         status = tfy__fail(EXIT_BUG, "memory ran out");
     } else if (args->option[OPT_JSON]) {
-        tfy__report_print(json_pack("{s:O,s:O,s:O,s:O}", "workers", workers, "queues", queues, "programs", programs,
-                                    "permits", permits),
+        tfy__report_print(json_pack("{s:O,s:O,s:O,s:O,s:O}", "workers", workers, "queues", queues, "programs", programs,
+                                    "permits", permits, "takeovers", takeovers),
                           2);
     } else {
         print_workers(workers);
@@ -161,6 +162,7 @@ static int print(const TfyArgs *args, const TfyPgOverview *overview)
     json_decref(queues);
     json_decref(programs);
     json_decref(permits);
+    json_decref(takeovers);
     return tfy__flush_stdout(status);
 }
 

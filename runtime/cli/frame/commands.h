@@ -69,7 +69,7 @@
         "run programs in one process that is always there, and take requests over HTTP",                               \
         OPT(DB) | OPT(DIR) | OPT(CONFIG) | OPT(LISTEN) | OPT(NO_TCP) | OPT(TLS_CERT) | OPT(TLS_KEY) | OPT(TLS_CA) |    \
             OPT(CHECK_ONLY) | OPT(PRINT_CONFIG) | OPT(OPEN) | OPT(DRAIN) | OPT(WATCH) | OPT(LLM) | OPT(MCP_TOOL),      \
-        0, -1, .more = MORE(MCP) | MORE(MCP_APPROVE) | TFY__OFFERING)                                                  \
+        0, -1, .more = MORE(MCP) | MORE(MCP_APPROVE) | TFY__OFFERING, .shared = true)                                  \
     ROW(worker, "worker", "FILE.tfy|FILE.so ...",                                                                      \
         "execute runs of programs that are started in a database of PostgreSQL, until a signal ends it",               \
         OPT(DB) | OPT(DIR) | OPT(DRAIN) | OPT(LLM) | OPT(MODELS) | OPT(SECRETS) | OPT(SECRETS_FROM) | OPT(LOG_LEVEL) | \

@@ -11,6 +11,7 @@
 #include "value/json.h"
 #include "wal/log/log.h"
 #include "wal/rows/payload.h"
+#include "wal/store/pg_address.h"
 
 enum {
     TASKS = 4096, /* that are remembered, a power of two */
@@ -28,7 +29,7 @@ typedef struct TfyEventProgram {
 } Program;
 
 typedef struct Task {
-    int64_t tid;
+    int64_t of, tid; /* of: the run, in a shared database, where each has numbers of its own; 0: in a file */
     char *path;
     int64_t born; /* lsn of its first record */
     TfyEventRun *run;
@@ -79,10 +80,10 @@ static int take_hash(void *arg, const TfyLogRecord *record)
 }
 
 /* The program that a run left with that record. */
-static const Program *program_before(TfyEvents *events, int64_t moved_lsn)
+static const Program *program_before(TfyEvents *events, int64_t run, int64_t moved_lsn)
 {
     char hash[33] = "", *source = NULL, *layout = NULL;
-    tfy__log_see(events->names, moved_lsn, take_hash, hash);
+    tfy__log_see_of(events->names, run, moved_lsn, take_hash, hash);
     if (!*hash || tfy__log_find_program(events->names, hash, &source, &layout) != TFY_OK) return NULL;
     free(source);
     return add_program(events, 0, hash, layout);
@@ -136,7 +137,7 @@ static void find_birth(TfyEvents *events, const TfyLogRun *row, TfyEventRun *run
 static TfyEventRun *run_of(TfyEvents *events, const TfyLogRun *row, const TfyLogRecord *birth)
 {
     TfyEventRun **place = &events->runs[row->id & (RUNS - 1)], *run = *place;
-    if (run && run->id == row->id && !run->left) return run;
+    if (run && run->id == row->id && !run->left && run->moved_lsn == row->moved_lsn) return run;
     run = calloc(1, sizeof *run);
     if (!run) return NULL;
     run->id = row->id;
@@ -145,7 +146,7 @@ static TfyEventRun *run_of(TfyEvents *events, const TfyLogRun *row, const TfyLog
     run->started_ms = row->started_ms;
     tfy__uuid_text(row->uuid, run->uuid);
     run->now = program_of(events, row->program);
-    run->before = row->moved_lsn ? program_before(events, row->moved_lsn) : NULL;
+    run->before = row->moved_lsn ? program_before(events, row->id, row->moved_lsn) : NULL;
     if (birth)
         read_birth(birth, run);
     else
@@ -164,20 +165,20 @@ static void forget_task(Task *task)
 /* The task of a record. */
 static const Task *task_of(TfyEvents *events, const TfyLogRecord *record)
 {
-    const int64_t tid = record->tid;
-    Task *task = &events->tasks[tid & (TASKS - 1)];
+    const int64_t of = record->run, tid = record->tid;
+    Task *task = &events->tasks[(tid + 61 * of) & (TASKS - 1)];
     TfyLogRun row;
     char *path;
     int64_t born;
-    if (task->tid == tid && !task->run->left) return task;
+    if (task->tid == tid && task->of == of && !task->run->left) return task;
     forget_task(task);
-    if (tfy__log_seen_task(events->log, tid, &row, &path, &born) != TFY_OK) return NULL;
+    if (tfy__log_seen_task(events->log, record, &row, &path, &born) != TFY_OK) return NULL;
     TfyEventRun *run = run_of(events, &row, record->type == TFY_R_INSTRUCTION_START ? record : NULL);
     if (!run) {
         free(path);
         return NULL;
     }
-    *task = (Task){tid, path, born, tfy__event_run_keep(run)};
+    *task = (Task){of, tid, path, born, tfy__event_run_keep(run)};
     return task;
 }
 
@@ -211,8 +212,14 @@ static int visit(void *arg, const TfyLogRecord *record)
 
 int tfy__events_see(TfyEvents *events, int64_t from, int (*see)(void *arg, const TfyEvent *event), void *arg)
 {
+    return tfy__events_see_of(events, 0, from, see, arg);
+}
+
+int tfy__events_see_of(TfyEvents *events, int64_t run, int64_t from, int (*see)(void *arg, const TfyEvent *event),
+                       void *arg)
+{
     Visit state = {events, see, arg};
-    return tfy__log_see(events->log, from, visit, &state);
+    return tfy__log_see_of(events->log, run, from, visit, &state);
 }
 
 static const Program *program_at(const TfyEvent *event)
@@ -267,7 +274,7 @@ void tfy__event_before(TfyEvents *events, const TfyEvent *event, TfyEventBefore 
     Looking looking = {all ? 0 : ends ? event->born : record->prev, ends ? 0 : record->step, before};
     *before = (TfyEventBefore){.ts_ms = all && event->run ? event->run->started_ms : 0};
     for (int most = LOOK_BACK; looking.lsn && most; most--)
-        if (tfy__log_see(events->names, looking.lsn, take_before, &looking) != 1) break;
+        if (tfy__log_see_of(events->names, record->run, looking.lsn, take_before, &looking) != 1) break;
     if (!before->attempt) before->attempt = 1;
     if (!*before->key && event->run) tfy__record_key(event->run->uuid, event->task, record->step, before->key);
 }
@@ -292,10 +299,13 @@ static void add_point(const TfyEvent *event, TfyBuffer *out)
     if (line) tfy__buffer_printf(out, ",\"line\":%lld", (long long)line);
 }
 
-static void add_payload(const TfyLogRecord *record, bool whole, TfyBuffer *out)
+static void add_payload(const TfyEvent *event, bool whole, TfyBuffer *out)
 {
+    const TfyLogRecord *record = event->record;
     if (!whole && record->payload_len > PAYLOAD_MOST) {
-        tfy__buffer_printf(out, ",\"cut\":true,\"href\":\"/v1/records/%lld\"", (long long)record->lsn);
+        tfy__buffer_text(out, ",\"cut\":true,\"href\":\"/v1/");
+        if (record->run && event->run) tfy__buffer_printf(out, "runs/%s/", event->run->uuid);
+        tfy__buffer_printf(out, "records/%lld\"", (long long)record->lsn);
         return;
     }
     tfy__buffer_text(out, ",\"payload\":");
@@ -329,7 +339,7 @@ static void add_event(const TfyEvent *event, bool whole, TfyBuffer *out)
     if (record->step) tfy__buffer_text(out, ",\"step\":");
     if (record->step) tfy__buffer_int(out, record->step);
     if (event->run) add_point(event, out);
-    add_payload(record, whole, out);
+    add_payload(event, whole, out);
     tfy__buffer_char(out, '}');
 }
 
@@ -394,13 +404,19 @@ bool tfy__event_wanted(const TfyEventFilter *filter, const TfyEventRun *run, con
 
 /* ---- opening ---- */
 
-TfyEvents *tfy__events_open(const char *db_path, char *error)
+int tfy__events_log(const char *db, TfyLog **log, char *error)
 {
-    const TfyLogOptions options = {.path = db_path, .read_only = true, .existing = true};
+    const TfyLogOptions options = {.path = db, .read_only = true, .existing = true};
+    const bool shared = tfy__db_open_shared && tfy__pg_is_address(db);
+    return shared ? tfy__db_open_shared(db, log, error) : tfy__log_open(log, &options, error);
+}
+
+TfyEvents *tfy__events_open(const char *db, char *error)
+{
     TfyEvents *events = calloc(1, sizeof *events);
     snprintf(error, TFY_ERROR_TEXT, "memory ran out");
-    if (events && tfy__log_open(&events->log, &options, error) == TFY_OK &&
-        tfy__log_open(&events->names, &options, error) == TFY_OK)
+    if (events && tfy__events_log(db, &events->log, error) == TFY_OK &&
+        tfy__events_log(db, &events->names, error) == TFY_OK)
         return events;
     tfy__events_close(events);
     return NULL;

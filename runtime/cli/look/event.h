@@ -38,15 +38,22 @@ typedef struct TfyEvent {
     int64_t born;     /* lsn of the task's first record; 0: unknown */
 } TfyEvent;
 
-/* Opens the database for reading. NULL: error (TFY_ERROR_TEXT bytes) says why. */
-TfyEvents *tfy__events_open(const char *db_path, char *error);
+/* Opens the database for reading: a file, or where tfy__db_open_shared is set, the address of a shared one. NULL: error
+ * (TFY_ERROR_TEXT bytes) says why. */
+TfyEvents *tfy__events_open(const char *db, char *error);
+/* The same database as a log that is only read. 0, or a code with a message. */
+struct TfyLog;
+int tfy__events_log(const char *db, struct TfyLog **log, char *error);
 void tfy__events_close(TfyEvents *events);
-void tfy__events_rest(TfyEvents *events); /* gives back memory that only speeds up the next reads */
+void tfy__events_rest(TfyEvents *events);                 /* gives back memory that only speeds up the next reads */
 const uint8_t *tfy__events_uuid(const TfyEvents *events); /* 16 bytes: the database's id */
 
 /* Visits durable records from this lsn on, in their order, until the visitor returns another value than 0. 0, the visitor's
  * value above 0, or a negative code. */
 int tfy__events_see(TfyEvents *events, int64_t from, int (*see)(void *arg, const TfyEvent *event), void *arg);
+/* The same for those of one run of a shared database, by its row id; in a file, for those of all. */
+int tfy__events_see_of(TfyEvents *events, int64_t run, int64_t from, int (*see)(void *arg, const TfyEvent *event),
+                       void *arg);
 /* The run with that uuid (36 characters). NULL: there is none. Valid until the next call, unless it is kept. */
 TfyEventRun *tfy__events_run(TfyEvents *events, const char *uuid);
 

@@ -36,26 +36,6 @@ static bool steps(const TfyArgs *args)
     return args->option[OPT_STEPPING] || args->option[OPT_UNTIL] || args->option[OPT_PRINT_LOCALS];
 }
 
-/* A program that is built with --steps keeps more variables than snapshots of the other build contain. A run that
- * starts from such a snapshot is shown without these variables. */
-int tfy__compile_recorded(const TfyHistory *history, const TfyCompile *how, char **program)
-{
-    char name[256];
-    TfySourceMap map;
-    TfyCompile what = *how;
-    tfy__source_map(&map, history);
-    snprintf(name, sizeof name, "%s", tfy__source_file(&map));
-    char *bundle = tfy__source_bundle(&map);
-    tfy__source_map_free(&map);
-    what.name = name;
-    what.source = bundle ? bundle : history->program_source;
-    what.bundle = bundle != NULL;
-    what.debug = how->debug || (how->steps && !history->snapshot);
-    int status = tfy__compile(&what, program);
-    free(bundle);
-    return status;
-}
-
 static int compile_recorded(const TfyArgs *args, const TfyHistory *history, char **program)
 {
     const int from = first_extra(args);

@@ -134,9 +134,14 @@ static int serve(const TfyArgs *args, const char *verb)
     char *offer = verb || args->option[OPT_MCP] ? offer_of(args) : NULL;
     int status = words && count ? EXIT_DONE : tfy__fail(EXIT_BUG, "memory ran out");
     if (status == EXIT_DONE && !args->word_count && !args->option[OPT_CHECK_ONLY] && !args->option[OPT_PRINT_CONFIG] &&
-        !args->option[OPT_CONFIG])
+        !args->option[OPT_CONFIG] && !tfy__db_is_shared(args))
         status = tfy__fail(EXIT_USAGE,
                            "serve needs a program: FILE.tfy, FILE.so that `tfy build --shared` made, or --config FILE");
+    if (status == EXIT_DONE && args->word_count && tfy__db_is_shared(args))
+        status = tfy__fail(EXIT_USAGE,
+                           "a server of PostgreSQL has the programs that are deployed there: 'tfy deploy %s', then "
+                           "'tfy serve' without a file",
+                           args->words[0]);
     for (int i = 0; i < args->word_count && status == EXIT_DONE && args->option[OPT_WATCH]; i++)
         if (tfy__ends_with(args->words[i], ".tfy")) words[count++] = watched(args->words[i]);
     for (int i = 0; i < args->word_count && status == EXIT_DONE; i++)

@@ -113,10 +113,14 @@ static int obey(Run *run, const TfyMail *mail, char *text)
     TfyLoop *loop = run->loop;
     json_t *request = json_loads(mail->body, JSON_REJECT_DUPLICATES, NULL);
     if (mail->id && request) json_object_set_new(request, "id", json_string(mail->id));
-    const TfySender sender = {.digest = json_string_value(json_object_get(request, "digest")), .unsynced = true};
+    const json_t *how = json_object_get(request, "via");
+    char *via = how ? json_dumps(how, JSON_COMPACT) : NULL;
+    const TfySender sender = {
+        .via = via, .digest = json_string_value(json_object_get(request, "digest")), .unsynced = true};
     tfy__arrive_from(loop, &sender);
     const int code = tfy__arrive_request(loop, run->uuid, request, mail->sender, text);
     tfy__arrive_from(loop, NULL);
+    free(via);
     json_decref(request);
     return code;
 }

@@ -49,6 +49,16 @@ async function call(method, path, { body, headers = {}, signal, plain = false } 
     return json;
 }
 
+let shared = false;
+
+/** Whether the server's database is one of PostgreSQL, whose workers execute runs; learn() asks. */
+export const isShared = () => shared;
+
+export async function learn() {
+    const me = await call('GET', '/v1/me').catch(() => ({}));
+    shared = me.database === 'postgresql';
+}
+
 export const get = (path, options) => call('GET', path, options);
 export const post = (path, body = {}, options = {}) => call('POST', path, { ...options, body });
 export const remove = (path, options) => call('DELETE', path, options);

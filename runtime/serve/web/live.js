@@ -2,6 +2,9 @@
 // each, the seventh tab would block every request of the browser. When that tab closes, another one goes on at the id that
 // it got last.
 
+import { isShared } from './api.js';
+
+const LOOK = 4000;
 const listeners = new Set(), watchers = new Set();
 const channel = 'BroadcastChannel' in self ? new BroadcastChannel('tfy-events') : null;
 const state = { connected: false, at: 0 };
@@ -50,7 +53,16 @@ function open() {
     };
 }
 
+/** A shared database has no stream of everything, so the screens look again every few seconds. */
+function look() {
+    setInterval(() => document.hidden || told({ kind: 'reset', data: {} }), LOOK);
+}
+
 export function startStream() {
+    if (isShared()) {
+        look();
+        return;
+    }
     if (source) return;
     if (channel) channel.onmessage = (event) => told(event.data);
     if (navigator.locks && channel) navigator.locks.request('tfy-events', () => new Promise(open));

@@ -1,7 +1,7 @@
 // main.js: the frame around the screens.
 import { html, render, useState, useEffect } from './vendor/preact.js';
 import { loadTexts, chooseLanguage, language, t, time, isUtc, setUtc } from './text.js';
-import { get, post, onLoggedOut } from './api.js';
+import { get, post, onLoggedOut, learn, isShared } from './api.js';
 import { startStream, watchStream, listen, touchesQuestions } from './live.js';
 import { useRoute, go, useLoad, useThrottle, useKeys, Voice, Dialog, ProblemBox, say } from './ui.js';
 import { Runs } from './views/runs.js';
@@ -12,8 +12,9 @@ import { Compare } from './views/compare.js';
 import { MachineScreen } from './views/machine.js';
 import { Overview } from './views/overview.js';
 import { Schedules } from './views/schedules.js';
+import { Cluster } from './views/cluster.js';
 
-const screens = { runs: Runs, run: Run, inbox: Inbox, programs: Programs, compare: Compare, machine: MachineScreen, schedules: Schedules, overview: Overview };
+const screens = { runs: Runs, run: Run, inbox: Inbox, programs: Programs, compare: Compare, machine: MachineScreen, schedules: Schedules, overview: Overview, cluster: Cluster };
 /** Screens that are part of another one. */
 const parents = { run: 'runs', compare: 'runs', machine: 'programs' };
 
@@ -72,7 +73,7 @@ function Frame() {
     useEffect(() => {
         if (count) say(t('inbox.waiting', { n: count }));
     }, [count]);
-    useKeys({ '?': () => setHelp(true), 'g r': () => go('runs'), 'g i': () => go('inbox'), 'g p': () => go('programs'), 'g s': () => go('schedules'), 'g o': () => go('overview') });
+    useKeys({ '?': () => setHelp(true), 'g r': () => go('runs'), 'g i': () => go('inbox'), 'g p': () => go('programs'), 'g s': () => isShared() || go('schedules'), 'g o': () => go(isShared() ? 'cluster' : 'overview') });
     const choose = async (event) => {
         await chooseLanguage(event.target.value);
         redraw((n) => n + 1);
@@ -85,7 +86,8 @@ function Frame() {
     <header class="top"><a class="brand" href="#/runs"><img src="/web/icon.svg" alt="" width="24" height="24" />tfy</a>
         <nav aria-label=${t('nav')}>${link('runs', t('runs.title'))}
             ${link('inbox', html`${t('inbox.title')}${count > 0 && html` <span class="count">${count}${more ? '+' : ''}</span>`}`)}
-            ${link('programs', t('programs.title'))}${link('schedules', t('schedules.title'))}${link('overview', t('overview.title'))}</nav>
+            ${link('programs', t('programs.title'))}${isShared() ? link('cluster', t('cluster.title')) :
+        html`${link('schedules', t('schedules.title'))}${link('overview', t('overview.title'))}`}</nav>
         <span class="room"></span>
         <label class="small"><input type="checkbox" checked=${isUtc()} onChange=${(event) => {
         setUtc(event.target.checked);
@@ -113,5 +115,6 @@ async function useCode() {
 
 await loadTexts();
 await useCode();
+await learn();
 startStream();
 render(html`<${Frame} />`, document.getElementById('app'));

@@ -228,10 +228,13 @@ int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *r
 /* Visits durable records of all chains from this lsn on, in their order, until the visitor returns another value than 0.
  * 0, the visitor's value above 0, or a negative code. */
 int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLogRecord *record), void *state);
-/* For such a visitor alone: the run of a task, as it is in what the visitor sees. */
+/* The same in a shared database, where a visit is of one run, by its row id. A file has it visit those of all. */
+int tfy__log_see_of(TfyLog *log, int64_t run, int64_t from, int (*see)(void *state, const TfyLogRecord *record),
+                    void *state);
+/* For such a visitor alone, in a file: the run of a task, as it is in what the visitor sees. */
 int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run);
-/* The same with the task's path (malloc'ed), and the lsn of its first record. */
-int tfy__log_seen_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born);
+/* For such a visitor alone: the run of a record, and its task's path (malloc'ed), and the lsn of the task's first record. */
+int tfy__log_seen_task(TfyLog *log, const TfyLogRecord *record, TfyLogRun *run, char **path, int64_t *born);
 
 /* Gives back memory that only speeds up the next reads: before a pause. */
 void tfy__log_rest(TfyLog *log);

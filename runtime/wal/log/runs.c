@@ -99,10 +99,10 @@ int tfy__log_runs(TfyLog *log, TfyLogRun **runs, char ***names, uint32_t *count)
 /* ---- one run ---- */
 
 /* path NULL: it is not wanted. The caller holds the store's mutex, and looks. */
-static int see_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
+static int see_task(TfyLog *log, int64_t of, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
 {
     TfyStoreTask row;
-    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, 0, tid, &row);
+    int code = TFY_STORE(log->store, TFY_CALL_READ, get_task, of, tid, &row);
     if (!code && path && !(*path = strdup(row.path))) code = TFY_E_NOMEM;
     if (!code && born) *born = row.born;
     return code ? code : TFY_STORE(log->store, TFY_CALL_READ, get_run, row.run, run);
@@ -113,7 +113,7 @@ int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
-        code = see_task(log, tid, run, NULL, NULL);
+        code = see_task(log, 0, tid, run, NULL, NULL);
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);
@@ -122,13 +122,13 @@ int tfy__log_run_of(TfyLog *log, int64_t tid, TfyLogRun *run)
 
 int tfy__log_seen_run(TfyLog *log, int64_t tid, TfyLogRun *run)
 {
-    return see_task(log, tid, run, NULL, NULL);
+    return see_task(log, 0, tid, run, NULL, NULL);
 }
 
-int tfy__log_seen_task(TfyLog *log, int64_t tid, TfyLogRun *run, char **path, int64_t *born)
+int tfy__log_seen_task(TfyLog *log, const TfyLogRecord *record, TfyLogRun *run, char **path, int64_t *born)
 {
     *path = NULL;
-    const int code = see_task(log, tid, run, path, born);
+    const int code = see_task(log, record->run, record->tid, run, path, born);
     if (code) {
         free(*path);
         *path = NULL;
@@ -291,10 +291,16 @@ int tfy__log_see_own(TfyLog *log, bool (*see)(void *state, const TfyLogRecord *r
 
 int tfy__log_see(TfyLog *log, int64_t from, int (*see)(void *state, const TfyLogRecord *record), void *state)
 {
+    return tfy__log_see_of(log, 0, from, see, state);
+}
+
+int tfy__log_see_of(TfyLog *log, int64_t run, int64_t from, int (*see)(void *state, const TfyLogRecord *record),
+                    void *state)
+{
     pthread_mutex_lock(&log->store_mutex);
     int code = TFY_STORE(log->store, TFY_CALL_READ, look);
     if (!code) {
-        code = TFY_STORE(log->store, TFY_CALL_READ, see_records, 0, from, see, state);
+        code = TFY_STORE(log->store, TFY_CALL_READ, see_records, run, from, see, state);
         log->store->ops->look_away(log->store);
     }
     pthread_mutex_unlock(&log->store_mutex);

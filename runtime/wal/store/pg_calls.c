@@ -138,8 +138,10 @@ const TfyPgStatement tfy__pg_calls[C_COUNT] = {
          .needs = TFY_PG_SENDER},
     [C_SUBMIT] =
         {.text = "INSERT INTO tfy.run(id, uuid, program, queue, root, state, started, ended, imported, sum, origin,"
-                 " parked, moved, base, parked_at, options, lsn, snap, rank) VALUES ($1::int8, $2, $3::int8, $4::int8,"
-                 " $5::int8, $6::int8, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $1::int8 << 16)",
+                 " parked, moved, base, parked_at, options, lsn, snap, rank, program_name, workflow, by, labels)"
+                 " VALUES ($1::int8, $2, $3::int8, $4::int8,"
+                 " $5::int8, $6::int8, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $1::int8 << 16,"
+                 " $19, $20, $21, $22::text::jsonb)",
          .what = "submit a run",
          .needs = TFY_PG_SENDER},
     [C_RECORD] = {.text = "INSERT INTO tfy.record(run, ts, chain, step, lsn, prev, task, point, type, v, payload)"

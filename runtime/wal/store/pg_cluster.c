@@ -6,6 +6,7 @@
 #include "wal/store/pg_ahead.h"
 #include "wal/store/pg_calls.h"
 #include "wal/store/pg_link.h"
+#include "wal/store/pg_listed.h"
 #include "wal/store/pg_notice.h"
 #include "wal/store/pg_partition.h"
 #include "wal/store/pg_schema.h"
@@ -439,7 +440,8 @@ static int64_t number_of(PgCluster *self, const uint8_t uuid[16], bool *known)
     return id;
 }
 
-static void add_run(PgCluster *self, int64_t queue_id, const TfyLogRun *row, uint8_t origin[TFY_ORIGIN_SIZE])
+static void add_run(PgCluster *self, int64_t queue_id, const TfyLogRun *row, const TfyPgListed *listed,
+                    uint8_t origin[TFY_ORIGIN_SIZE])
 {
     TfyPgAsk *ask = add(self, C_SUBMIT);
     tfy__store_origin_blob(row, origin);
@@ -449,6 +451,10 @@ static void add_run(PgCluster *self, int64_t queue_id, const TfyLogRun *row, uin
           (int64_t)tfy__store_sum_run(row));
     tfy__pg_ask_bytes(ask, row->origin_lsn ? origin : NULL, row->origin_lsn ? TFY_ORIGIN_SIZE : 0, TFY_PG_BYTES);
     WORDS(ask, row->parked_ms, row->moved_lsn, row->base_lsn, row->parked_at_ms, row->options_lsn, row->lsn, row->snap);
+    ask_text(ask, listed->program_name);
+    ask_text(ask, listed->workflow);
+    ask_text(ask, listed->by);
+    ask_text(ask, listed->labels);
 }
 
 static void add_birth(PgCluster *self, const TfyLogRun *row, const char *birth)
@@ -475,9 +481,14 @@ static int64_t submit_once(PgCluster *self, int64_t queue_id, TfyLogRun *row, co
     row->id = id;
     if (known) return id;
     if (birth) row->lsn = 1;
-    add_run(self, queue_id, row, origin);
+    TfyPgListed listed;
+    tfy__pg_listed_start(&listed);
+    const TfyLogRecord record = tfy__record_of_payload(birth);
+    if (birth) tfy__pg_listed_birth(&listed, &record);
+    add_run(self, queue_id, row, &listed, origin);
     if (birth) add_birth(self, row, birth);
     const int code = call_count(self);
+    tfy__pg_listed_free(&listed);
     return code < 0 ? code : id;
 }
 

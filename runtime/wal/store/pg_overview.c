@@ -15,11 +15,6 @@ enum { PATIENCE_MS = 60000 };
     "x"
 #define NOBODY_S "owner IS NULL AND state < 12 AND held IS NULL"
 
-/* What program p is called: as it is deployed, or, of an older version, as its file. */
-#define NAME_OF_P                                                                                                      \
-    "coalesce((SELECT min(d.name) FROM tfy.deployment d WHERE d.program = p.id),"                                      \
-    " regexp_replace(p.layout::json->>'file', '[.]tfy$', ''))"
-
 static const char workers_text[] = LIST(
     "s.worker, s.id AS session, s.name AS program, encode(s.program, 'hex') AS version, s.pool, s.version AS tiffany,"
     " (SELECT count(*) FROM tfy.run r WHERE r.owner = s.id) AS runs, s.capacity,"
@@ -42,7 +37,7 @@ static const char queues_text[] =
     " WHERE d.type = 30 AND r.state < 12 GROUP BY r.queue),"
     " t AS (SELECT queue, sum(ready)::int8 AS ready, sum(owned)::int8 AS owned, sum(waiting)::int8 AS waiting,"
     " sum(held)::int8 AS held, sum(doubt)::int8 AS doubt FROM n GROUP BY queue) " LIST(
-        "q.pool, " NAME_OF_P " AS program, encode(p.hash, 'hex') AS version,"
+        "q.pool, " TFY_PG_NAME_OF_P " AS program, encode(p.hash, 'hex') AS version,"
         " EXISTS (SELECT 1 FROM tfy.deployment d WHERE d.program = p.id) AS deployed, q.paused,"
         " coalesce(t.ready, 0) AS ready, (SELECT greatest(0, " NOW_MS
         " - o.started) FROM tfy.run o WHERE o.queue = q.id"
@@ -70,10 +65,17 @@ static const char permits_text[] =
          " LEFT JOIN (SELECT name, sum(uses)::int8 AS uses FROM tfy.permit_use WHERE until > " NOW_MS
          " GROUP BY name) AS u ON u.name = l.name WHERE p.lent > 0 OR p.wants > 0 OR p.asks > 0 OR u.uses > 0");
 
+/* The newest sessions that did not end in order. */
+static const char takeovers_text[] =
+    LIST("s.worker, s.id AS session, s.name AS program, encode(s.program, 'hex') AS version, s.why,"
+         " (SELECT b.worker FROM tfy.session b WHERE b.id = s.ended_by) AS ended_by,"
+         " greatest(0, " NOW_MS " - s.ended) AS ago_ms",
+         "x.session DESC", "tfy.session s WHERE s.state = 9 ORDER BY s.id DESC LIMIT 20");
+
 static const char pause_text[] =
     "WITH u AS (UPDATE tfy.queue q SET paused = $3::int8 <> 0 FROM tfy.program p WHERE p.id = q.program"
-    " AND ($1::text IS NULL OR q.pool = $1) AND ($2::text IS NULL OR " NAME_OF_P " = $2)"
-    " RETURNING q.pool, " NAME_OF_P
+    " AND ($1::text IS NULL OR q.pool = $1) AND ($2::text IS NULL OR " TFY_PG_NAME_OF_P " = $2)"
+    " RETURNING q.pool, " TFY_PG_NAME_OF_P
     " AS program, encode(p.hash, 'hex') AS version) " LIST("*", "x.pool, x.program, x.version", "u");
 
 static int take_text(TfyPgLink *link, const TfyPgAsk *ask, char **part)
@@ -92,14 +94,22 @@ static int read_part(TfyPgLink *link, const char *text, char **part)
     return take_text(link, &ask, part);
 }
 
+int tfy__pg_overview_read(TfyPgLink *link, TfyPgOverview *overview)
+{
+    int code = tfy__pg_link_open(link);
+    if (!code) code = read_part(link, workers_text, &overview->workers);
+    if (!code) code = read_part(link, queues_text, &overview->queues);
+    if (!code) code = read_part(link, programs_text, &overview->programs);
+    if (!code) code = read_part(link, permits_text, &overview->permits);
+    if (!code) code = read_part(link, takeovers_text, &overview->takeovers);
+    return code;
+}
+
 static int read_parts(TfyPgLink *link, TfyPgOverview *overview, char *error_text)
 {
     int code = tfy__pg_link_first(link, error_text);
     if (code) return code;
-    code = read_part(link, workers_text, &overview->workers);
-    if (!code) code = read_part(link, queues_text, &overview->queues);
-    if (!code) code = read_part(link, programs_text, &overview->programs);
-    if (!code) code = read_part(link, permits_text, &overview->permits);
+    code = tfy__pg_overview_read(link, overview);
     if (!code) return 0;
     tfy__log_refuse(error_text, code, "%.200s: %.290s", link->address->text, link->error);
     return code <= TFY_STORE_FULL ? TFY_E_IO : code;
@@ -149,5 +159,6 @@ void tfy__pg_overview_free(TfyPgOverview *overview)
     free(overview->queues);
     free(overview->programs);
     free(overview->permits);
+    free(overview->takeovers);
     *overview = (TfyPgOverview){0};
 }

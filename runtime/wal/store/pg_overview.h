@@ -8,12 +8,21 @@
 
 #include <stdbool.h>
 
+/* In a statement: what program p is called: as it is deployed, or, of an older version, as its file. */
+#define TFY_PG_NAME_OF_P                                                                                               \
+    "coalesce((SELECT min(d.name) FROM tfy.deployment d WHERE d.program = p.id),"                                      \
+    " regexp_replace(p.layout::json->>'file', '[.]tfy$', ''))"
+
 typedef struct TfyPgOverview {
-    char *workers, *queues, *programs, *permits; /* owned */
+    char *workers, *queues, *programs, *permits;
+    char *takeovers; /* the newest sessions that ended otherwise than in order; all are owned */
 } TfyPgOverview;
 
 /* Connects, reads, and disconnects. 0, or a negative code with a message (TFY_ERROR_TEXT bytes), as tfy__pg_open. */
 int tfy__pg_overview(const char *address, TfyPgOverview *overview, char *error_text);
+/* The same over a connection that is there, or is made now; each statement waits for the link's patience. A code of pg_link.h. */
+struct TfyPgLink;
+int tfy__pg_overview_read(struct TfyPgLink *link, TfyPgOverview *overview);
 void tfy__pg_overview_free(TfyPgOverview *overview);
 
 /* Lets nobody claim runs of these queues any more, or again: those of a pool, and of a program by its name; NULL: of all. *queues: a

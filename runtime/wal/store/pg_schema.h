@@ -11,13 +11,15 @@
  *             as of this row. crashes, vain, freed: how often processes died of it, how often in a row nothing was recorded
  *             of it, and its newest record when that was counted last; solo: it needs a process of its own; held: nobody
  *             claims it (cluster.h). The other columns are those of a file (schema.h)
+ *             program_name, workflow, by, labels, error, tokens_in, tokens_out, cost: what lists show (pg_listed.h)
  *   record    (run, lsn), dense from 1 in each run. A payload above TFY_PG_PIECE bytes is in table piece, and the record has
  *             -v instead of v, and {"pieces", "bytes", "hash"} as its payload
  *   task      the rows of tasks, roots too, as of the run's newest Snapshot
  *   gap       as in a file
  *   inbox     what is on its way to a run, until its owner has recorded it; then the verdict, for a day, and in `code`
  *             0 or the TFY_E_… that it means
- *   question  what runs ask people
+ *   question  what runs ask people: the record that asks. One that its task has left otherwise than by an answer stays until
+ *             the run ends; whoever reads looks whether the task has gone on
  *   dep       a run that may begin when another has ended; waits of its row counts these
  *   permit, duty   what sessions hold
  *

@@ -2,6 +2,9 @@
  * need. */
 #include "base/check.h"
 #include "base/grow.h"
+#include "base/utf8.h"
+#include "wal/rows/payload.h"
+#include "wal/store/pg_listed.h"
 #include "wal/store/store_pg.h"
 
 #include <limits.h>
@@ -63,6 +66,27 @@ const TfyPgStatement tfy__pg_writes[W_COUNT] = {
     [W_PIECES] = {.text = "INSERT INTO tfy.piece(run, lsn, n, bytes) SELECT * FROM"
                           " unnest($1::int8[], $2::int8[], $3::int4[], $4::bytea[])",
                   .what = "append pieces of a record"},
+    [W_LISTED] = {.text =
+                      "UPDATE tfy.run r SET (program_name, workflow, by, labels, error, tokens_in, tokens_out, cost) ="
+                      " (coalesce(w.program_name, r.program_name), coalesce(w.workflow, r.workflow),"
+                      " coalesce(w.by, r.by), coalesce(w.labels::jsonb, r.labels), coalesce(w.error, r.error),"
+                      " r.tokens_in + w.tokens_in, r.tokens_out + w.tokens_out,"
+                      " CASE WHEN w.cost < 0 THEN r.cost ELSE greatest(r.cost, 0) + w.cost END)"
+                      " FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],"
+                      " $7::int8[], $8::int8[], $9::int8[]) AS w(id, program_name, workflow, by, labels, error,"
+                      " tokens_in, tokens_out, cost) WHERE r.id = w.id",
+                  .what = "describe runs",
+                  .planned_anew = true},
+    [W_ASKED] = {.text = "INSERT INTO tfy.question(run, task, step, lsn, asked, text, type) SELECT * FROM"
+                         " unnest($1::int8[], $2::int4[], $3::int8[], $4::int8[], $5::int8[], $6::text[], $7::text[])"
+                         " ON CONFLICT (run, task, step) DO UPDATE SET (lsn, asked, text, type) ="
+                         " (EXCLUDED.lsn, EXCLUDED.asked, EXCLUDED.text, EXCLUDED.type)",
+                 .what = "ask questions"},
+    [W_ANSWERED] = {.text = "DELETE FROM tfy.question q USING unnest($1::int8[], $2::int4[], $3::int8[])"
+                            " AS w(run, task, lsn) WHERE q.run = w.run AND q.task = w.task AND q.lsn < w.lsn",
+                    .what = "end questions",
+                    .planned_anew = true},
+    [W_UNASKED] = {.text = "DELETE FROM tfy.question WHERE run = ANY($1::int8[])", .what = "end questions of a run"},
     [W_BIRTHS] =
         {.text =
              "INSERT INTO tfy.task(run, task, path, program, born, base, base_chain, head, chain, step, state, wait,"
@@ -413,6 +437,105 @@ static int queue_pieces(PgStore *self)
     return code ? code : queue_pack(self, W_PIECES, 0);
 }
 
+/* ---- for lists ---- */
+
+/* The record with its payload, which is in one piece here. */
+static TfyLogRecord whole_record(const PgRequest *request, const PgRecord *record)
+{
+    TfyLogRecord row = record->row;
+    row.payload = request->texts.data + record->payload_at;
+    return row;
+}
+
+static void add_maybe(PgPack *pack, const char *text)
+{
+    add_bytes(pack, text, text ? strlen(text) : 0);
+}
+
+/* Each run once, whatever of its records say something. */
+static int queue_listed(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8,   TFY_PG_TEXT, TFY_PG_TEXT, TFY_PG_TEXT, TFY_PG_TEXT,
+                                     TFY_PG_TEXT, TFY_PG_I8,   TFY_PG_I8,   TFY_PG_I8};
+    const PgRequest *request = &self->request;
+    TfyPgListed listed;
+    START(&self->pack, types);
+    tfy__pg_listed_start(&listed);
+    for (uint32_t i = 0; i < request->records.count; i++) {
+        const int64_t run = request->records.items[i].row.run;
+        const TfyLogRecord record = whole_record(request, &request->records.items[i]);
+        tfy__pg_listed_add(&listed, &record);
+        if (i + 1 < request->records.count && request->records.items[i + 1].row.run == run) continue;
+        if (listed.any) {
+            WORDS(&self->pack, run);
+            add_maybe(&self->pack, listed.program_name);
+            add_maybe(&self->pack, listed.workflow);
+            add_maybe(&self->pack, listed.by);
+            add_maybe(&self->pack, listed.labels);
+            add_maybe(&self->pack, listed.error);
+            WORDS(&self->pack, listed.tokens_in, listed.tokens_out, listed.cost);
+        }
+        tfy__pg_listed_free(&listed);
+    }
+    return queue_pack(self, W_LISTED, 0);
+}
+
+/* Whether the step asks anew in the same transaction. */
+static bool asks_again(const PgRequest *request, uint32_t i)
+{
+    const TfyLogRecord *first = &request->records.items[i].row;
+    for (uint32_t j = i + 1; j < request->records.count && request->records.items[j].row.run == first->run; j++) {
+        const TfyLogRecord record = whole_record(request, &request->records.items[j]);
+        if (record.tid == first->tid && record.step == first->step && tfy__pg_asks(&record)) return true;
+    }
+    return false;
+}
+
+static int queue_asked(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8, TFY_PG_TEXT, TFY_PG_TEXT};
+    const PgRequest *request = &self->request;
+    START(&self->pack, types);
+    for (uint32_t i = 0; i < request->records.count; i++) {
+        const TfyLogRecord record = whole_record(request, &request->records.items[i]);
+        if (!tfy__pg_asks(&record) || asks_again(request, i)) continue;
+        size_t len = 0;
+        const char *type = tfy__record_raw(&record, TFY_P_TYPE, &len);
+        char *text = tfy__record_text(&record, TFY_P_QUESTION);
+        const bool fits = text && tfy__utf8_broken(text, strlen(text)) == strlen(text);
+        WORDS(&self->pack, record.run, record.tid, record.step, record.lsn, record.ts_ms);
+        add_maybe(&self->pack, fits ? text : NULL);
+        add_bytes(&self->pack, type, len);
+        free(text);
+    }
+    return queue_pack(self, W_ASKED, 0);
+}
+
+static int queue_answered(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4, TFY_PG_I8};
+    const PgRequest *request = &self->request;
+    START(&self->pack, types);
+    for (uint32_t i = 0; i < request->records.count; i++) {
+        const TfyLogRecord record = whole_record(request, &request->records.items[i]);
+        if (tfy__pg_answers(&record)) WORDS(&self->pack, record.run, record.tid, record.lsn);
+    }
+    return queue_pack(self, W_ANSWERED, 0);
+}
+
+/* What is left over when a run ends without an answer. */
+static int queue_unasked(PgStore *self)
+{
+    static const uint32_t types[] = {TFY_PG_I8};
+    const PgRequest *request = &self->request;
+    START(&self->pack, types);
+    for (uint32_t i = 0; i < request->runs.count; i++)
+        if (request->runs.items[i].row.state >= TFY_TASK_COMPLETED) WORDS(&self->pack, request->runs.items[i].row.id);
+    return queue_pack(self, W_UNASKED, 0);
+}
+
+/* ---- rows of tasks and runs ---- */
+
 static int queue_births(PgStore *self)
 {
     static const uint32_t types[] = {TFY_PG_I8, TFY_PG_I4, TFY_PG_TEXT, TFY_PG_I4, TFY_PG_I8, TFY_PG_I8, TFY_PG_I8,
@@ -576,9 +699,9 @@ int tfy__pg_queue_rows(PgStore *self)
 {
     /* What the owner alone may do comes before runs lose him. */
     static int (*const parts[])(PgStore *) = {
-        gather_leaving, queue_fence,  queue_programs, queue_begun, queue_changed, queue_appended,
-        queue_records,  queue_pieces, queue_births,   queue_tasks, queue_gaps,    queue_saved,
-        queue_verdicts, queue_ended,  queue_after,    queue_runs,  queue_leaving};
+        gather_leaving, queue_fence,  queue_programs, queue_begun,    queue_changed, queue_appended, queue_records,
+        queue_pieces,   queue_listed, queue_asked,    queue_answered, queue_unasked, queue_births,   queue_tasks,
+        queue_gaps,     queue_saved,  queue_verdicts, queue_ended,    queue_after,   queue_runs,     queue_leaving};
     int code = 0;
     for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++) code = parts[i](self);
     return code;

@@ -8,10 +8,11 @@
 #include "base/check.h"
 #include "wal/store/birth.h"
 #include "wal/store/pg_link.h"
+#include "wal/store/pg_listed.h"
 #include "wal/store/pg_schema.h"
 #include "wal/store/store.h"
 
-enum { PATIENCE_MS = 30000, ARRAYS = 8 };
+enum { PATIENCE_MS = 30000, ARRAYS = 12, LISTED = 8 /* the first array of what lists show */ };
 
 static const char ids_text[] =
     "SELECT nextval(pg_get_serial_sequence('tfy.run', 'id')) FROM generate_series(1, $1::int8)";
@@ -36,17 +37,20 @@ static const char tenant_text[] =
 static const char submit_text[] =
     "WITH w AS (SELECT * FROM unnest($1::int8[], $2::uuid[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], "
     "$7::int8[],"
-    " $8::text[]) AS w(id, uuid, started, sum, base_chain, chain, task_sum, payload)),"
+    " $8::text[], $17::text[], $18::text[], $19::text[], $20::text[]) AS w(id, uuid, started, sum, base_chain, chain,"
+    " task_sum, payload, program_name, workflow, by, labels)),"
     " a AS (SELECT id FROM tfy.run WHERE id = ANY($16::int8[]) AND state < 12 ORDER BY id FOR SHARE),"
     " c AS (SELECT count(*)::int4 AS waits FROM a),"
     " v AS (SELECT t.id, " STEP " AS step, greatest(coalesce(t.vt, 0), coalesce((SELECT rank FROM tfy.run WHERE queue ="
     " $10::int8 AND " WAITS_TO_BEGIN " ORDER BY rank LIMIT 1), (SELECT min(id) << 16 FROM w))) AS vt FROM tfy.tenant t"
-    " WHERE t.name = $17::text),"
-    " n AS (INSERT INTO tfy.run(id, uuid, program, queue, tenant, root, state, started, sum, lsn, rank, waits, due)"
+    " WHERE t.name = $21::text),"
+    " n AS (INSERT INTO tfy.run(id, uuid, program, queue, tenant, root, state, started, sum, lsn, rank, waits, due,"
+    " program_name, workflow, by, labels)"
     " SELECT w.id, w.uuid, $9::int8, $10::int8, v.id, $11::int8, $12::int8, w.started, w.sum, 1, coalesce(v.vt + "
     "v.step *"
     " row_number() OVER (ORDER BY w.id), w.id << 16) - (64 << 16) * $13::int8, c.waits,"
-    " CASE WHEN c.waits > 0 THEN 9223372036854775807 ELSE 0 END FROM w CROSS JOIN c LEFT JOIN v ON true ORDER BY w.id"
+    " CASE WHEN c.waits > 0 THEN 9223372036854775807 ELSE 0 END, w.program_name, w.workflow, w.by, w.labels::jsonb"
+    " FROM w CROSS JOIN c LEFT JOIN v ON true ORDER BY w.id"
     " ON CONFLICT (uuid) DO NOTHING RETURNING id),"
     " x AS (UPDATE tfy.tenant SET vt = v.vt + v.step * (SELECT count(*) FROM n) FROM v WHERE tenant.id = v.id AND"
     " EXISTS (SELECT 1 FROM n)),"
@@ -65,14 +69,26 @@ struct TfyPgSubmitter {
     TfyPgColumn columns[ARRAYS], after;
 };
 
-static const uint32_t types[ARRAYS] = {TFY_PG_I8, TFY_PG_UUID, TFY_PG_I8, TFY_PG_I8,
-                                       TFY_PG_I8, TFY_PG_I8,   TFY_PG_I8, TFY_PG_TEXT};
+static const uint32_t types[ARRAYS] = {TFY_PG_I8, TFY_PG_UUID, TFY_PG_I8,   TFY_PG_I8,   TFY_PG_I8,   TFY_PG_I8,
+                                       TFY_PG_I8, TFY_PG_TEXT, TFY_PG_TEXT, TFY_PG_TEXT, TFY_PG_TEXT, TFY_PG_TEXT};
 
 /* ---- what is sent ---- */
 
 static void add_words(TfyPgSubmitter *self, int first, const int64_t *words, int count)
 {
     for (int i = 0; i < count; i++) tfy__pg_column_word(&self->columns[first + i], TFY_PG_I8, words[i]);
+}
+
+static void add_listed(TfyPgSubmitter *self, const char *birth)
+{
+    TfyPgListed listed;
+    const TfyLogRecord record = tfy__record_of_payload(birth);
+    tfy__pg_listed_start(&listed);
+    tfy__pg_listed_birth(&listed, &record);
+    const char *const texts[] = {listed.program_name, listed.workflow, listed.by, listed.labels};
+    for (int i = 0; i < ARRAYS - LISTED; i++)
+        tfy__pg_column_bytes(&self->columns[LISTED + i], texts[i], texts[i] ? strlen(texts[i]) : 0);
+    tfy__pg_listed_free(&listed);
 }
 
 static void add_run(TfyPgSubmitter *self, const TfyPgSubmit *run)
@@ -89,6 +105,7 @@ static void add_run(TfyPgSubmitter *self, const TfyPgSubmit *run)
                              (int64_t)root.chain, (int64_t)tfy__store_sum_task(&root)};
     add_words(self, 2, words, 5);
     tfy__pg_column_bytes(&self->columns[7], run->birth, record.payload_len);
+    add_listed(self, run->birth);
 }
 
 static int ask_for(TfyPgSubmitter *self, TfyPgAsk *ask, const TfyPgBegin *begin, const TfyPgSubmit *runs,
@@ -102,16 +119,17 @@ static int ask_for(TfyPgSubmitter *self, TfyPgAsk *ask, const TfyPgBegin *begin,
         add_run(self, &runs[i]);
     }
     tfy__pg_ask_text(ask, submit_text, "submit runs");
-    for (int i = 0; i < ARRAYS; i++)
+    for (int i = 0; i < LISTED; i++)
         if (!tfy__pg_ask_column(ask, &self->columns[i])) return TFY_E_NOMEM;
     const int64_t words[] = {first->program,          begin->queue, first->root, first->state, begin->priority,
                              TFY_R_INSTRUCTION_START, TFY_RECORD_V};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) tfy__pg_ask_word(ask, words[i]);
     tfy__pg_column_start(&self->after, TFY_PG_I8);
     for (uint32_t i = 0; i < begin->after_count; i++) tfy__pg_column_word(&self->after, TFY_PG_I8, begin->after[i]);
-    if (!tfy__pg_ask_column(ask, &self->after)) return TFY_E_NOMEM;
+    bool fine = tfy__pg_ask_column(ask, &self->after);
+    for (int i = LISTED; fine && i < ARRAYS; i++) fine = tfy__pg_ask_column(ask, &self->columns[i]);
     tfy__pg_ask_bytes(ask, begin->tenant, begin->tenant ? strlen(begin->tenant) : 0, TFY_PG_TEXT);
-    return 0;
+    return fine ? 0 : TFY_E_NOMEM;
 }
 
 /* After ask_for, whose column of uuids it shares. */

@@ -2,6 +2,7 @@
  *   store_pg.c        opening, closing, the table of functions
  *   pg_put.c          gathers what a transaction puts
  *   pg_statements.c   makes statements of it
+ *   pg_listed.c       what lists show of the runs
  *   pg_commit.c       sends them, and finds out what became of them
  *   pg_tails.c        remembers where the session's runs end
  *   pg_loss.c         notices that acknowledged commits are gone
@@ -114,6 +115,10 @@ typedef enum PgWrite {
     W_APPENDED,
     W_RECORDS,
     W_PIECES,
+    W_LISTED,
+    W_ASKED,
+    W_ANSWERED,
+    W_UNASKED,
     W_BIRTHS,
     W_TASKS,
     W_GAPS,

@@ -55,6 +55,8 @@ bad("POST", run + "/again", {"x": 1})
 good("GET", "/v1/compare?a=%s&b=%s" % (first["id"], until(lambda: ask("GET", "/v1/runs/" + again["id"]).get("ended") and again["id"])))
 bad("POST", run + "/cancel", {})
 good("GET", "/v1/records/%d" % good("GET", run + "/records")["records"][0]["lsn"])
+good("GET", run + "/records/%d" % good("GET", run + "/records")["records"][0]["lsn"])
+bad("GET", run + "/records/99999")
 
 asked = good("POST", "/v1/programs/desk/workflows/refund/runs", {"args": {"who": "ann", "cents": 350}})
 question = until(lambda: ask("GET", "/v1/questions?run=" + asked["id"])["questions"])[0]

@@ -1,7 +1,7 @@
 // views/runs.js: the list of runs. Its filters are its address. What is new is said, and shown when the reader wants it.
 import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { t, time, short, money, plain, shortId } from '../text.js';
-import { get, post, query as ask } from '../api.js';
+import { get, post, query as ask, isShared } from '../api.js';
 import { listen } from '../live.js';
 import { FirstStart } from './programs.js';
 import { go, useLoad, useThrottle, useKeys, State, Time, Took, Labels, Behind, ProblemBox, Skeleton, Empty, Confirm, TextField, say } from '../ui.js';
@@ -23,6 +23,7 @@ function wanted(query) {
 /** What a run says: what it asks, its error, or its result. */
 function Says({ run }) {
     if (run.attention === 'question') return html`<a href="#/inbox?run=${run.id}">${t('runs.asks')}</a>`;
+    if (run.held) return html`<span class="says">${t(`held.${run.held}`)}</span>`;
     const text = run.difference || (run.error ? `${run.error.error}: ${run.error.message || ''}` : run.result === undefined ? '' :
         typeof run.result === 'string' ? run.result : JSON.stringify(run.result));
     const shown = plain(text);
@@ -42,9 +43,9 @@ function Filters({ query, programs }) {
         value=${value(name)} change=${(text) => set({ [name]: text })} />`;
     const workflows = [...new Set(programs.flatMap((one) => one.workflows))].sort();
     return html`<form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
-        ${input('q', t('runs.search'), 24)}
+        ${!isShared() && input('q', t('runs.search'), 24)}
         ${select('state', ['queued', 'running', 'completed', 'failed', 'cancelled'].map((one) => [one, t(`state.${one}`)]), t('runs.state'))}
-        ${select('attention', ['any', 'question', 'in_doubt', 'deadlock', 'diverged'].map((one) => [one, t(`attention.${one}`)]), t('runs.attention'))}
+        ${select('attention', ['any', 'question', 'in_doubt', ...(isShared() ? ['held'] : ['deadlock', 'diverged'])].map((one) => [one, t(`attention.${one}`)]), t('runs.attention'))}
         ${select('program', programs.map((one) => [one.name, one.name]), t('runs.program'))}
         ${select('workflow', workflows.map((one) => [one, one]), t('runs.workflow'))}
         ${select('since', Object.keys(spans).map((one) => [one, t(`since.${one}`)]), t('runs.since'))}
@@ -54,6 +55,7 @@ function Filters({ query, programs }) {
 
 /** The head of a column that orders the list: the greatest first, then the least first. */
 function Head({ name, text, query, className }) {
+    if (isShared()) return html`<th class=${className || ''}>${text}</th>`;
     const now = query.get('sort') || '-started', down = now === `-${name}`, up = now === name;
     const all = Object.fromEntries(filters.map((one) => [one, query.get(one)])), next = down ? name : `-${name}`;
     return html`<th class=${className || ''} aria-sort=${down ? 'descending' : up ? 'ascending' : 'none'}>
