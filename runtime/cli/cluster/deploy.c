@@ -1,14 +1,13 @@
 /* deploy.c: tfy deploy on PostgreSQL: the program is kept in the database, and new runs of its name have it, all of them or a
  * share. Runs that began with another version keep that one. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cluster/cluster.h"
 #include "cli/cluster/program.h"
 #include "wal/log/run_id.h"
 
-enum { NAME_BYTES = 65, HASH_SHOWN = 6, HASH_DIGITS_MOST = 32 };
+enum { NAME_BYTES = 65, HASH_SHOWN = 6 };
 
 /* What is deployed. */
 typedef struct Deploy {
@@ -16,8 +15,7 @@ typedef struct Deploy {
     char name[NAME_BYTES];
     const char *version; /* what follows NAME@: a version that is kept; NULL: a file */
     int percent;
-    int64_t program;
-    uint8_t hash[16];
+    TfyKept program;
 } Deploy;
 
 static int take_name(Deploy *deploy, const char *name, int len, const char *hint)
@@ -46,60 +44,17 @@ static int read_share(const TfyArgs *args, Deploy *deploy)
     return EXIT_DONE;
 }
 
-/* ---- the program ---- */
-
-static int keep(Deploy *deploy, const TfyProgram *program)
-{
-    TfyStoreProgram row = {.tfyc = program->tfyc, .source = program->source, .layout = program->layout};
-    memcpy(row.hash, program->hash, sizeof row.hash);
-    memcpy(deploy->hash, program->hash, sizeof deploy->hash);
-    deploy->program = deploy->cluster->ops->keep_program(deploy->cluster, &row);
-    return deploy->program < 0 ? tfy__cluster_failed(deploy->cluster, deploy->program) : EXIT_DONE;
-}
-
-static int keep_file(Deploy *deploy, const char *path)
-{
-    TfyShared *shared = NULL;
-    int status = tfy__program_of_file(path, &shared);
-    if (status == EXIT_DONE) status = keep(deploy, tfy_shared_program(shared));
-    tfy_shared_close(shared);
-    return status;
-}
-
-static int note_program(void *state, const TfyStoreProgram *row)
-{
-    Deploy *deploy = state;
-    deploy->program = row->id;
-    memcpy(deploy->hash, row->hash, sizeof deploy->hash);
-    return 0;
-}
-
-static int find_version(Deploy *deploy)
-{
-    const char *version = deploy->version;
-    const size_t len = strlen(version);
-    if (len < HASH_SHOWN || len > HASH_DIGITS_MOST || strspn(version, "0123456789abcdef") != len)
-        return tfy__fail(EXIT_USAGE,
-                         "a version is the beginning of a program's hash, from six digits on, not '%.60s'; 'tfy "
-                         "cluster' shows them",
-                         version);
-    const int code = deploy->cluster->ops->find_program(deploy->cluster, version, note_program, deploy);
-    if (code == TFY_E_ABSENT) return tfy__fail(EXIT_MISSING, "the database has no program of version %s", version);
-    if (code == TFY_E_INVALID) return tfy__fail(EXIT_USAGE, "several versions start with %s; give more of it", version);
-    return code ? tfy__cluster_failed(deploy->cluster, code) : EXIT_DONE;
-}
-
 /* ---- the deployment ---- */
 
 static int activate(const Deploy *deploy)
 {
     const TfyClusterOps *ops = deploy->cluster->ops;
     const int changed = deploy->percent == 100
-                            ? ops->deploy(deploy->cluster, deploy->name, deploy->program)
-                            : ops->deploy_share(deploy->cluster, deploy->name, deploy->program, deploy->percent);
+                            ? ops->deploy(deploy->cluster, deploy->name, deploy->program.id)
+                            : ops->deploy_share(deploy->cluster, deploy->name, deploy->program.id, deploy->percent);
     if (changed < 0) return tfy__cluster_failed(deploy->cluster, changed);
     printf("%s: version ", deploy->name);
-    for (int i = 0; i < HASH_SHOWN; i++) printf("%02x", deploy->hash[i]);
+    for (int i = 0; i < HASH_SHOWN; i++) printf("%02x", deploy->program.hash[i]);
     if (deploy->percent < 100)
         printf(" is active for %d of 100 new runs\n", deploy->percent);
     else
@@ -116,7 +71,9 @@ int tfy__cluster_deploy(const TfyArgs *args)
     int status = read_name(args, &deploy);
     if (status == EXIT_DONE) status = read_share(args, &deploy);
     if (status == EXIT_DONE) status = tfy__db_cluster(args, &deploy.cluster);
-    if (status == EXIT_DONE) status = deploy.version ? find_version(&deploy) : keep_file(&deploy, args->words[0]);
+    if (status == EXIT_DONE)
+        status = deploy.version ? tfy__program_of_version(deploy.cluster, deploy.version, &deploy.program)
+                                : tfy__program_keep(deploy.cluster, args->words[0], &deploy.program);
     if (status == EXIT_DONE) status = activate(&deploy);
     if (deploy.cluster) deploy.cluster->ops->close(deploy.cluster);
     return status;

@@ -11,44 +11,8 @@
 
 typedef struct Moving {
     TfyCarry carry;
-    int64_t program; /* the row of the other program */
-    uint8_t hash[16];
+    TfyKept program; /* the other one */
 } Moving;
-
-/* ---- the program ---- */
-
-static int keep_file(Moving *moving, const char *path)
-{
-    TfyShared *shared = NULL;
-    TfyCluster *cluster = moving->carry.cluster;
-    int status = tfy__program_of_file(path, &shared);
-    if (status != EXIT_DONE) return status;
-    const TfyProgram *program = tfy_shared_program(shared);
-    TfyStoreProgram row = {.tfyc = program->tfyc, .source = program->source, .layout = program->layout};
-    memcpy(row.hash, program->hash, sizeof row.hash);
-    memcpy(moving->hash, program->hash, sizeof moving->hash);
-    moving->program = cluster->ops->keep_program(cluster, &row);
-    tfy_shared_close(shared);
-    return moving->program < 0 ? tfy__cluster_failed(cluster, moving->program) : EXIT_DONE;
-}
-
-static int note_program(void *state, const TfyStoreProgram *row)
-{
-    Moving *moving = state;
-    moving->program = row->id;
-    memcpy(moving->hash, row->hash, sizeof moving->hash);
-    return 0;
-}
-
-static int find_program(Moving *moving, const char *to)
-{
-    TfyCluster *cluster = moving->carry.cluster;
-    if (tfy__is_source(to)) return keep_file(moving, to);
-    const int code = cluster->ops->find_program(cluster, to, note_program, moving);
-    if (code == TFY_E_ABSENT || code == TFY_E_INVALID)
-        return tfy__fail(EXIT_MISSING, "'%.60s' is not a FILE.tfy, or the hash of one program of the database", to);
-    return code ? tfy__cluster_failed(cluster, code) : EXIT_DONE;
-}
 
 /* ---- a run ---- */
 
@@ -88,7 +52,7 @@ static int move_claimed(Moving *moving, const TfyMovable *movable, const TfyClai
     history->run.owned.claims = claimed->claims;
     const bool same = history->run.lsn == movable->lsn;
     if (same) code = note_claimed(moving, root, claimed->claims);
-    if (same && !code) code = tfy__move_append(moving->carry.log, history, moving->hash, moving->program);
+    if (same && !code) code = tfy__move_append(moving->carry.log, history, moving->program.hash, moving->program.id);
     if (!code) code = leave(moving, &history->run, claimed, same ? due_ms : 0);
     if (code) tfy__log_error_text(moving->carry.log, error_text);
     tfy__history_free(history);
@@ -103,7 +67,7 @@ static int move_run(Moving *moving, const TfyMovable *movable, char *error_text)
     const TfyClusterOps *ops = moving->carry.cluster->ops;
     int code = tfy__history_find(moving->carry.log, movable->uuid, &row, error_text);
     if (code) return code;
-    const int64_t queue = ops->queue_beside(moving->carry.cluster, row.id, moving->program);
+    const int64_t queue = ops->queue_beside(moving->carry.cluster, row.id, moving->program.id);
     int64_t taken =
         queue < 0 ? queue : ops->take(moving->carry.cluster, moving->carry.session, row.id, &claimed, &due_ms);
     if (taken < 0) return tfy__log_refuse(error_text, tfy__cluster_code(taken), "%s", moving->carry.cluster->error);
@@ -129,10 +93,13 @@ static int move_runs(Moving *moving, const TfyMovable *runs, uint32_t count, uin
 int tfy__cluster_move(const TfyArgs *args, const char *to, const TfyMovable *runs, uint32_t count, uint32_t *moved)
 {
     char error[TFY_ERROR_TEXT] = "";
-    Moving moving = {.program = 0};
+    Moving moving = {.program = {0}};
     *moved = 0;
     int code = tfy__carry_open(tfy__db_path(args), "tfy move", &moving.carry, error);
-    int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : find_program(&moving, to);
+    int status = code ? tfy__fail(tfy__exit_status(code), "%s", error) : EXIT_DONE;
+    if (status == EXIT_DONE)
+        status = tfy__is_source(to) ? tfy__program_keep(moving.carry.cluster, to, &moving.program)
+                                    : tfy__program_of_version(moving.carry.cluster, to, &moving.program);
     if (status == EXIT_DONE) status = move_runs(&moving, runs, count, moved);
     code = tfy__carry_close(&moving.carry, error);
     if (code && status == EXIT_DONE) status = tfy__fail(tfy__exit_status(code), "%s", error);

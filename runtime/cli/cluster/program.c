@@ -2,11 +2,14 @@
 #include "cli/cluster/program.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cluster/cluster.h"
 #include "cli/make/compile.h"
 #include "tfy.h"
 #include "wal/history/history.h"
+
+enum { DIGITS_LEAST = 6, DIGITS_MOST = 32 /* of a hash */ };
 
 static int open_object(const char *object, TfyShared **shared)
 {
@@ -23,6 +26,42 @@ int tfy__program_of_file(const char *path, TfyShared **shared)
     if (status == EXIT_DONE) status = open_object(object, shared);
     free(object);
     return status;
+}
+
+static int note_kept(void *state, const TfyStoreProgram *row)
+{
+    TfyKept *kept = state;
+    kept->id = row->id;
+    memcpy(kept->hash, row->hash, sizeof kept->hash);
+    return 0;
+}
+
+int tfy__program_keep(TfyCluster *cluster, const char *path, TfyKept *kept)
+{
+    TfyShared *shared = NULL;
+    const int status = tfy__program_of_file(path, &shared);
+    if (status != EXIT_DONE) return status;
+    const TfyProgram *program = tfy_shared_program(shared);
+    TfyStoreProgram row = {.tfyc = program->tfyc, .source = program->source, .layout = program->layout};
+    memcpy(row.hash, program->hash, sizeof row.hash);
+    row.id = cluster->ops->keep_program(cluster, &row);
+    note_kept(kept, &row);
+    tfy_shared_close(shared);
+    return kept->id < 0 ? tfy__cluster_failed(cluster, kept->id) : EXIT_DONE;
+}
+
+int tfy__program_of_version(TfyCluster *cluster, const char *version, TfyKept *kept)
+{
+    const size_t len = strlen(version);
+    if (len < DIGITS_LEAST || len > DIGITS_MOST || strspn(version, "0123456789abcdef") != len)
+        return tfy__fail(EXIT_USAGE,
+                         "a version is the beginning of a program's hash, from six digits on, not '%.60s'; 'tfy "
+                         "cluster' shows them",
+                         version);
+    const int code = cluster->ops->find_program(cluster, version, note_kept, kept);
+    if (code == TFY_E_ABSENT) return tfy__fail(EXIT_MISSING, "the database has no program of version %s", version);
+    if (code == TFY_E_INVALID) return tfy__fail(EXIT_USAGE, "several versions start with %s; give more of it", version);
+    return code ? tfy__cluster_failed(cluster, code) : EXIT_DONE;
 }
 
 typedef struct Wanted {

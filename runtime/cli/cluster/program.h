@@ -11,6 +11,17 @@
 /* A program that was compiled from FILE.tfy. tfy_shared_close ends it. Returns EXIT_DONE, or an exit status after a message. */
 int tfy__program_of_file(const char *path, TfyShared **shared);
 
+/* A program that a database keeps. */
+typedef struct TfyKept {
+    int64_t id; /* its row */
+    uint8_t hash[16];
+} TfyKept;
+
+/* Keeps the program of a FILE.tfy. Returns EXIT_DONE, or an exit status after a message. */
+int tfy__program_keep(TfyCluster *cluster, const char *path, TfyKept *kept);
+/* Finds a program by its version, the beginning of its hash from six digits on. The same. */
+int tfy__program_of_version(TfyCluster *cluster, const char *version, TfyKept *kept);
+
 /* The program that new runs of a name have; *id: its row. Returns EXIT_DONE, or an exit status after a message. */
 int tfy__program_deployed(TfyCluster *cluster, const char *name, TfyShared **shared, int64_t *id);
 
