@@ -1,5 +1,5 @@
 #!/bin/sh
-# tfy fork, compat, move, verify and doctor on PostgreSQL.
+# tfy fork, compat, move, events, verify and doctor on PostgreSQL.
 . "$here/lib.sh"
 . "$here/postgres_lib.sh"
 tfy db create "$TFY_DB" --lease 3s >/dev/null
@@ -117,6 +117,18 @@ run tfy replay "$first"
 check "a run that was moved is replayed" ended 0
 kill $old $new
 wait $old $new
+
+# ---- events ----
+
+run tfy events
+check "there are no events of all runs: 64" ended 64 "events are those of a run"
+run tfy watch "$sum"
+check "nor is a worker watched: 64" ended 64 "events RUN --follow"
+run tfy events "$sum" --type InstructionStart,TaskComplete
+check "events of a run" jq -es 'map(.type) == ["InstructionStart", "TaskComplete"] and all(.program == "shop" and .task == "1")' out
+check "... with their numbers in the run" jq -es '.[0].lsn == 1' out
+run tfy events "$sum" --follow --after 3
+check "an ended one is followed to its end" jq -es '.[0].lsn == 4 and .[-1].type == "TaskComplete"' out
 
 # ---- doctor ----
 

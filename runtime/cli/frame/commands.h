@@ -105,9 +105,10 @@
     ROW(diff, "diff", "RUN RUN", "compare two runs step by step; exits with 1 if they differ", OPT(DB) | OPT(JSON), 2, \
         2, .shared = true)                                                                                             \
     ROW(watch, "watch", "[RUN]", "show what the process of a run does now",                                            \
-        OPT(DB) | OPT(TASK) | OPT(SINCE) | OPT(JSON), 0, 1)                                                            \
-    ROW(events, "events", "", "print the records of a database as events, one JSON object on each line",               \
-        OPT(DB) | OPT(AFTER) | OPT(FOLLOW) | OPT(TYPE), 0, 0)                                                          \
+        OPT(DB) | OPT(TASK) | OPT(SINCE) | OPT(JSON), 0, 1, .shared = true)                                            \
+    ROW(events, "events", "[RUN]",                                                                                     \
+        "print the records of a database, or of a run, as events, one JSON object on each line",                       \
+        OPT(DB) | OPT(AFTER) | OPT(FOLLOW) | OPT(TYPE), 0, 1, .shared = true)                                          \
     ROW(publish, "publish", "", "give the records of a database to another system, each when it is durable",           \
         OPT(DB) | OPT(TO) | OPT(FOLLOWER) | OPT(TYPE) | OPT(SECRET_FILE) | OPT(CONTENT), 0, 0)                         \
     ROW(stats, "stats", "[RUN]", "print figures of a run, of all runs, or of the process that runs them",              \

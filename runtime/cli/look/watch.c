@@ -302,6 +302,11 @@ static int watch(Watching *watching)
 
 int tfy__cmd_watch(const TfyArgs *args)
 {
+    if (tfy__db_is_shared(args))
+        return tfy__fail(EXIT_USAGE,
+                         "what a worker does now is not seen from elsewhere; what it records of a run is: "
+                         "%s events RUN --follow",
+                         tfy__tfy_command(tfy__db_path(args)));
     Watching watching = {.args = args,
                          .db_path = tfy__db_path(args),
                          .run = args->word_count ? args->words[0] : NULL,
