@@ -21,7 +21,7 @@ TABLE = {
     "DELETE /v1/programs/{p}/versions/{v}": "admin", "GET /v1/programs/{p}/graph": LOOKS, "GET /v1/stats": LOOKS,
     "POST /v1/programs/{p}/workflows/{w}/runs": "operator admin", "POST /v1/programs/shop/workflows/order/runs": "operator admin", "GET /v1/runs": LOOKS, "GET /v1/runs/{id}": LOOKS,
     "GET /v1/events": LOOKS, "GET /v1/runs/{id}/records": LOOKS, "GET /v1/runs/{id}/timeline": LOOKS, "GET /v1/runs/{id}/tasks": LOOKS,
-    "GET /v1/runs/{id}/output": LOOKS, "GET /v1/runs/{id}/source": LOOKS, "GET /v1/runs/{id}/at/{place}": LOOKS, "GET /v1/compare": LOOKS,
+    "GET /v1/runs/{id}/records/{lsn}": LOOKS, "GET /v1/runs/{id}/output": LOOKS, "GET /v1/runs/{id}/source": LOOKS, "GET /v1/runs/{id}/at/{place}": LOOKS, "GET /v1/compare": LOOKS,
     "POST /v1/runs/{id}/signals": "operator admin", "POST /v1/runs/{id}/cancel": "operator admin", "POST /v1/runs/{id}/fork": "operator admin",
     "POST /v1/runs/{id}/again": "operator admin", "POST /v1/bulk": "operator admin",
     "POST /v1/runs/{id}/steps/{task}/{step}/resolve": "operator admin", "GET /v1/records/{lsn}": LOOKS, "GET /v1/questions": LOOKS,
