@@ -326,7 +326,7 @@ static Gain gain(const char *workflow, int runs, int steps)
 /* Plain steps are as fast as the server commits, whoever makes them, so only what they cost is compared. */
 static void measure_threads(void)
 {
-    const Gain reckon = gain("reckon", 40, 50), look = gain("look", RUNS / 10, 10);
+    const Gain reckon = gain("reckon", 80, 200), look = gain("look", RUNS / 10, 10);
     bench_report("steps that compute by two loops, against one (share of what a second bare thread adds)", reckon.rate,
                  ">=", 0.9);
     bench_report("processor time of a plain step by two loops, against one", look.cpu, "<=", 1.3);
