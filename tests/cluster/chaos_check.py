@@ -41,6 +41,8 @@ def read_ledger(path):
     if os.path.exists(path):
         with open(path) as file:
             for text in file:
+                if not text.endswith("\n"):
+                    continue  # it is being written
                 word, key, fence, kind, ms, pid, rest = text.rstrip("\n").split("\t")
                 lines.append(Line(word, key, int(fence), kind, int(ms), int(pid), rest))
     return lines
