@@ -146,19 +146,13 @@ static void print_json(Check *check)
     tfy__report_print(report, 2);
 }
 
-static void say(void *state, const char *text)
-{
-    (void)state;
-    tfy__say("%s", text);
-}
-
 static int say_check(const TfyArgs *args, Check *check)
 {
     if (args->option[OPT_JSON])
         print_json(check);
     else
         print_text(check);
-    tfy__cluster_advise(&check->about, say, NULL);
+    tfy__cluster_advise(&check->about, tfy__advise_aloud, NULL);
     return check->code ? tfy__fail(tfy__exit_status(check->code), "%s", check->error) : EXIT_DONE;
 }
 

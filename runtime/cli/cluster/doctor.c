@@ -16,6 +16,12 @@ enum {
     OPEN_MOST_MS = 300000 /* of a transaction */
 };
 
+void tfy__advise_aloud(void *state, const char *text)
+{
+    (void)state;
+    tfy__say("%s", text);
+}
+
 void tfy__cluster_advise(const TfyPgAbout *about, TfyAdvise *advise, void *state)
 {
     char text[TFY_ERROR_TEXT];

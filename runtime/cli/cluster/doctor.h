@@ -8,6 +8,8 @@
 
 /* Hears one sentence of advice. */
 typedef void TfyAdvise(void *state, const char *text);
+/* Prints it as a message. */
+void tfy__advise_aloud(void *state, const char *text);
 
 /* Says how the server or the tables are set up badly. */
 void tfy__cluster_advise(const TfyPgAbout *about, TfyAdvise *advise, void *state);

@@ -130,12 +130,6 @@ void tfy__cluster_uncovered(const json_t *queues, TfyAdvise *advise, void *state
     }
 }
 
-static void say(void *state, const char *text)
-{
-    (void)state;
-    tfy__say("%s", text);
-}
-
 /* ---- the command ---- */
 
 static int print(const TfyArgs *args, const TfyPgOverview *overview)
@@ -156,7 +150,7 @@ static int print(const TfyArgs *args, const TfyPgOverview *overview)
         print_programs(programs);
         print_permits(permits);
         status = tfy__flush_stdout(status);
-        tfy__cluster_uncovered(queues, say, NULL);
+        tfy__cluster_uncovered(queues, tfy__advise_aloud, NULL);
     }
     json_decref(workers);
     json_decref(queues);

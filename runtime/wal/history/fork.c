@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "wal/history/in_flight.h"
+#include "wal/history/shared.h"
 #include "wal/log/log_state.h"
 #include "wal/history/move.h"
 #include "wal/rows/payload.h"
@@ -330,18 +331,6 @@ static int settle_in_flight(Copying *copying)
     return code;
 }
 
-/* The number of its root; in a shared database those of all tasks are its own from now on. */
-static int64_t number_root(Copying *copying)
-{
-    const TfyHistory *from = copying->fork->from;
-    if (!copying->log->shared) return tfy__log_next_tid(copying->log, NULL);
-    int64_t last = from->run.root;
-    for (uint32_t i = 0; i < from->task_count; i++)
-        if (from->tasks[i].tid > last) last = from->tasks[i].tid;
-    tfy__log_own(copying->log, copying->run, (uint32_t)(last - from->run.root + 1));
-    return tfy__log_owned_tid(copying->run, 1);
-}
-
 /* Queues the run's row once more, with what its records have made of it. */
 static int finish_run(const Copying *copying)
 {
@@ -354,7 +343,10 @@ static int write_run(Copying *copying)
 {
     const TfyHistory *from = copying->fork->from;
     TfyLogRun *run = copying->run;
-    run->root = number_root(copying);
+    if (copying->log->shared)
+        tfy__shared_own_tasks(copying->log, run, from);
+    else
+        run->root = tfy__log_next_tid(copying->log, NULL);
     int code = tfy__log_begin_run(copying->log, run);
     if (!code && !bear(copying, 0, 0)) code = TFY_E_NOMEM;
     if (!code) code = copy_records(copying);

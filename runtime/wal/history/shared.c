@@ -43,6 +43,15 @@ void tfy__shared_give_slot(TfyLog *log, TfyHistory *history)
         history->records[i].tid = tfy__log_owned_tid(run, history->records[i].tid);
 }
 
+void tfy__shared_own_tasks(TfyLog *log, TfyLogRun *run, const TfyHistory *history)
+{
+    int64_t last = history->run.root;
+    for (uint32_t i = 0; i < history->task_count; i++)
+        if (history->tasks[i].tid > last) last = history->tasks[i].tid;
+    tfy__log_own(log, run, (uint32_t)(last - history->run.root + 1));
+    run->root = tfy__log_owned_tid(run, 1);
+}
+
 int tfy__shared_carry(TfyLog *log, const TfyHistory *history)
 {
     int code = tfy__log_error(log);

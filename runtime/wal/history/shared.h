@@ -13,6 +13,9 @@ int tfy__shared_heads(TfyLog *log, TfyLogRun *run, TfyHeads *heads);
 /* Gives the run's tasks numbers that are unique in this process (TfyLogOwned). */
 void tfy__shared_give_slot(TfyLog *log, TfyHistory *history);
 
+/* Gives numbers to a run that begins here with the tasks of a history, as many as that needs; its root has one, too. */
+void tfy__shared_own_tasks(TfyLog *log, TfyLogRun *run, const TfyHistory *history);
+
 /* Queues the rows of tasks that have changed since the run's newest snapshot, for its new owner. The next snapshot counts on
  * the rows, and the owner would write those alone that change again. 0 or a negative code. */
 int tfy__shared_carry(TfyLog *log, const TfyHistory *history);

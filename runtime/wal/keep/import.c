@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "wal/history/in_flight.h"
+#include "wal/history/shared.h"
 #include "wal/log/log_state.h"
 #include "wal/history/move.h"
 #include "wal/log/saved.h"
@@ -129,12 +130,11 @@ static void number_run(Importing *importing)
 {
     TfyLog *log = importing->log;
     const TfyHistory *history = importing->history;
-    int64_t last = history->run.root;
-    for (uint32_t i = 0; i < history->task_count; i++)
-        if (history->tasks[i].tid > last) last = history->tasks[i].tid;
     importing->run = history->run;
-    if (log->shared) tfy__log_own(log, &importing->run, (uint32_t)(last - history->run.root + 1));
-    importing->run.root = log->shared ? tfy__log_owned_tid(&importing->run, 1) : log->next_tid;
+    if (log->shared)
+        tfy__shared_own_tasks(log, &importing->run, history);
+    else
+        importing->run.root = log->next_tid;
     importing->run.imported = (log->shared ? 0 : log->last) + history->record_count;
     importing->run.lsn = importing->run.snap = 0;
 }
